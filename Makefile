@@ -28,11 +28,12 @@ quickstart: $(VENV)/.for-use ## train, score and draw a small translator into OU
 test: $(VENV)/.for-work ## run every check and every test
 	+@$(MAKE) --no-print-directory --jobs 2 check pytest
 
-check: $(VENV)/.for-work ## style, spelling, sentences, types, import contracts
+check: $(VENV)/.for-work ## style, spelling, sentences, names, types, import contracts
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m ruff check .
 	$(PYTHON) tools/spelling.py
 	$(PYTHON) tools/sentences.py long
+	$(PYTHON) tools/names.py
 	$(PYTHON) -m mypy
 	$(VENV)/bin/lint-imports --no-logo
 

@@ -25,7 +25,7 @@ from heedful.machine.environment import WAITING, set_variables
 set_variables(WAITING)
 del WAITING, set_variables
 
-# `typing` is not imported: Ctrl-C has its quiet end only after this module.
+# `typing` is not imported, because Ctrl-C ends the program quietly only after this module.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from heedful.analysis.evaluate import evaluate

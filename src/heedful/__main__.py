@@ -19,9 +19,9 @@ def main() -> None:
 
 def _fill_what_is_closed() -> None:
     """
-    Open null devices for closed standard streams, so that later files do not take their numbers.
+    Open null devices for closed standard streams, so that no other file gets their descriptors.
 
-    Commands report that they cannot read or write there; only error messages are lost.
+    Commands then report that they cannot read or write; only error messages are lost.
     """
     wrong = {"stdin": os.O_WRONLY, "stdout": os.O_RDONLY, "stderr": os.O_WRONLY}
     for number, (name, way) in enumerate(wrong.items()):

@@ -20,12 +20,12 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 Function = TypeVar("Function", bound=Callable[..., Any])
 Files = str | Path | Sequence[str | Path]
-"""A file, a pattern, or several."""
+"""A file or a pattern, or several of them."""
 Pairs = Iterable[Sequence[str] | Mapping[str, object]]
 """Pairs of sentences, as rows or named columns; tables are accepted, too (`heedful.text.pairs`)."""
 Settings = Sequence[str] | Mapping[str, object]
 """``key=value`` strings, or values by their names, nested or with dotted names."""
-# Larger whole numbers fit no tensor; the largest can be neither a float nor written in digits.
+# Larger whole numbers fit no tensor; huge ones cannot even be converted to a float or to text.
 _LARGEST = 2**64 - 1
 _ONE = {
     Callable: "a function",
@@ -62,18 +62,18 @@ def flag(
     **option: Any,
 ) -> Any:
     """
-    Declare a field of options that is a flag of commands.
+    Declare a dataclass field that is also a flag of commands.
 
-    `text`: the flag's help. `least`, `most`: the range of its numbers. `advice`: what to do instead
-    of a value of a wrong type. `option`: `name`, if not the field's, and arguments of
-    `typer.Option`.
+    `text`: the flag's help. `least`, `most`: the range of its numbers. `advice`: the remedy for a
+    value of a wrong type. `option`: the flag's `name`, if it differs from the field's, and
+    arguments of `typer.Option`.
     """
     about = {"help": text, "least": least, "most": most, "advice": advice, "option": option}
     return field(default=default, metadata=about)
 
 
 def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Refuse arguments with other types than the annotations, and name them."""
+    """Wrap a function to refuse arguments whose types differ from the annotations."""
     find_signature = cache(lambda: inspect.signature(function))
     owner = function.__qualname__.removesuffix(".__init__")
 
@@ -81,10 +81,10 @@ def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
     def call(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
         signature = find_signature()
         try:
-            given = signature.bind(*args, **keywords).arguments
+            bound = signature.bind(*args, **keywords).arguments
         except TypeError:
             return function(*args, **keywords)  # Python's own message is better
-        for name, value in given.items():
+        for name, value in bound.items():
             parameter = signature.parameters[name]
             several = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
             if not several and parameter.annotation is not parameter.empty:
@@ -95,11 +95,11 @@ def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
 
 
 def with_fields_of(*kinds: type[Any]) -> Callable[[Function], Function]:
-    """Show the fields of dataclasses in `help` and completion, besides a function's parameters."""
+    """Show the fields of dataclasses in `help` and completion, in place of the keywords."""
 
     def decorate(function: Function) -> Function:
         signature = inspect.signature(function)
-        *named, _ = signature.parameters.values()  # the last are its keywords
+        *named, _ = signature.parameters.values()  # the last one collects keywords
         shown = {
             option: text
             for kind in kinds
@@ -152,13 +152,13 @@ def _entry(option: "Field[Any]", text: str) -> str:
 
 
 def check_fields(instance: Any) -> None:
-    """Refuse fields of a dataclass with other types than the annotations."""
+    """Refuse a dataclass instance whose fields differ in type from the annotations."""
     values = {option.name: getattr(instance, option.name) for option in fields(instance)}
     check_keywords(type(instance).__name__, values, type(instance))
 
 
 def check_keywords(owner: str, keywords: Mapping[str, Any], *kinds: type[Any]) -> None:
-    """Refuse keywords that are not fields of the dataclasses, as Python does, or of wrong types."""
+    """Refuse keywords that are not fields of the dataclasses, and values of wrong types."""
     known = {option.name: option for kind in kinds for option in fields(kind)}
     for name, value in keywords.items():
         if name not in known:
@@ -168,7 +168,7 @@ def check_keywords(owner: str, keywords: Mapping[str, Any], *kinds: type[Any]) -
 
 
 def read_texts(name: str, texts: str | Iterable[str]) -> list[str]:
-    """List the given lines, one for a single string; refuse an entry that is not text."""
+    """Return texts as a list, also a single string; refuse an entry that is not text."""
     lines = [texts] if isinstance(texts, str) else list(texts)
     for number, line in enumerate(lines):
         if not isinstance(line, str):
@@ -218,7 +218,7 @@ def check_choice(name: str, value: str, choices: Collection[str]) -> None:
 
 
 def check_special_ids(size: int, **ids: int) -> None:
-    """Refuse special ids outside a vocabulary of some size."""
+    """Refuse special ids outside a vocabulary of `size` ids."""
     if min(ids.values()) < 0 or max(ids.values()) >= size:
         raise SettingError(
             f"`vocabulary` must hold the special ids {', '.join(map(str, ids.values()))} "
@@ -236,7 +236,7 @@ def check_tying(tied: str, source: int, target: int) -> None:
 
 
 def both_sides(name: str, sizes: int | Sequence[int]) -> tuple[int, int]:
-    """Read a number for source and target, or a pair; refuse other lengths and numbers below 1."""
+    """Return a pair for source and target from one or two numbers above 0; refuse others."""
     pair = tuple(sizes) if isinstance(sizes, Sequence) else (sizes, sizes)
     if len(pair) != 2:
         raise SettingError(
@@ -250,7 +250,7 @@ def both_sides(name: str, sizes: int | Sequence[int]) -> tuple[int, int]:
 
 def check_argument(owner: str, name: str, value: object, annotation: Any, advice: str = "") -> None:
     """Refuse one value of a wrong type. `advice`: what to do instead."""
-    # most values need no closer look, and every line to translate brings some
+    # most values need no closer check, and there are several for each translated line
     if type(value) in _simple_types(annotation):
         return
     if _takes_path(annotation) and "\0" in str(value):
@@ -269,30 +269,30 @@ def check_argument(owner: str, name: str, value: object, annotation: Any, advice
 
 @cache
 def _simple_types(annotation: Any) -> frozenset[type]:
-    """List the types of an annotation that need no further check, unlike numbers."""
+    """Return the types of an annotation whose values need no further check; numbers do."""
     options = get_args(annotation) if _is_union(annotation) else (annotation,)
     simple = (NoneType, bool) if _takes_path(annotation) else (NoneType, bool, str)
     return frozenset(simple).intersection(options)
 
 
 def _takes_path(annotation: Any) -> bool:
-    """Whether a path is among the types of an annotation."""
+    """Return whether a path is among the types of an annotation."""
     return any(option in (Path, PathLike[str]) for option in get_args(annotation))
 
 
 def _is_union(annotation: Any) -> bool:
-    """Whether an annotation allows one of several types."""
+    """Return whether an annotation allows one of several types."""
     return get_origin(annotation) in (Union, UnionType)
 
 
 def _fits(value: Any, annotation: Any) -> bool:
-    """Whether a value has an annotated type."""
+    """Return whether a value has an annotated type."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         fits = any(_fits(value, option) for option in inner)
     elif origin is Literal:
         fits = value in inner
-    elif origin is Iterable:  # checked on reading: only once possible
+    elif origin is Iterable:  # entries can be read only once, so they are checked then
         fits = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | Set)
     elif origin in (Sequence, list, tuple):
         fits = _is_list(value) and all(_fits(entry, inner[0]) for entry in value)
@@ -305,7 +305,7 @@ def _fits(value: Any, annotation: Any) -> bool:
     elif origin is PathLike:
         fits = isinstance(value, PathLike)
     elif annotation in (int, float):
-        # a fraction is real, but torch computes with none
+        # a fraction is a Real, but torch cannot compute with it
         is_fraction = isinstance(value, Rational) and not isinstance(value, Integral)
         number = Integral if annotation is int else Real
         fits = isinstance(value, number) and not isinstance(value, bool) and not is_fraction
@@ -316,14 +316,14 @@ def _fits(value: Any, annotation: Any) -> bool:
 
 
 def _is_list(value: object) -> bool:
-    """Whether a value is list-like and not text."""
+    """Return whether a value is list-like and not text."""
     return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray)
 
 
 def _what_is_wrong(value: object, annotation: Any) -> str:
-    """Show a value, or the first wrong entry of a list."""
+    """Describe a wrong value, or the first wrong entry of a list."""
     options = get_args(annotation) if _is_union(annotation) else (annotation,)
-    entries = [get_args(one)[0] for one in options if get_origin(one) in (Sequence, list, tuple)]
+    entries = [get_args(kind)[0] for kind in options if get_origin(kind) in (Sequence, list, tuple)]
     if entries and isinstance(value, Sequence) and _is_list(value):
         for number, entry in enumerate(value):
             if not any(_fits(entry, kind) for kind in entries):
@@ -332,7 +332,7 @@ def _what_is_wrong(value: object, annotation: Any) -> str:
 
 
 def _words(annotation: Any) -> str:
-    """Describe a type for people: a list of strings or None."""
+    """Describe a type in words, such as “a list of strings or None”."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         return " or ".join(dict.fromkeys(map(_words, inner)))
@@ -350,7 +350,7 @@ def _words(annotation: Any) -> str:
 
 
 def _plural(annotation: Any) -> str:
-    """Describe several of a type."""
+    """Describe a type in the plural."""
     if get_origin(annotation) in (Union, UnionType):
         return " or ".join(map(_plural, get_args(annotation)))
     if annotation is object:

@@ -42,7 +42,7 @@ def open_engine(
             threads=threads,
             reading=reading,
         )
-        if align_by is not None:  # refused before the first line is read
+        if align_by is not None:  # an invalid value is refused before the first line is read
             translator.aligner.extraction(align_by)
         return translator
     if len(paths) != 1:

@@ -8,17 +8,17 @@ Exceptions and their messages to the user.
     ├── RunStopped            exit 1   a signal ended the run; it can be resumed
     ├── StorageError          exit 1   a file could not be written
     ├── DownloadError         exit 1   a file could not be fetched
-    ├── MeasurementFailed     exit 1   a process that was to be measured gave no answer
-    ├── ParityFailed          exit 1   a model that crossed over computes something else
+    ├── MeasurementFailed     exit 1   a measured process gave no answer
+    ├── ParityFailed          exit 1   a converted model computes something else
     └── UserError             exit 2   the command or its input is wrong
         ├── SettingError               an unknown setting, a value out of range
-        ├── ArgumentError              an argument in Python of another type; a TypeError too
+        ├── ArgumentError              a Python argument of a wrong type; also a TypeError
         ├── TextError                  a text file that cannot be used
         ├── TokenizerError             subwords that cannot be trained or read
         ├── RunFolderError             a run folder that is missing, taken or damaged
-        ├── ExchangeError              a model of another toolkit that cannot be taken or given
-        ├── PluginError                a file of code that is missing, wrong or another one
-        ├── DeviceError                a device that is not there or is too small
+        ├── ExchangeError              a model that cannot be converted from or to a toolkit
+        ├── PluginError                a plugin that is missing, fails or is not the run's
+        ├── DeviceError                a device that is missing or too small
         └── MissingExtra               an optional package that is not installed
 
 A message is one paragraph: the requirement, the value found, and the remedy. The command line
@@ -27,13 +27,13 @@ prints it and ends with the exit code of the class; it never shows a traceback f
 
 import re
 
-# Control characters but tab and line feed, line separators, and all that change the direction in
-# which a terminal writes: a file from elsewhere must not control how a message looks.
+# Control characters except tab and line feed, line separators, and characters that change the
+# direction of writing: an untrusted file must not control how a message looks.
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
 )
 
-# Characters that are shown of a message, from its beginning and from its end.
+# Number of characters shown from the beginning and from the end of a long message.
 _LONGEST = (2400, 600)
 
 _BREAK = re.compile(r"\s*\n\s*")
@@ -41,12 +41,12 @@ _BREAK = re.compile(r"\s*\n\s*")
 
 def escape_controls(text: str) -> str:
     r"""
-    Replace control characters, also those of the writing direction, by their numbers.
+    Replace control characters, and those that change the direction of writing, by numbers.
 
     >>> escape_controls("a\x1b[31m b\u202e")
     'a\\x1b[31m b\\u202e'
     """
-    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+    return _CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
 
 
 class HeedfulError(Exception):
@@ -58,7 +58,7 @@ class HeedfulError(Exception):
         """Return the message as one paragraph without control characters."""
         text = super().__str__()
         if len(text) > sum(_LONGEST):
-            # What is wrong stands in front, what to do at the end.
+            # A message begins with the problem and ends with the remedy.
             text = f"{text[: _LONGEST[0]]} … {text[-_LONGEST[1] :]}"
         return escape_controls(_BREAK.sub(" ", text))
 

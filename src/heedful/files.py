@@ -21,12 +21,12 @@ from typing import TextIO
 from heedful.errors import StorageError
 
 INTACT = "what was written before is intact"
-"""What `writing` promises by itself."""
+"""The promise that ends a message of `writing`, unless the caller has another."""
 
 
 def open_ordinary(path: Path) -> BufferedReader:
-    """Open an untrusted regular file; raises `OSError` for anything else."""
-    # Opening a pipe would wait, and reading a link to a device never end.
+    """Open an untrusted regular file; raise `OSError` for anything else."""
+    # Opening a pipe would wait, and reading a device might never end.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     file = os.fdopen(descriptor, "rb")
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -36,7 +36,7 @@ def open_ordinary(path: Path) -> BufferedReader:
 
 
 def read_within(path: Path, most: int = 1 << 28) -> bytes:
-    """Read an untrusted file up to a size limit; raises `OSError` for larger ones."""
+    """Read an untrusted file up to a size limit; raise `OSError` for a larger one."""
     with open_ordinary(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > most:
@@ -45,12 +45,12 @@ def read_within(path: Path, most: int = 1 << 28) -> bytes:
 
 
 def read_text_within(path: Path, most: int = 1 << 28) -> str:
-    """Read an untrusted UTF-8 file; raises `UnicodeDecodeError` and the errors of `read_within`."""
+    """Read an untrusted UTF-8 file; raise `UnicodeDecodeError` or the errors of `read_within`."""
     return read_within(path, most).decode("utf-8-sig")
 
 
 def is_at(path: Path, descriptor: int) -> bool:
-    """Whether an open file still has its name."""
+    """Return whether an open file is still the one at its path."""
     try:
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     except FileNotFoundError:
@@ -76,7 +76,7 @@ def write_synced(path: Path, content: bytes | memoryview) -> None:
 
     Not atomic by itself: write a temporary file and rename it. Links are not followed.
     """
-    # A link in a folder that others made would lead to any file of the user's.
+    # A link in a folder of another user could lead to any file of this user.
     ways = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(path, ways, 0o666), "wb") as file:
         file.write(content)
@@ -100,7 +100,7 @@ def write_whole(path: Path, content: bytes, alone: bool = False) -> None:
         with _naming(path, beside):
             write_synced(beside, content)
             beside.replace(path)
-    except BaseException:  # Ctrl-C leaves nothing either
+    except BaseException:  # also Ctrl-C
         with suppress(OSError):
             beside.unlink()
         raise
@@ -119,7 +119,7 @@ def replacing_file(path: Path) -> Iterator[TextIO]:
             yield stream
         return
     place = path.resolve()  # a link stays a link
-    # Drawn, because in a container every process may have the number of one that was killed.
+    # Random, because in a container, a process may have the number of a killed one.
     beside = place.with_name(f".{place.name}.{os.urandom(4).hex()}.tmp")
     try:
         with _naming(path, beside):
@@ -131,13 +131,13 @@ def replacing_file(path: Path) -> Iterator[TextIO]:
                 beside.chmod(place.stat().st_mode & 0o777)
             beside.replace(place)
     finally:
-        with suppress(OSError):  # a folder may be gone, or be none
+        with suppress(OSError):  # the folder may be missing, or a file
             beside.unlink(missing_ok=True)
 
 
 @contextmanager
 def _naming(path: Path, beside: Path | None = None) -> Iterator[None]:
-    """Name a file in errors that name none or its temporary file, such as those of a full disk."""
+    """Put the path into an `OSError` that names no file, or only the temporary one."""
     try:
         yield
     except BrokenPipeError:
@@ -149,7 +149,7 @@ def _naming(path: Path, beside: Path | None = None) -> Iterator[None]:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder unless it exists; `StorageError` if it cannot be made or is a file."""
+    """Create a folder unless it exists; raise `StorageError` if it cannot be created."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -204,7 +204,7 @@ def replacing(folder: Path) -> Iterator[Path]:
             sync(folder.parent)
             shutil.rmtree(old, ignore_errors=True)
         finally:
-            # beside it other processes may fill folders of theirs
+            # only this folder, because other processes may be filling others in the parent
             tidy(folder.parent, folder.name)
 
 
@@ -233,7 +233,7 @@ def remove_folder(folder: Path) -> None:
     """
     Delete a folder atomically.
 
-    It is renamed first; `tidy` removes remains of a killed process. A link is deleted, not its
+    The folder is renamed first; after a kill, `tidy` deletes the rest. A link is deleted, not its
     target.
     """
     if folder.is_symlink():

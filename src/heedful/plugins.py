@@ -1,5 +1,5 @@
 """
-Plugins: Python files that register parts of their own.
+Plugins: Python files that register their own parts.
 
 ::
 
@@ -64,7 +64,7 @@ __all__ = [
 ]
 
 NAME = r"[\w.+-]{1,200}\.py"
-"""Pattern of the name of a file, under which a run folder has a copy."""
+"""Pattern of the name of a plugin file, and of its copy in a run folder."""
 FOLDER = "plugins"
 """The folder of the copies in a run folder."""
 _MODULE = "heedful_plugin_"
@@ -73,12 +73,12 @@ _LARGEST = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Plugin:
-    """A loaded file."""
+    """A loaded plugin file."""
 
     path: Path
-    """Where it was read."""
+    """The path that it was read from."""
     content: bytes
-    """What was executed."""
+    """The bytes that were executed."""
 
     @property
     def name(self) -> str:
@@ -87,7 +87,7 @@ class Plugin:
 
     @property
     def sha256(self) -> str:
-        """The digest of its bytes."""
+        """The digest of the bytes."""
         return hashlib.sha256(self.content).hexdigest()
 
     @property
@@ -109,7 +109,7 @@ def loaded_plugins() -> tuple[Plugin, ...]:
 
 
 def load_plugins(files: str | Path | Iterable[str | Path] | None) -> None:
-    """Load some files in order, except unchanged files that are already loaded."""
+    """Load files in order, except unchanged files that are already loaded."""
     for file in [files] if isinstance(files, str | Path) else files or ():
         load_plugin(file)
 
@@ -120,8 +120,8 @@ def load_plugin(file: str | Path) -> Plugin:
     Execute a file, so that settings can name the parts that it registers.
 
     A file that has changed since it was loaded replaces its earlier version. The same bytes under
-    another path are the same plugin. Raises `PluginError` if it cannot be read or fails; then none
-    of its parts stays registered.
+    another path are the same plugin. Raises `PluginError` if the file cannot be read or fails; then
+    none of its parts stays registered.
     """
     path = Path(file).absolute()
     plugin = Plugin(path, _read(path))
@@ -150,7 +150,7 @@ def unload_plugin(plugin: Plugin) -> None:
 
 def plugins_of(model: ModelSettings, settings: Mapping[str, Any]) -> list[Plugin]:
     """
-    List the plugins with parts that some settings name, in the order of loading.
+    List the plugins whose parts the settings name, in the order of loading.
 
     `settings`: all settings by their dotted names. A loaded family with a table of settings always
     counts, because every run has the table.
@@ -174,7 +174,7 @@ def plugins_of(model: ModelSettings, settings: Mapping[str, Any]) -> list[Plugin
         )
     used = [plugin for plugin in loaded_plugins() if plugin in owners.values()]
     for plugin in used:
-        alike = [other for other in used if other.name == plugin.name]
+        alike = [known for known in used if known.name == plugin.name]
         if len(alike) > 1:
             raise PluginError(
                 f"the plugins of a run must have different names, but {alike[0].path} and "
@@ -184,7 +184,7 @@ def plugins_of(model: ModelSettings, settings: Mapping[str, Any]) -> list[Plugin
 
 
 def classes_of_plugins(modules: Iterable[object]) -> list[str]:
-    """List the classes of modules that plugins define, each with its file."""
+    """List those classes of the modules that plugins define, each with its file."""
     names = {plugin.module: plugin.name for plugin in loaded_plugins()}
     kinds = {type(module) for module in modules}
     return sorted(
@@ -193,7 +193,7 @@ def classes_of_plugins(modules: Iterable[object]) -> list[str]:
 
 
 def failure_of_plugin(error: BaseException) -> PluginError | None:
-    """Name the line of a plugin in the traceback of an error; None if there is no such line."""
+    """Return an error that names the line of a plugin in a traceback; None if it has none."""
     files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
     for plugin in loaded_plugins():
         if str(plugin.path) in files:
@@ -234,7 +234,7 @@ def missing_plugins(
 
 
 def _copy(copy: Path, digest: str) -> str:
-    """Say where the copy in a run folder is, for a message."""
+    """Write where the copy in a run folder is, for a message."""
     try:
         content = read_within(copy, _LARGEST)
     except OSError:
@@ -245,13 +245,13 @@ def _copy(copy: Path, digest: str) -> str:
 
 
 def _read(path: Path) -> bytes:
-    """Read a file that may be a plugin."""
+    """Read a plugin file; refuse other names, and copies in run folders."""
     if not re.fullmatch(NAME, path.name):
         raise PluginError(
             "a plugin must be a Python file, whose name has letters, digits and . + - _ before "
             f".py, but {path} is not."
         )
-    # Links lead into a run folder, and a run folder may hold links to any place.
+    # Links may lead into a run folder, and a run folder may hold links to any place.
     places = (os.path.abspath(path), f"{os.path.realpath(path.parent)}/_", os.path.realpath(path))
     for place in map(Path, places):
         if place.parent.name == FOLDER and os.path.exists(place.parents[1] / "config.json"):
@@ -271,7 +271,7 @@ def _execute(plugin: Plugin) -> None:
     """Run the bytes of a file as a module."""
     module = ModuleType(plugin.module)
     module.__file__ = str(plugin.path)
-    sys.modules[plugin.module] = module  # for `pickle` and `dataclass`
+    sys.modules[plugin.module] = module  # `pickle` and `dataclass` need it
     before = sum(map(len, Registry.every))
     try:
         code = compile(plugin.content, str(plugin.path), "exec", dont_inherit=True)

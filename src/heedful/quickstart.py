@@ -130,14 +130,14 @@ def _score(translator: Translator, text: Path, say: Callable[[str], object]) -> 
     """Translate the test text and score it."""
     sources = read_text_within(text / "test.en").splitlines()
     references = read_text_within(text / "test.fr").splitlines()
-    found = [translation.text for translation in translator.translate(sources)]
-    bleu = evaluate_texts(found, [references], language="fr").bleu
-    right = sum(a == b for a, b in zip(found, references, strict=True))
+    translations = [translation.text for translation in translator.translate(sources)]
+    bleu = evaluate_texts(translations, [references], language="fr").bleu
+    right = sum(a == b for a, b in zip(translations, references, strict=True))
     say(
         f"BLEU {bleu.score:.1f} on {len(sources):,} sentences never seen, {right:,} word for word; "
         f"{bleu.signature}"
     )
-    for source, translation in list(zip(sources, found, strict=True))[:5]:
+    for source, translation in list(zip(sources, translations, strict=True))[:5]:
         say(f"  {source}  ->  {translation}")
     gold = [read_gold(line) for line in read_text_within(text / "test.links").splitlines()]
     best, counts = next(iter(translator.aligner.rate(sources, references, gold).items()))

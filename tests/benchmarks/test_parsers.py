@@ -38,5 +38,5 @@ def test_seeds_are_one_row_with_their_spread():
         for seed, f1 in ((1, 80.0), (2, 81.0), (3, 82.0))
     }
     page = body(Record("abc", "a machine", {"seeds": seeds}))
-    assert "| LSTM with attention, 2 layers below 1 | 81.0 ± 1.0 | 77.0 ± 1.0 | 3 | 900 |" in page
+    assert "| LSTM with attention, 2 + 1 layers | 81.0 ± 1.0 | 77.0 ± 1.0 | 3 | 900 |" in page
     assert "## Trials" not in page

@@ -6,12 +6,12 @@ Word alignments from a model's attention.
     cross attention (layers, heads, target, source)
       └ a layer, the mean of its heads ─ subwords to words ─ the word with most weight ─ links
 
-A translator is never trained on word alignments, but attends to the words it translates. How well
-its attention shows this depends on the layer. In models of six layers that were trained for days
-the penultimate layer is best (Garg et al. 2019). The paper is “Jointly Learning to Align and
-Translate with Transformer Models”. In models of two to four layers, on the embedded corpus, the
-last is best. `rate_layers` compares the layers by gold links; a few hundred pairs suffice. Weights
-are arrays, so neither a model nor torch is needed.
+A translator is never trained on word alignments, but it attends to the words that it translates.
+How well its attention shows this depends on the layer. In models of six layers that were trained
+for days, the penultimate layer is best (Garg et al. 2019, “Jointly Learning to Align and Translate
+with Transformer Models”). In models of two to four layers, on the embedded corpus, the last layer
+is best. `rate_layers` compares the layers with gold links; a few hundred pairs suffice. Weights are
+arrays, so the module needs neither a model nor torch.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,24 +25,24 @@ from heedful.alignment.links import GoldLinks, LinkCounts, Links, count_links
 from heedful.alignment.words import Unit
 from heedful.errors import SettingError
 
-# With this many layers or more the last but one aligns best, with fewer the last.
+# With at least this many layers the penultimate layer aligns best, with fewer the last.
 _DEEP = 6
 
 
 @dataclass(frozen=True)
 class Extraction:
     """
-    How links are extracted from attention.
+    The settings by which links are extracted from attention.
 
-    Garg et al. (2019): the mean of the penultimate layer's heads. In lower layers, the step that
-    reads a word attends more to its translation than the step that predicts it (Chen et al. 2020,
-    Kobayashi et al. 2020).
+    Garg et al. (2019) use the mean of the penultimate layer's heads. In lower layers, the step that
+    reads a target word attends more to the aligned source word than the step that predicts the
+    target word (Chen et al. 2020, Kobayashi et al. 2020).
     """
 
     layer: int | Literal["mean"] = 0
     """
-    Decoder layer, counted from 1, or from the last by -1, -2, …; or the mean of all (Gehring et al.
-    2017). 0 chooses the penultimate of six or more layers, else the last.
+    Decoder layer, counted from 1, or backward from -1, the last; or the mean of all layers (Gehring
+    et al. 2017). 0 chooses the penultimate of six or more layers, else the last.
     """
     head: int = 0
     """A head of the layer, counted from 1; 0 for the mean of all."""
@@ -106,8 +106,8 @@ class Extraction:
     def weights(
         self, cross: Float[np.ndarray, "layers heads target source"]
     ) -> Float[np.ndarray, "tokens source"]:
-        """Select layer, heads and rows of the weights."""
-        # Token i is read in row i + 1, so that with `shift` its row is the next one.
+        """Select the weights of the layer and head, with one row for each target token."""
+        # Row i predicts token i and row i + 1 reads it, so `shift` drops the first row.
         self.check(*cross.shape[:2])
         is_mean = self.layer == "mean"
         chosen = cross.mean(axis=0) if is_mean else cross[self._place(cross.shape[0])]
@@ -138,9 +138,10 @@ def word_weights(
     source: Sequence[Unit],
     target: Sequence[Unit],
 ) -> Float[np.ndarray, "target_units source_units"]:
-    """Sum the attention of subwords into that of words."""
-    # Each row still sums to one. On the toy corpus this makes a fifth fewer errors than linking two
-    # words if any of their subwords are linked.
+    """Turn attention between subwords into attention between words."""
+    # Sums over source subwords and means over target subwords, so each row still sums to one. On
+    # the toy corpus this makes a fifth fewer errors than linking two words if any of their subwords
+    # are linked.
     looked_at = np.zeros((weights.shape[1], len(source)))
     looking = np.zeros((len(target), weights.shape[0]))
     for column, unit in enumerate(source):
@@ -157,7 +158,7 @@ def attention_links(
     extraction: Extraction,
 ) -> Links:
     """Extract the links between two sentences from the attention of a model."""
-    # Attention to the source's end symbol is ignored: models park attention there.
+    # Attention to the source's end symbol is ignored: models direct unused attention to it.
     if not source or not target:
         return frozenset()
     weights = word_weights(extraction.weights(cross), source, target)
@@ -182,7 +183,7 @@ def rate_layers(
     for cross, source, target, gold in pairs:
         for layer in range(cross.shape[0], 0, -1):
             for shift in (False, True):
-                way = Extraction(layer, shift=shift, threshold=threshold)
-                found = attention_links(cross, source, target, way)
-                rated[way] = rated.get(way, LinkCounts()) + count_links(found, gold)
+                extraction = Extraction(layer, shift=shift, threshold=threshold)
+                links = attention_links(cross, source, target, extraction)
+                rated[extraction] = rated.get(extraction, LinkCounts()) + count_links(links, gold)
     return dict(sorted(rated.items(), key=lambda item: item[1].error_rate))

@@ -1,7 +1,7 @@
 """
-Word alignments as sets of links: read, write, symmetrize, score.
+Word alignments as sets of links: reading, writing, symmetrizing and scoring.
 
-A link joins a source word to a target word by their numbers, counted from 0. On disk a sentence
+A link joins a source word to a target word by their indices, counted from 0. In a file, a sentence
 pair is a line such as ``0-0 1-2``, the format of Pharaoh. In a gold set ``1p2`` is a possible link
 and ``1-2`` a sure link.
 """
@@ -33,7 +33,8 @@ class GoldLinks(NamedTuple):
     """
     Gold links of a sentence pair.
 
-    Och and Ney (2003), section 6: function words and free translations leave room for opinion.
+    Annotators may disagree about function words and free translations (Och and Ney 2003, section
+    6).
     """
 
     sure: Links
@@ -44,7 +45,7 @@ class GoldLinks(NamedTuple):
 
 @dataclass(frozen=True)
 class LinkCounts:
-    """Counts of found links against gold links."""
+    """Counts that compare found links with gold links."""
 
     predicted: int = 0
     """Found links, ``|A|``."""
@@ -119,8 +120,8 @@ def read_gold(line: str, location: str = "a line of gold links") -> GoldLinks:
     """
     Parse the gold links of a sentence pair.
 
-    Raises `TextError` for a malformed line. The “p” is a habit of published gold sets (Zenkel et
-    al. 2019).
+    Raises `TextError` for a malformed line. Published gold sets mark possible links with “p”
+    (Zenkel et al. 2019).
     """
     sure, possible = set(), set()
     for part in line.split():
@@ -138,21 +139,21 @@ def read_gold(line: str, location: str = "a line of gold links") -> GoldLinks:
 
 
 def write_links(links: Iterable[Link]) -> str:
-    """Format the links of a sentence pair. `read_links` reads it back."""
+    """Format the links of a sentence pair as a line that `read_links` can read."""
     return " ".join(f"{source}-{target}" for source, target in sorted(links))
 
 
 def write_gold(gold: GoldLinks) -> str:
-    """Format the gold links of a sentence pair. `read_gold` reads it back."""
+    """Format the gold links of a sentence pair as a line that `read_gold` can read."""
     marked = ((i, j, "-" if (i, j) in gold.sure else "p") for i, j in gold.possible | gold.sure)
     return " ".join(f"{source}{mark}{target}" for source, target, mark in sorted(marked))
 
 
 def symmetrize(forward: Links, backward: Links, how: str = "grow-diag-final") -> Links:
-    """Symmetrize the links of two directions."""
-    # Koehn et al. (2005) as implemented by Moses' ``symal``: from the intersection, neighbors in
-    # the union are added while one of their words has no link (grow-diag); then further links of
-    # either direction of which one word (final) or both words (final-and) have no link.
+    """Combine the links of two directions by one of the `SYMMETRIZATIONS`."""
+    # Koehn et al. (2005) as implemented by Moses' ``symal``. grow-diag begins with the intersection
+    # and adds neighbors from the union while one of their words has no link. Then final adds links
+    # of either direction if one of their words has no link, final-and if both have none.
     if how not in SYMMETRIZATIONS:
         raise SettingError(
             f"two alignments can be made one by {', '.join(SYMMETRIZATIONS)}, but {how!r} is "
@@ -171,7 +172,7 @@ def symmetrize(forward: Links, backward: Links, how: str = "grow-diag-final") ->
 
 
 class _Growing:
-    """A growing set of links, and the words that have one."""
+    """A growing set of links, with the linked source and target words."""
 
     def __init__(self, links: Links) -> None:
         self.links = set(links)
@@ -185,7 +186,7 @@ class _Growing:
         self.targets.add(link[1])
 
     def grow(self, union: Links) -> None:
-        """Sweep over the matrix, by target word, until nothing is added."""
+        """Add neighbors from the union, ordered by target word, until no more can be added."""
         grown = True
         while grown:
             before = len(self.links)
@@ -197,7 +198,7 @@ class _Growing:
             grown = len(self.links) > before
 
     def finish(self, direction: Links, both: bool) -> None:
-        """Add links of one direction if their words have none."""
+        """Add links of one direction if one word has no link, or with `both` if neither has one."""
         for link in sorted(direction, key=_by_target):
             lacking = (link[0] not in self.sources) + (link[1] not in self.targets)
             if lacking == 2 or (lacking and not both):
@@ -205,7 +206,7 @@ class _Growing:
 
 
 def _by_target(link: Link) -> Link:
-    """Sort key of links in the order of symal."""
+    """Return the key that sorts links in the order of symal."""
     return link[1], link[0]
 
 

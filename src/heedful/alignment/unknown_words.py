@@ -1,9 +1,9 @@
 """
 Replacement of unknown words in translations.
 
-A word vocabulary is finite, and words outside it, names above all, become one unknown symbol.
-Attention shows the source word of the symbol, which is replaced by its dictionary entry or by the
-word itself. This is the “PosUnk” of Deep-Att in the paper's Table 2.
+A word vocabulary is finite; words outside it, mostly names, become one unknown symbol. Attention
+shows which source word the symbol translates. The dictionary entry of this word, or the word
+itself, replaces the symbol. This is the “PosUnk” of Deep-Att in the paper's Table 2.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -35,14 +35,14 @@ def replace_unknown(
     replaced = list(target)
     for number in unknown:
         words = [source[i] for i, j in sorted(links) if j == number]
-        found = [translations.get(w, translations.get(w.lower(), w)) for w in words]
-        if found:
-            replaced[number] = " ".join(found)
+        replacements = [translations.get(w, translations.get(w.lower(), w)) for w in words]
+        if replacements:
+            replaced[number] = " ".join(replacements)
     return replaced
 
 
 def split_words(words: Sequence[str], links: Links) -> tuple[list[str], Links]:
-    """Renumber links where a replacement contains spaces."""
+    """Split replacements that contain spaces into words, and renumber the links."""
     parts = [word.split(" ") for word in words]
     starts = [sum(map(len, parts[:number])) for number in range(len(parts))]
     moved = ((i, starts[j] + part) for i, j in links for part in range(len(parts[j])))

@@ -1,8 +1,8 @@
 """
-Word boundaries of subword sequences, and back.
+Words of subword sequences.
 
-Attention links subwords, alignments link words. Words are separated by spaces; how subwords mark
-the beginning of a word differs between tools.
+Attention is between subwords, but alignments link words. Words are separated by spaces; how
+subwords mark the beginning of a word differs between tools.
 """
 
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ from typing import NamedTuple
 SPACE = "\u2581"
 """The character of sentencepiece for a space, at the beginning of a word."""
 CONTINUED = "@@"
-"""The mark of subword-nmt at the end of a subword within a word."""
+"""The mark of subword-nmt at the end of a subword that does not end its word."""
 
 
 class Unit(NamedTuple):
-    """Some subwords and the words that they spell."""
+    """Adjacent subwords and the words that they spell."""
 
     pieces: range
     """Indices of the subwords."""
@@ -51,7 +51,7 @@ def units_of_words(
     pieces: Sequence[str], words: Sequence[str], unknown: str = "<unk>"
 ) -> list[Unit]:
     """
-    Match a known text with its tokens from a word vocabulary.
+    Match the words of a text with its tokens from a word vocabulary.
 
     SentencePiece has one unknown symbol for several unknown words in a row, and for surplus spaces.
     The text between two known words shows how many words a symbol covers.

@@ -167,7 +167,7 @@ def attend(
 
 
 def _read_sentence() -> str:
-    """Read a single line from stdin."""
+    """Read stdin without blank lines; a sentence is one line."""
     from heedful.text.lines import decode_lines
 
     return "\n".join(line for line in decode_lines(standard_input(), "stdin") if line.strip())

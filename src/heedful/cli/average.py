@@ -21,6 +21,6 @@ def average(
 
     place = average_run(run, last)
     steps = read_state(place)["steps"]
-    asked = f" ({last} requested, but there are no more)" if last and last > len(steps) else ""
+    shortage = f" ({last} requested, but there are no more)" if last and last > len(steps) else ""
     names = ", ".join(f"{step:,}" for step in steps)
-    echo(f"averaged {len(steps)} checkpoints{asked}, steps {names}, into {place}")
+    echo(f"averaged {len(steps)} checkpoints{shortage}, steps {names}, into {place}")

@@ -314,13 +314,13 @@ def _conditions(
 
 
 def _check_peers(peers: Path) -> None:
-    """Refuse a folder of peers that is not there."""
+    """Refuse a folder of peers that does not exist."""
     if peers != _HERE and not peers.is_dir():
         raise typer.BadParameter(f"must be a folder, but {peers} is not one.", param_hint="--peers")
 
 
 def _print(report: "SpeedReport", as_json: bool) -> None:
-    """Print a report."""
+    """Print a report as JSON or as lines of text."""
     if as_json:
         echo_json(report.to_dict())
         return
@@ -329,5 +329,5 @@ def _print(report: "SpeedReport", as_json: bool) -> None:
 
 
 def _tell(text: str) -> None:
-    """Print which system runs next."""
+    """Print on standard error which system runs next."""
     typer.echo(text, err=True)

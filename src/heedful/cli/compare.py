@@ -75,7 +75,7 @@ def compare(
 
 
 def _print(comparison: "RunComparison") -> None:
-    """Print tables that fit into the terminal, and into 100 columns elsewhere."""
+    """Print tables that fit the width of the terminal, or 100 columns elsewhere."""
     from rich.console import Console
 
     console = Console(highlight=False)
@@ -121,7 +121,7 @@ def _table(
 
 
 def _facts(facts: dict[str, tuple[Any, Any]]) -> list[tuple[str, ...]]:
-    """Format the facts about both runs, one per line."""
+    """Return a row of cells for each fact about both runs."""
     from heedful.settings.registries import score_metrics
     from heedful.training.log import duration
     from heedful.visualise.figure_files import three_digits
@@ -134,13 +134,13 @@ def _facts(facts: dict[str, tuple[Any, Any]]) -> list[tuple[str, ...]]:
             cells.append("-" if value is None else f"{write(value)}{step}")
         return name, *cells
 
-    whole = "{:,.0f}".format
+    integer = "{:,.0f}".format
     rows = [
-        row("parameters", "parameters", whole),
-        row("source vocabulary", "source_vocabulary", whole),
-        row("target vocabulary", "target_vocabulary", whole),
-        row("steps", "steps", whole),
-        row("target tokens", "target_tokens", whole),
+        row("parameters", "parameters", integer),
+        row("source vocabulary", "source_vocabulary", integer),
+        row("target vocabulary", "target_vocabulary", integer),
+        row("steps", "steps", integer),
+        row("target tokens", "target_tokens", integer),
         row("time", "hours", lambda hours: duration(3600 * hours)),
         row("counted FLOPs", "counted_flops", "{:.3g}".format),
         row("last training loss", "last_loss", "{:.3f}".format),
@@ -155,7 +155,7 @@ def _facts(facts: dict[str, tuple[Any, Any]]) -> list[tuple[str, ...]]:
 
 
 def _value(value: Any) -> str:
-    """Format a setting as in a TOML file, files by their names and sizes."""
+    """Format a setting as in a TOML file, and files as names with sizes."""
     if isinstance(value, list):
         return ", ".join(f"{file['file']} ({file['bytes']:,} bytes)" for file in value)
     return "none" if value is None else value if isinstance(value, str) else json.dumps(value)

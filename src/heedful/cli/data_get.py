@@ -105,7 +105,7 @@ def _size(corpus: "KnownCorpus") -> str:
 
 
 class _DownloadProgress:
-    """A printer of lines with a progress bar between them, on a terminal."""
+    """A printer of lines that shows a progress bar between them on a terminal."""
 
     def __init__(self) -> None:
         from rich.console import Console

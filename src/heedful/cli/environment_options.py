@@ -12,7 +12,7 @@ def with_environment(prefix: str) -> Callable[[Command], Command]:
     """
     Let a command read each missing option from an environment variable.
 
-    `prefix`: of the variables: ``HEEDFUL_SERVE`` for ``HEEDFUL_SERVE_PORT``.
+    `prefix`: start of the variables' names, such as ``HEEDFUL_SERVE`` of ``HEEDFUL_SERVE_PORT``.
     """
 
     def decorate(command: Command) -> Command:
@@ -30,7 +30,7 @@ def with_environment(prefix: str) -> Callable[[Command], Command]:
 
 
 def _with_variable(parameter: inspect.Parameter, prefix: str) -> Any:
-    """Add the variable to the annotation of a parameter, whose option other commands may share."""
+    """Return a parameter's annotation with a copy of its option that also reads the variable."""
     kind, option = get_args(parameter.annotation)
     option = copy(option)
     option.envvar = f"{prefix}_{parameter.name.upper()}"

@@ -110,7 +110,7 @@ app.command()(with_plugins(push))
 
 
 def _parse(text: str) -> HubName:
-    """Read a name; exits with code 2 for anything else."""
+    """Parse a name on the hub; exit with code 2 if the text is not one."""
     name = HubName.parse(text)
     if name is None:
         raise typer.BadParameter(

@@ -1,9 +1,9 @@
 """
 The `heedful` command and its subcommands.
 
-Nothing heavy is imported before a command needs it, so `--help` is quick. Every error that a user
-can cause gives one paragraph on standard error and an exit code. The code is 1 if the run failed, 2
-if the command or its input is wrong.
+Heavy modules such as torch are imported only when a command needs them, so `--help` is quick. Every
+error that a user can cause gives one paragraph on standard error and an exit code. The code is 1 if
+the run failed, 2 if the command or its input is wrong.
 """
 
 import signal
@@ -94,9 +94,9 @@ app.add_typer(bench.app)
 app.add_typer(paper.app)
 app.command()(with_plugins(info.info))
 
-# Both oneDNN and torch keep kernels. Values that the user has set stay.
+# oneDNN and torch each have a cache of kernels. Variables that the user has set stay unchanged.
 _SEARCH = WAITING | {"LRU_CACHE_CAPACITY": "1", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128"}
-# Training meets the same shapes in every epoch; with room for 128 kernels it is a seventh slower.
+# Training meets the same shapes in every epoch; with 128 cached kernels it is a seventh slower.
 _TRAINING = _SEARCH | {"GOMP_SPINCOUNT": "1000", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "512"}
 _WITHOUT_TORCH = ("data", "evaluate", "plot")
 _TRAINS = (
@@ -109,13 +109,13 @@ def main() -> None:
     """
     Run the command line.
 
-    The parts of a training step are longer than those of a search. So idle threads need to spin
-    only for a hundredth of a millisecond. Two trainings on two cores, of a minute each alone, took
-    six minutes with the longer time and two with this.
+    The operations of a training step are longer than those of a search. So in training, idle
+    threads spin for only a hundredth of a millisecond. Two trainings, each of a minute when alone,
+    shared two cores: they took two minutes, but six with the longer spinning of a search.
 
-    In bf16 oneDNN compiles a kernel of a quarter of a megabyte for every new shape of a product,
-    and shapes change with every batch. By default torch keeps 1,024 kernels, and oneDNN another
-    1,024. The newest 128, kept once, are enough for a search; training keeps 512.
+    In bf16, oneDNN compiles a kernel of a quarter of a megabyte for every new shape of a product.
+    Shapes change with every batch. By default torch caches 1,024 kernels, and oneDNN another 1,024.
+    A single cache of the newest 128 is enough for a search; training caches 512.
     """
     fit_streams()
     warnings.showwarning = _show_warning
@@ -143,7 +143,7 @@ def main() -> None:
         if not isinstance(error, OSError):
             raise
         with suppress(OSError):
-            sys.stdout.close()  # else it is tried once more at the end, with a message of its own
+            sys.stdout.close()  # otherwise Python flushes it again at exit and prints a message
         name = f"{error.filename}: " if error.filename else ""
         _fail(f"{name}{error.strerror or error}.", 1)
     sys.exit(code)
@@ -159,7 +159,7 @@ def _run(arguments: list[str]) -> int:
         return end.exit_code
     except TyperException as error:
         text = error.format_message()
-        if text.startswith("Usage:"):  # a command without arguments: that is its help
+        if text.startswith("Usage:"):  # the help of a command without arguments
             typer.echo(text, err=True)
             return error.exit_code
         _fail(explain_usage(error, command, arguments), error.exit_code)
@@ -167,7 +167,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _fail_by_plugin(error: Exception) -> None:
-    """Exit with the line of a plugin, if an error passed through one."""
+    """Exit with a message that names the plugin's line if a plugin caused the error."""
     if "heedful.plugins" in sys.modules:
         from heedful.plugins import failure_of_plugin
 
@@ -179,7 +179,7 @@ def _record_interrupts() -> list[int]:
     """
     Record each Ctrl-C from now on, in addition to raising `KeyboardInterrupt`.
 
-    Modules that are being imported catch that, and fail with errors that do not name it.
+    A module that is being imported may catch it and raise an error that does not name it.
     """
     recorded: list[int] = []
 
@@ -193,10 +193,10 @@ def _record_interrupts() -> list[int]:
 
 
 def _end_by(number: signal.Signals) -> NoReturn:
-    """End by the signal itself, so that shells see it."""
+    """End the process by the signal itself, so that shells see it."""
     signal.signal(number, signal.SIG_DFL)
     signal.raise_signal(number)
-    sys.exit(128 + number)  # where the signal is blocked
+    sys.exit(128 + number)  # if the signal is blocked
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
@@ -205,7 +205,7 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    """Print one paragraph and exit."""
+    """Print one paragraph on standard error and exit."""
     with suppress(OSError):  # standard error may be closed
         print(f"heedful: {escape_controls(message)}", file=sys.stderr, flush=True)
     sys.exit(code)

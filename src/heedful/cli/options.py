@@ -90,11 +90,13 @@ def with_flags(
     replaced: str, *kinds: Any, **before: Sequence[str] | EllipsisType
 ) -> Callable[[Command], Command]:
     """
-    Replace a parameter of a command, a dict, by flags: the fields of dataclasses.
+    Replace the dict parameter `replaced` of a command by flags for the fields of dataclasses.
 
-    `kinds`: the dataclasses, or instances whose values are the defaults.
-    `before`: of a parameter, the names of the flags that stand before it in the help; `...` for all
-    that are not named. The dict lacks fields that a user does not set, unless they have a default.
+    `kinds`: the dataclasses, or instances whose values are the defaults. `before`: for a parameter,
+    the names of the flags that precede it in the help; `...` stands for all remaining flags.
+
+    The command still receives a dict. It lacks fields that the user does not set, unless they have
+    a default.
     """
     options = {option.name: option for kind in kinds for option in fields(kind)}
     defaults = {
@@ -123,7 +125,7 @@ def with_flags(
 
 
 def _flag(option: "Field[Any]", default: Any) -> inspect.Parameter:
-    """Make the flag of a field."""
+    """Return the parameter that declares the flag of a dataclass field."""
     about = {"name": "--" + option.name.replace("_", "-"), **option.metadata["option"]}
     flag = typer.Option(
         about.pop("name"), help=option.metadata["help"], min=option.metadata["least"], **about
@@ -147,7 +149,7 @@ def _flag_type(annotation: Any) -> Any:
 
 
 def check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
-    """Refuse a value that is not among the choices; exits with code 2."""
+    """Exit with code 2 if a value is not among the choices."""
     if value not in choices:
         raise typer.BadParameter(
             f"must be {' or '.join(choices)}, but is {value!r}.", param_hint=option
@@ -155,7 +157,7 @@ def check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
 
 
 def check_stop(value: str) -> None:
-    """Refuse an unknown stopping rule; exits with code 2."""
+    """Exit with code 2 if a stopping rule is unknown."""
     from heedful.search.stopping import stopping_rules
 
     check_choice("--stop", value, tuple(stopping_rules()))
@@ -163,9 +165,9 @@ def check_stop(value: str) -> None:
 
 def check_runs(runs: Sequence[Path], command: str) -> None:
     """
-    Refuse text that was given where run folders are named; exits with code 2.
+    Exit with code 2 if the user gave text in place of run folders.
 
-    `command`: the words of the command.
+    `command`: name of the command, such as ``translate``.
     """
     from heedful.runs.foreign_models import recognize
     from heedful.runs.hub_names import hub_name
@@ -180,7 +182,7 @@ def check_runs(runs: Sequence[Path], command: str) -> None:
         is_missing = not run.exists() and hub_name(run) is None
         if is_missing and (" " in text or run != runs[0]):
             first = runs[0] if run != runs[0] else "RUN"
-            sentence = " ".join(str(other) for other in runs if not other.exists())
+            sentence = " ".join(str(path) for path in runs if not path.exists())
             raise typer.BadParameter(
                 f"must be a run folder, but {text!r} is not there. A sentence is read from stdin "
                 f"(echo {shlex.quote(sentence)} | heedful {command} {shlex.quote(str(first))}) or "
@@ -208,8 +210,9 @@ def choose_languages(
     """
     Return a translator for the named languages, and the tag to put before its lines.
 
-    `target_language`: of the tag. Either option names a token or a tag of the model. `has_tags`:
-    whether the command puts tags before lines.
+    `target_language`: language of the tag. If the model has only tags or only language tokens,
+    `to_language` and `target_language` are the same option. `has_tags`: whether the command puts
+    tags before lines.
     """
     tokenizer = translator.tokenizer
     if to_language and target_language is None and has_tags and tokenizer.tags:
@@ -230,7 +233,7 @@ def choose_languages(
 
 def find_tag(target_language: str | None, tags: Sequence[str]) -> str:
     """
-    Find the tag of a language; exits with code 2 where a model has none for it.
+    Find the tag of a language; exit with code 2 if the model has no tag for it.
 
     `target_language`: language code in any form; None for no tag.
     """
@@ -250,7 +253,7 @@ def find_tag(target_language: str | None, tags: Sequence[str]) -> str:
 
 
 def check_output(output: Path | None, read: Mapping[str, Path | None]) -> None:
-    """Refuse to overwrite an input file, or to write to an impossible place; exits with code 2."""
+    """Exit with code 2 if the output would overwrite an input file or cannot be written."""
     if output is not None and output.is_dir():
         raise typer.BadParameter(
             f"must be a file, but {output} is a folder.", param_hint="--output"

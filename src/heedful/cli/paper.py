@@ -28,5 +28,5 @@ app.command()(scaling)
 app.command()(table1)
 app.command()(table2)
 app.command()(table3)
-if "parsing" in task_names():  # what it compares are parsers
+if "parsing" in task_names():  # Table 4 compares parsers
     app.command()(with_plugins(table4))

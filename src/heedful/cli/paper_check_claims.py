@@ -47,7 +47,7 @@ def claims(
     from heedful.paper.claims.table import CLAIMS
     from heedful.settings.durations import parse_duration
 
-    found = check_claims(
+    results = check_claims(
         names or [],
         out,
         lambda: choose_corpus(data, source_language, vocabulary, out / "text"),
@@ -57,9 +57,9 @@ def claims(
         say=say,
     )
     if as_json:
-        echo_json(to_dict(found))
+        echo_json(to_dict(results))
         return
-    for name, checked in found.items():
+    for name, checked in results.items():
         typer.echo(f"{CLAIMS[name].said} ({CLAIMS[name].source}) {checked.verdict}")
         typer.echo(checked.sentence)
         for table in checked.tables:

@@ -182,18 +182,18 @@ def heads(
     nouns that pronouns stand for are searched too.
     """
     questions = {"who": who, "did what": did_what, "to whom": to_whom}
-    asked = {question: read_argument(words) for question, words in questions.items() if words}
+    answers = {question: read_argument(words) for question, words in questions.items() if words}
     if bool(grammar) == bool(sentence):
         raise typer.BadParameter("or --grammar must be given, but not both.", param_hint="SENTENCE")
     if grammar == 1:
         raise typer.BadParameter("must be at least 2: two halves.", param_hint="--grammar")
-    if grammar and (query or asked or out):
+    if grammar and (query or answers or out):
         raise typer.BadParameter(
             "cannot be combined with --query, the words of an answer and --out: the grammar "
             "knows its answers.",
             param_hint="--grammar",
         )
-    if sentence and not (query and asked):
+    if sentence and not (query and answers):
         raise typer.BadParameter(
             "must name the query word, and one of --who, --did-what and --to-whom the words of the "
             "answer.",
@@ -207,20 +207,20 @@ def heads(
         check_report_ending(out)
     translator = Translator.load(run, weights=weights, device="cpu", precision="fp32")
     if grammar:
-        found = find_in_grammar(translator, grammar)
+        report = find_in_grammar(translator, grammar)
     else:
-        found = find_in_sentence(
-            translator, read_argument(sentence), read_argument(query), asked, top
+        report = find_in_sentence(
+            translator, read_argument(sentence), read_argument(query), answers, top
         )
     if out is not None:
-        found.draw(out)
+        report.draw(out)
     if as_json:
-        echo_json(found.as_json)
+        echo_json(report.as_json)
         return
-    for note in found.notes:
+    for note in report.notes:
         warn(f"{note}.")
-    echo_table([found.sheet.header, *found.sheet.rows])
-    typer.echo(found.sheet.caption)
+    echo_table([report.sheet.header, *report.sheet.rows])
+    typer.echo(report.sheet.caption)
     if out is not None:
         typer.echo(str(out))
 

@@ -42,7 +42,7 @@ def table3(
     from heedful.settings.durations import parse_duration
 
     seconds = parse_duration(budget, "--budget")
-    make_folder(out)  # what cannot be written is said before the work
+    make_folder(out)  # a folder that cannot be written is refused before the work
     corpus = choose_corpus(data, source_language, vocabulary, out / "text")
     table = make_table3(corpus, out, seconds, plan=plan, threads=threads, say=say)
     if as_json:

@@ -43,7 +43,7 @@ def table4(
     from heedful.files import make_folder
     from heedful.paper.table4 import make_table4
 
-    if out is not None:  # what cannot be written is said before the work
+    if out is not None:  # one that cannot be written is refused before the work
         make_folder(out)
     table = make_table4(
         runs or [], trees, train_trees or [], device=device, threads=threads, say=say

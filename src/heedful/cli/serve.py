@@ -169,7 +169,7 @@ def serve(
     from heedful.serve.systemd import passed_sockets
     from heedful.settings.durations import parse_duration
 
-    SearchOptions(beam=max(max_beam, beam or 1))  # refuses one that no search can have
+    SearchOptions(beam=max(max_beam, beam or 1))  # refuses a beam size that no search accepts
     limits = Limits(
         characters=max_characters,
         lines=max_lines,
@@ -223,7 +223,7 @@ def _print_addresses(addresses: Sequence[str]) -> None:
 
 
 def _need_extra() -> None:
-    """Refuse to start without the packages of the extra."""
+    """Refuse to start without the packages of the extra “serve”."""
     from importlib.util import find_spec
 
     from heedful.errors import MissingExtra

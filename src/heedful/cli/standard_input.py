@@ -15,8 +15,8 @@ def standard_input() -> Iterator[bytes]:
     """
     Read lines from the file descriptor itself; refuse a closed one at once.
 
-    A thread that waits in `sys.stdin.buffer` holds its lock. Python aborts if it must exit
-    meanwhile, at Ctrl-C or when the reader of the output is gone.
+    A thread that waits in `sys.stdin.buffer` holds its lock. Python aborts if it exits meanwhile,
+    for example at Ctrl-C or when the program that reads the output has ended.
     """
     try:
         os.read(0, 0)
@@ -28,8 +28,8 @@ def standard_input() -> Iterator[bytes]:
 
 
 def _lines() -> Iterator[bytes]:
-    """Split standard input into lines; a line beyond the bound ends there."""
-    parts: list[bytes] = []  # of a line whose end has not come yet
+    """Split standard input into lines, and lines beyond the size limit into parts."""
+    parts: list[bytes] = []  # of a line whose end has not been read yet
     size = 0
     while part := os.read(0, 1 << 16):
         first, *lines = part.split(b"\n")

@@ -4,7 +4,7 @@ Text on standard output and standard error, whatever their encoding.
 ::
 
     UTF-8      as it is
-    others     what the encoding lacks becomes similar (_ for U+2581) or its number (\u4e2d)
+    others     a missing character becomes a similar one (_ for U+2581) or its number (\u4e2d)
 
 Lines that another program reads, such as translations, are UTF-8 everywhere.
 """
@@ -36,7 +36,7 @@ _SIMILAR = {
 }
 """Signs of tables, trees and sentences, each with a replacement of the same width."""
 _HANDLER = "heedful-similar"
-# By another name: typer takes a stream with the encoding “ascii” for UTF-8.
+# ASCII by another name, because typer writes UTF-8 to a stream whose encoding is “ascii”.
 _ASCII = "heedful-ascii"
 
 
@@ -48,7 +48,7 @@ def fit_streams() -> None:
         if not isinstance(stream, io.TextIOWrapper):
             continue
         encoding = codecs.lookup(stream.encoding).name
-        # In UTF-8 a name of a file that is not UTF-8 keeps its bytes, where Python is set so.
+        # With “surrogateescape”, a file name that is not valid UTF-8 keeps its bytes.
         if encoding != "utf-8" or stream.errors != "surrogateescape":
             stream.reconfigure(
                 encoding=_ASCII if encoding == "ascii" else encoding, errors=_HANDLER
@@ -61,13 +61,13 @@ def echo(text: str) -> None:
 
 
 def write_utf8() -> None:
-    """Write lines for another program to standard output, as UTF-8 with uniform line ends."""
+    """Set standard output to UTF-8 with uniform line ends, for lines that a program reads."""
     assert isinstance(sys.stdout, io.TextIOWrapper)
     sys.stdout.reconfigure(encoding="utf-8", errors="strict", newline="\n")
 
 
 def read_argument(text: str) -> str:
-    """Read a text of the command line as UTF-8 if the locale has another encoding."""
+    """Decode a command-line argument as UTF-8, even if the locale has another encoding."""
     try:
         return os.fsencode(text).decode("utf-8")
     except UnicodeError:
@@ -96,7 +96,7 @@ def _number(letter: str) -> str:
 
 
 def _find_codec(name: str) -> codecs.CodecInfo | None:
-    """Find ASCII by its other name; Python calls this for every name that it does not know."""
+    """Return ASCII for its other name; Python calls this for every unknown encoding."""
     if name != _ASCII.replace("-", "_"):
         return None
     ascii_codec = codecs.lookup("ascii")

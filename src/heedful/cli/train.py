@@ -76,7 +76,7 @@ def train(
     The same command under torchrun trains with several processes: torchrun --nproc-per-node 2 -m
     heedful train ...
     """
-    del recipes  # its callback has ended the command
+    del recipes  # its callback ends the command
     if (device_count > 1 or device_bandwidth is not None) and device_rate is None:
         raise typer.BadParameter("is needed.", param_hint="--device-rate")
     if device_rate is not None and not dry_run:

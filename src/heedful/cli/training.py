@@ -25,11 +25,11 @@ def start_training(
     **machine: str | int,
 ) -> None:
     """
-    Train, or print what a training would do.
+    Train, print all settings, or print what a training would do.
 
-    `options`: the flags that were set, by their fields. `needed`: flags that a training requires.
-    `plan`: devices for which a dry run computes memory and hours. `machine`: device, precision and
-    threads, which are also settings.
+    `options`: the flags that the user set, by field name. `needed`: names of the flags that a
+    training requires. `plan`: devices for which a dry run computes memory and hours. `machine`:
+    device, precision and threads, which become settings.
     """
     settings = [*options.pop("settings", ())]
     settings += [f"train.{name}={value}" for name, value in machine.items() if value]

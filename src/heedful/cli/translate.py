@@ -218,7 +218,7 @@ def translate(
             "weights": weights != "default",
         },
     )
-    given = {
+    side_files = {
         "target_prefix": target_prefix,
         "force_phrases": force_phrases,
         "avoid_phrases": avoid_phrases,
@@ -235,7 +235,7 @@ def translate(
                 "--replace-unknown": replace_unknown,
                 "--dictionary": dictionary,
                 "--format": format != "text",
-                **{f"--{name.replace('_', '-')}": path for name, path in given.items()},
+                **{f"--{name.replace('_', '-')}": path for name, path in side_files.items()},
             },
         )
     text = None if input is None or whole_file is not None else one_file(input)
@@ -297,7 +297,7 @@ def translate(
             warn,
             options,
             name="stdin" if input is None else str(input),
-            side_files={what: path for what, path in given.items() if path is not None},
+            side_files={name: path for name, path in side_files.items() if path is not None},
             mbr=mbr > 0,
             align_by=align_by,
             replace_unknown=known,
@@ -387,11 +387,11 @@ def _tagged(line: str, tag: str) -> str:
 
 
 def _sampling(wanted: bool, details: dict[str, Any]) -> Sampling | None:
-    """Collect the sampling options; without --sample there must be none."""
-    given = {name: value for name, value in details.items() if value is not None}
+    """Collect the sampling options that were set; refuse them without --sample."""
+    chosen = {name: value for name, value in details.items() if value is not None}
     if wanted:
-        return Sampling(**given)
-    for name in given:
+        return Sampling(**chosen)
+    for name in chosen:
         option = "--" + name.replace("_", "-")
         raise typer.BadParameter("is an option of sampling and needs --sample.", param_hint=option)
     return None

@@ -1,4 +1,4 @@
-"""Usage errors of the command line, in one sentence: what must hold, what was given, what to do."""
+"""One-sentence messages for usage errors: what must hold, what the user gave, what to do."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,17 +10,16 @@ from typer.exceptions import TyperException
 from heedful.settings.foreign_names import OPTIONS
 
 _ALIKE = 0.75
-_SHORTEST = len("--beam")  # of options that a longer name may begin with
+_SHORTEST = len("--beam")  # length of a name that is compared with the start of a longer one
 _TOO_MANY = r"there is no argument left for: \1"
 _MISSING = ("got none", "got only one")
 
 
 def explain_usage(error: TyperException, command: Any, arguments: Sequence[str]) -> str:
     """
-    Write the message about a wrong call of the program, which is `command`.
+    Return the message about a wrong call of the program, whose top-level command is `command`.
 
-    typer has a class for each kind of error, but keeps it private; their attributes tell them
-    apart.
+    typer keeps its classes of errors private, so their attributes tell the kinds apart.
     """
     path, command = _find_command(command, arguments)
     if hasattr(error, "possibilities"):
@@ -57,7 +56,7 @@ def _explain_unknown(
 ) -> str:
     """Suggest the intended option for a misspelled name or a name of another toolkit."""
     place, name = " ".join(path), str(error.option_name)
-    if len(name) == 2:  # typer takes -src for -s, -r and -c
+    if len(name) == 2:  # typer reads -src as -s, -r and -c
         words = (word.partition("=")[0] for word in arguments if word.startswith(name))
         name = next(words, name)
     bare = name.lstrip("-").lower().replace("_", "-")
@@ -84,13 +83,13 @@ def _setting_arguments(name: str) -> Iterator[str]:
     known = [setting for setting, _, _ in walk(RunConfig)]
     suffix = f".{name.replace('-', '_')}"
     exact = [known_name for known_name in known if known_name.endswith(suffix)]
-    exact = [setting for setting in exact if setting.count(".") == 1]  # before those of families
+    exact = [setting for setting in exact if setting.count(".") == 1]  # without those of subtables
     for setting in known_elsewhere(name, known) or exact:
         yield f"--set {setting}" + ("" if "=" in setting else "=VALUE")
 
 
 def _is_alike(name: str, option: str) -> bool:
-    """Whether an option may be meant: its name is similar, or one name begins with the other."""
+    """Return whether two names are similar, or one begins with the other."""
     short, long = sorted((name, option), key=len)
     begins = len(short) >= _SHORTEST and long.startswith(short)
     return begins or SequenceMatcher(None, name, option).ratio() >= _ALIKE
@@ -112,7 +111,7 @@ def _explain_missing(error: Any, command: Any) -> str:
     if parameter.param_type_name != "argument":
         return f"{parameter.opts[-1]} is needed: {_help(parameter)}"
     name = parameter.metavar or parameter.name.upper()
-    alike = [other for other in command.params if getattr(other, "metavar", None) == name]
+    alike = [sibling for sibling in command.params if getattr(sibling, "metavar", None) == name]
     if len(alike) == 2:
         return f"two {name.lower()}s are needed, but {_MISSING[alike.index(parameter)]}"
     return f"{name} is needed: {_help(parameter)}"
@@ -130,13 +129,13 @@ def _explain_value(error: Any) -> str:
         return f"{name} {error.message}"
     from heedful.settings.explain import describe_rule
 
-    found = error.__cause__.errors(include_url=False)[0]
-    text = str(found["input"])
-    return f"{name} {describe_rule(found)}, but got {text if _is_number(text) else repr(text)}"
+    details = error.__cause__.errors(include_url=False)[0]
+    text = str(details["input"])
+    return f"{name} {describe_rule(details)}, but got {text if _is_number(text) else repr(text)}"
 
 
 def _is_number(text: str) -> bool:
-    """Whether a value reads as a number, and so needs no quotes."""
+    """Return whether a value is written as a number, and so needs no quotes."""
     return re.fullmatch(r"[+-]?[0-9][0-9.,]*", text) is not None
 
 

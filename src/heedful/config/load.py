@@ -1,10 +1,10 @@
 """
-Settings from a recipe or TOML file plus ``key=value`` changes; and back to TOML.
+Reading of settings from a recipe or TOML file plus ``key=value`` changes; writing as TOML.
 
 A settings file has the tables ``model``, ``data``, ``train`` and ``search``. ``base = "small"``
 above them names the recipe to start from; without a base, unset settings have their defaults.
 ``plugins = ["mine.py"]`` names files beside the settings file that are loaded first
-(`heedful.plugins`). TOML has no null, so ``"none"`` is null where a setting may be none.
+(`heedful.plugins`). TOML has no null, so ``"none"`` means null for settings that may be null.
 """
 
 import json
@@ -104,12 +104,12 @@ def to_toml(config: RunConfig) -> str:
 
 
 def _is_path(text: str) -> bool:
-    """Whether a name is a file and not a recipe."""
+    """Return whether a name is a file and not a recipe."""
     return text not in RECIPES and (text.endswith(".toml") or exists(text))
 
 
 def _read(path: Path) -> RunConfig:
-    """Read a settings file on top of the recipe it names."""
+    """Read a settings file and the recipe that it starts from."""
     tables = _parse(path)
     base = tables.pop("base", None)
     load_plugins(_named_plugins(path, tables.pop("plugins", [])))
@@ -117,13 +117,13 @@ def _read(path: Path) -> RunConfig:
         values = {} if base is None else recipe(str(base)).to_dict()
         for name, value in tables.items():
             values[name] = _merged(values.get(name), name, value)
-        return RunConfig.from_dict(without_idle(values, given=flat(tables)))
+        return RunConfig.from_dict(without_idle(values, explicit=flat(tables)))
     except SettingError as error:
         raise SettingError(f"{path}: {error}") from None
 
 
 def _named_plugins(path: Path, names: object) -> list[Path]:
-    """Find the plugins that a settings file names, beside it."""
+    """Return the paths of the plugins that a settings file names, relative to its folder."""
     if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
         raise SettingError(
             f'{path}: `plugins` must be a list of files, such as ["mine.py"], but got {names!r}.'
@@ -131,12 +131,12 @@ def _named_plugins(path: Path, names: object) -> list[Path]:
     return [path.parent / name for name in names]
 
 
-def _merged(below: object, name: str, given: object) -> object:
-    """Override settings by the settings of a file, which may be tables."""
-    if not isinstance(given, dict):
-        return _or_none(name, given)
+def _merged(below: object, name: str, above: object) -> object:
+    """Return the setting or table `below`, overridden by `above` from a file."""
+    if not isinstance(above, dict):
+        return _or_none(name, above)
     known = below if isinstance(below, dict) else {}
-    inner = {key: _merged(known.get(key), f"{name}.{key}", one) for key, one in given.items()}
+    inner = {key: _merged(known.get(key), f"{name}.{key}", value) for key, value in above.items()}
     return {**known, **inner}
 
 
@@ -182,19 +182,19 @@ def _value(name: str, text: str) -> object:
 
 
 def _or_none(name: str, value: object) -> object:
-    """Replace ``none`` by None where a setting may be none."""
+    """Replace the text ``none`` by None for a setting that may be None."""
     none = isinstance(value, str) and value.lower() == "none"
     return None if none and NoneType in _types(name) else value
 
 
 def _types(name: str) -> set[Any]:
-    """List the types of a setting; none for an unknown one."""
+    """Return the types of a setting; an unknown setting has none."""
     field = setting_fields().get(name)
     return _plain(field.annotation) if field else set()
 
 
 def _plain(annotation: Any) -> set[Any]:
-    """List the types of an annotation without their ranges."""
+    """Return the types of an annotation without their ranges."""
     origin = get_origin(annotation)
     if origin in (Union, UnionType):
         return {kind for part in get_args(annotation) for kind in _plain(part)}
@@ -202,5 +202,5 @@ def _plain(annotation: Any) -> set[Any]:
 
 
 def _toml_value(value: object) -> str:
-    """Format a value; texts have no characters that TOML and JSON write differently."""
+    """Format a value as JSON, which for values of settings is also TOML."""
     return json.dumps("none" if value is None else value, ensure_ascii=False)

@@ -61,7 +61,7 @@ class _ComposedSettings(ModelSettings):
 
 
 def _named_fields(table: type[SettingsTable]) -> dict[str, Any]:
-    """List the settings of a table whose values name families, with these values and their help."""
+    """Return the fields of a table that choose families, with the names and help of families."""
     fields: dict[str, Any] = {}
     for name, old in table.model_fields.items():
         if values := values_of(setting := f"{table.table}.{name}"):
@@ -72,7 +72,7 @@ def _named_fields(table: type[SettingsTable]) -> dict[str, Any]:
 
 
 def _family_fields() -> dict[str, Any]:
-    """List the names and tables that the families add."""
+    """Return the fields of the model that depend on families, and the tables of families."""
     fields = _named_fields(ModelSettings)
     about = FieldInfo(default=AttentionConfig(), description=AttentionSettings.__doc__)
     fields["attention"] = (Annotated[AttentionConfig, TRANSFORMER], about)
@@ -107,20 +107,20 @@ def _compose_model() -> Any:
 
 
 def compose_again() -> None:
-    """Update both tables, in place, to the settings of the families registered now."""
+    """Update `AttentionConfig` and `ModelConfig` in place to the families registered now."""
     take_fields(AttentionConfig, _compose_attention())
     extend_choices(AttentionConfig)
     take_fields(ModelConfig, _compose_model())
 
 
-def take_fields(table: type[SettingsTable], other: type[SettingsTable]) -> None:
-    """Give a table the fields of another table."""
-    table.__pydantic_fields__ = other.__pydantic_fields__
+def take_fields(table: type[SettingsTable], origin: type[SettingsTable]) -> None:
+    """Replace the fields of a table by those of `origin`."""
+    table.__pydantic_fields__ = origin.__pydantic_fields__
     table.model_rebuild(force=True)
 
 
 def extend_choices(table: type[SettingsTable]) -> None:
-    """Let the settings of a table have the names that plugins registered."""
+    """Accept the names that plugins registered as values of a table's settings."""
     for name, field in table.model_fields.items():
         registry = CHOSEN_BY.get(f"{table.table}.{name}")
         if registry is not None and get_origin(field.annotation) is Literal:

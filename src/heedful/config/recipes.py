@@ -5,7 +5,7 @@ A recipe called ``paper-…`` follows the text of ‘Attention Is All You Need�
 first public code (tensor2tensor 3d9c62f2, 2017-06-15) differs, ``t2t-…`` follows the code.
 ``table3-…`` is a row of the paper's Table 3. Sections and tables in the comments are the paper's.
 These recipes keep their values forever; a change gets a new name. Until version 1.0, three groups
-may change: the recipes for small machines (``tiny``, ``small``, ``multi30k``, ``…-small``), models
+may change: recipes for small machines (``tiny``, ``small``, ``multi30k``, ``…-small``), models from
 before the paper (`heedful.families`), and short tasks (`sequence_recipes`).
 """
 
@@ -132,11 +132,11 @@ def _paper_base() -> RunConfig:
             positions="interleaved",  # section 3.5
             position_offset=0,  # not in the text; tensor2tensor 3d9c62f2 common_attention.py
             tie_embeddings="all",  # section 3.4
-            projection_bias=True,  # not in the text; Table 3's parameters are met only with it
-            output_bias=False,  # none shown, and none in tensor2tensor 3d9c62f2
+            projection_bias=True,  # not in the text; needed for the parameter counts of Table 3
+            output_bias=False,  # not in the text; tensor2tensor 3d9c62f2 has none
             scale_embeddings=True,  # section 3.4
             decoder_start="symbol",  # section 3.1: “offset by one position”
-            source_end=True,  # not in the text; tensor2tensor 3d9c62f2 ends every text so
+            source_end=True,  # not in the text; tensor2tensor 3d9c62f2 adds it to every text
         ),
         data=DataConfig(
             vocabulary_size=37_000,  # section 5.1: “about 37000 tokens”
@@ -174,7 +174,7 @@ def _paper_base_en_fr() -> RunConfig:
     return _paper_base().with_settings(
         {
             "data.vocabulary_size": 32_000,  # section 5.1
-            "data.subwords": "unigram",  # section 5.1 has word-piece; this stands in for it
+            "data.subwords": "unigram",  # section 5.1 has word-piece; unigram is similar
         }
     )
 
@@ -201,7 +201,7 @@ def _paper_big_en_fr() -> RunConfig:
         {
             "model.dropout": 0.1,  # section 6.1: “instead of 0.3”
             "data.vocabulary_size": 32_000,  # section 5.1
-            "data.subwords": "unigram",  # section 5.1 has word-piece; this stands in for it
+            "data.subwords": "unigram",  # section 5.1 has word-piece; unigram is similar
         }
     )
 
@@ -210,14 +210,14 @@ def _paper_big_en_fr() -> RunConfig:
 
 _T2T = {  # files of tensor2tensor 3d9c62f2
     "reading": "t2t",
-    "model.positions": "halves",  # common_attention.py: sines beside cosines
+    "model.positions": "halves",  # common_attention.py: all sines, then all cosines
     "model.decoder_start": "zero",  # transformer.py: shift_left_3d pads with zeros
     "data.vocabulary_multiple": 8192,  # 37,000 becomes 40,960, the width of its softmax
     "train.batch_tokens": 8 * 4096,  # transformer.py: batch_size 4096, on 8 devices
     "train.batch_counting": "padded",  # data_reader.py: rows times the longer side
-    "train.block_tokens": 4096,  # transformer.py: batch_size, a block of one bucket a device
+    "train.block_tokens": 4096,  # transformer.py: batch_size; one block of a bucket per device
     "train.smoothing_target": "others",  # common_layers.py: e / (V - 1) for every other class
-    "search.eos_candidates": "twice",  # beam_search.py: top_k of 2 * beam_size, ends among them
+    "search.eos_candidates": "twice",  # beam_search.py: top_k of 2 * beam_size, EOS included
     # learning_rate_factor stays 1: tensor2tensor's rate of 0.1 times 5000 * 0.002 * d^-0.5 is the
     # paper's d^-0.5, and its step counter starts at 0 and adds 1, so the schedule is the same.
 }
@@ -243,8 +243,8 @@ def _table3_base() -> RunConfig:
     """Table 3, first row: the base model."""
     return _paper_base().with_settings(
         {
-            # Not the 37,000 of section 5.1: only this meets the column of parameters (65 million
-            # and nine more rows). It is the width of the softmax in tensor2tensor 3d9c62f2.
+            # Not the 37,000 of section 5.1: only this size gives the parameter counts of Table 3
+            # (65 million here, and in nine more rows). tensor2tensor 3d9c62f2 has this softmax.
             "data.vocabulary_size": 40_960,
         }
     )
@@ -298,7 +298,7 @@ def _table3_big() -> RunConfig:
 
 
 def _published(name: str, summary: str, settings: dict[str, object]) -> None:
-    """Register a published model of another family, if all its families are here."""
+    """Register settings that change the defaults, if all families that they name are available."""
 
     def build() -> RunConfig:
         return RunConfig().with_settings(settings)
@@ -315,10 +315,10 @@ for _name, _recipe in task_recipes():
     _published(_name, _recipe.summary, dict(_recipe.settings))
 
 
-# ---------------------------------------------------------------- small ones, of our own
+# ---------------------------------------------------------------- our own small recipes
 
 
-# As SentencePiece's: a line of noise in 2,000 costs no place in the vocabulary.
+# SentencePiece's default: one line of noise in 2,000 adds no characters to the vocabulary.
 _NOISY_TEXT: dict[str, object] = {"data.character_coverage": 0.9995}
 
 
@@ -404,14 +404,14 @@ def _multi30k() -> RunConfig:
             "train.learning_rate_factor": 0.005 * sqrt(128 * 2000),
             "train.checkpoint_steps": 240,  # about two epochs
             "train.checkpoint_minutes": None,  # the same checkpoints on every machine
-            "train.keep_last": 10,  # their mean is worth about two BLEU over the last one
+            "train.keep_last": 10,  # their average gains about two BLEU over the last one
             "train.validate_steps": 1000,
         }
     )
 
 
 def _small_of_family(name: str, summary: str, base: str, settings: dict[str, object]) -> None:
-    """Register a recipe of another family that changes one of these recipes."""
+    """Register a recipe of another family that changes the recipe `base`."""
 
     def build() -> RunConfig:
         return recipe(base).with_settings(settings)

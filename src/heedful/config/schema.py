@@ -4,8 +4,8 @@ Every setting: its type, its range, its default, and one sentence of help.
 Each table of a run has a file of its own: `model.py`, `data.py`, `train.py`, `search.py`. A task
 may add one (`heedful.tasks`). The defaults of `ModelConfig`, `TrainConfig` and `SearchConfig` are
 the paper's base model. The sentence below a setting is its help text on the command line and its
-comment in a TOML file. A wrong setting raises `SettingError` wherever it comes from, never
-pydantic's own error.
+comment in a TOML file. A wrong setting from any source raises `SettingError`, never pydantic's own
+error.
 """
 
 from collections.abc import Collection, Mapping
@@ -67,7 +67,7 @@ class _RunSettings(SettingsTable):
 
     @model_validator(mode="after")
     def _guided_attention_is_there(self) -> "_RunSettings":
-        """Check that there is attention to guide."""
+        """Check that guided attention has a decoder that attends to the source."""
         if self.train.guided_attention and self.model.no_attention:
             raise ValueError(
                 "`train.guided_attention` guides attention to the source, but the decoder has none "
@@ -77,7 +77,7 @@ class _RunSettings(SettingsTable):
 
     @model_validator(mode="after")
     def _embeddings_can_be_cut(self) -> "_RunSettings":
-        """Check that zeros in place of tokens do not change running averages of the model."""
+        """Check that the model has no running averages, which SimCut's zeros would change."""
         if self.train.objective == "simcut" and self.model.norm_kind in names_with(
             "batch statistics", ("model.norm_kind",)
         ):
@@ -103,7 +103,7 @@ class _RunSettings(SettingsTable):
 
     @model_validator(mode="after")
     def _idle_settings_have_their_defaults(self) -> "_RunSettings":
-        """Refuse a setting that would change nothing; files that hold its default can be read."""
+        """Refuse settings that do not act, unless they have their defaults."""
         wrong = idle_settings(flat(self.to_dict()), setting_defaults(), setting_conditions())
         if wrong:
             raise ValueError("; ".join(wrong))
@@ -125,8 +125,8 @@ class _RunSettings(SettingsTable):
 
         Types are strict: text that looks like a number is not one.
 
-        Raises `SettingError` if a setting is unknown or out of range; the message names each by its
-        dotted name.
+        Raises `SettingError` if a setting is unknown or out of range; the message gives the
+        dotted name of each.
         """
         if not isinstance(values, Mapping):
             raise SettingError(f"settings must be tables of names and values, but got {values!r}")
@@ -138,13 +138,13 @@ class _RunSettings(SettingsTable):
         """
         Return a changed copy, checked again as a whole.
 
-        `inherited`: changes below `settings`.
+        `inherited`: changes that `settings` override.
 
         All changes are made before the check, so that dependent settings may change together. A
         setting that `settings` does not name and that no longer acts is reset to its default.
 
-        Raises `SettingError` if a setting is unknown or out of range; the message names each by its
-        dotted name.
+        Raises `SettingError` if a setting is unknown or out of range; the message gives the
+        dotted name of each.
         """
         values = self.to_dict()
         for name, value in {**(inherited or {}), **settings}.items():
@@ -153,11 +153,11 @@ class _RunSettings(SettingsTable):
                 values[name] = value
             else:
                 table[last] = value
-        return self.from_dict(without_idle(values, given=flat(settings)))
+        return self.from_dict(without_idle(values, explicit=flat(settings)))
 
 
 def _task_fields() -> dict[str, Any]:
-    """List the tables of the tasks."""
+    """Return the fields of the tasks, each a table of settings."""
     return {
         table.table: (table, FieldInfo(default=table(), description=type(task).__doc__))
         for task in tasks()
@@ -181,7 +181,7 @@ else:
 
 
 def follow_registries() -> None:
-    """Rebuild the classes of settings, because names were added or removed."""
+    """Rebuild the settings classes after a registry has changed."""
     setting_conditions.cache_clear()
     setting_defaults.cache_clear()
     compose_again()
@@ -196,14 +196,14 @@ for _registry in (FAMILIES, SCORES, OBJECTIVES, SCHEDULES, METRICS):
 
 
 def setting_fields() -> dict[str, FieldInfo]:
-    """List all settings by their dotted names."""
+    """Return the fields of all settings by their dotted names."""
     return {name: field for name, field, _ in walk(RunConfig)}
 
 
 @cache
 def setting_conditions() -> Conditions:
-    """List the conditions of all settings that have one, those of their tables included."""
-    extra = {name: given for family in families() for name, given in family.conditions.items()}
+    """Return the conditions of each setting that has any, including those of its tables."""
+    extra = {name: added for family in families() for name, added in family.conditions.items()}
     return {
         name: tuple(item.with_families(names_with) for item in (*conditions, *extra.get(name, ())))
         for name, _, conditions in walk(RunConfig)
@@ -213,26 +213,26 @@ def setting_conditions() -> Conditions:
 
 @cache
 def setting_defaults() -> dict[str, Any]:
-    """List the defaults of all settings by their dotted names."""
+    """Return the defaults of all settings by their dotted names."""
     return {name: field.default for name, field in setting_fields().items()}
 
 
 def acting_settings(config: RunConfig) -> set[str]:
-    """List the settings that act in a configuration, by their dotted names."""
+    """Return the dotted names of the settings that act in a configuration."""
     values, conditions = flat(config.to_dict()), setting_conditions()
     return {name for name in values if acts(name, values, conditions)}
 
 
-def without_idle(values: dict[str, Any], given: Collection[str]) -> dict[str, Any]:
+def without_idle(values: dict[str, Any], explicit: Collection[str]) -> dict[str, Any]:
     """
-    Reset settings that do not act and were not given, in place, and return them.
+    Reset settings that do not act, in place, and return all values.
 
-    `values`: tables of unchecked values. `given`: dotted names that are left alone, so that a
-    check can refuse them.
+    `values`: tables of unchecked values. `explicit`: dotted names of settings that stay as they
+    are, so that a check can refuse them.
     """
     known = {**setting_defaults(), **flat(values)}
     for name in setting_conditions():
-        if name in given or acts(name, known, setting_conditions()):
+        if name in explicit or acts(name, known, setting_conditions()):
             continue
         table, last = _table_of(name, values)
         if table is not None and last in table:
@@ -241,7 +241,7 @@ def without_idle(values: dict[str, Any], given: Collection[str]) -> dict[str, An
 
 
 def _table_of(name: str, values: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
-    """Find the table that holds a setting, and its name there; None if there is no such table."""
+    """Return the table of a setting, None if it is missing, and the setting's name in the table."""
     table: Any = values
     *above, last = name.split(".")
     for part in above:
@@ -249,6 +249,6 @@ def _table_of(name: str, values: dict[str, Any]) -> tuple[dict[str, Any] | None,
     return table if isinstance(table, dict) else None, last
 
 
-# A command loads its plugins before it imports the settings.
+# A command loads its plugins before it imports this module.
 if any(registry.added() for registry in (SCORES, OBJECTIVES, SCHEDULES, METRICS)):
     follow_registries()

@@ -19,7 +19,7 @@ from heedful.settings.table import SettingsTable
 
 
 def _known(names: str) -> str:
-    """Refuse names of rules that nobody has registered."""
+    """Refuse names of rules that are not registered."""
     if unknown := unknown_rules(names):
         raise ValueError(f"must name rules of plugins that are loaded, but none has {unknown[0]!r}")
     return names

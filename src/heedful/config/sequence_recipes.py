@@ -13,7 +13,7 @@ _CHARACTERS: Settings = {
     **_CLEAN,
     "data.reading": "exact",  # digits and signs are the task
     "data.subwords": "character",
-    "data.vocabulary_size": 400,  # an upper limit: the characters of the text decide
+    "data.vocabulary_size": 400,  # an upper limit; the text has fewer characters
     "train.best_by": "exact_match",
 }
 
@@ -26,7 +26,7 @@ _DATES: Settings = {
 
 _KANA: Settings = {**_CHARACTERS, "train.steps": 1500, "train.validate_steps": 500}
 
-# few epochs of much text: nothing against overfitting, and a high rate
+# few epochs of much text: no regularization, and a high learning rate
 _MUCH_TEXT: Settings = {
     "model.dropout": 0.0,
     "model.norm": "pre",

@@ -153,7 +153,7 @@ class TrainConfig(SettingsTable):
 
     @property
     def single_pass_steps(self) -> int:
-        """Steps before the first with two passes; all of them where the objective has one."""
+        """Number of steps with one pass, which come before those with two passes."""
         if self.objective not in TWO_PASSES:
             return self.steps
         start = self.second_pass_start
@@ -161,7 +161,7 @@ class TrainConfig(SettingsTable):
 
     @property
     def mean_passes(self) -> float:
-        """Passes of a step, on average over the training."""
+        """Mean number of passes per step over the training."""
         return 2.0 - self.single_pass_steps / self.steps
 
     @model_validator(mode="after")

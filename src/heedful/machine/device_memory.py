@@ -9,21 +9,21 @@ from heedful.machine.memory import bounded_memory, free_memory, peak_memory
 
 
 def peak_of(device: torch.device) -> int:
-    """Return the peak memory in bytes, of the GPU if there is one, else of this process."""
+    """Return the peak memory in bytes: of the GPU, or of this process if the device is a CPU."""
     if device.type == "cuda":
         return int(torch.cuda.max_memory_allocated(device))
     return peak_memory()
 
 
 def bound_of(device: torch.device) -> AbstractContextManager[None]:
-    """Limit the memory of this process, so that allocations beyond it fail."""
+    """Return a context in which CPU allocations beyond the free memory fail."""
     # A GPU limits its own memory and needs much address space.
     return bounded_memory() if device.type == "cpu" else nullcontext()
 
 
 def require_room(parameters: int, device: torch.device) -> None:
     """Refuse to train a model if its weights alone exceed the free memory."""
-    # On a processor they have gradients beside them; for a GPU they are drawn here, too.
+    # On a CPU, gradients need as much again. For a GPU, weights are first initialized on the CPU.
     free, needed = free_memory(), parameters * (8 if device.type == "cpu" else 4)
     if free is not None and needed > free:
         gradients = " and their gradients" if device.type == "cpu" else ""

@@ -20,7 +20,7 @@ from heedful.machine.processor import (
 
 
 def resolve_device(name: str) -> torch.device:
-    """Resolve a device setting to an available device. Raises `DeviceError` if it is missing."""
+    """Return the device that a setting names; raise `DeviceError` if it is not available."""
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", name):
         raise DeviceError(f"a device must be auto, cpu, cuda or cuda:N, but is {name!r}.")
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
@@ -34,25 +34,25 @@ def resolve_device(name: str) -> torch.device:
             f"the device {name} must exist, but torch finds {there} on this machine; choose "
             "--device cpu or auto, or see `heedful info`."
         )
-    # cuDNN's attention is prepared anew for every shape, which takes longer than it saves: batches
-    # of a training, and steps of a search, are hardly ever of one shape
+    # cuDNN prepares its attention for every shape, which takes longer than it saves, because
+    # batches in training and steps in a search rarely repeat a shape
     torch.backends.cuda.enable_cudnn_sdp(False)
     return torch.device("cuda", index)
 
 
 @contextmanager
 def same_bytes(device: torch.device, is_required: bool) -> Iterator[None]:
-    """Use only GPU functions with the same results in every run, if required."""
+    """Use only deterministic GPU functions inside the context, if required."""
     if device.type != "cuda":
         yield
         return
-    # read when the library is first used
+    # cuBLAS reads this variable at its first use
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     was_required = torch.are_deterministic_algorithms_enabled()
     memory: Any = torch.utils.deterministic
     was_filled = memory.fill_uninitialized_memory
     torch.use_deterministic_algorithms(is_required)
-    memory.fill_uninitialized_memory = False  # no result reads memory that nothing was written to
+    memory.fill_uninitialized_memory = False  # no result depends on uninitialized memory
     try:
         yield
     finally:
@@ -62,14 +62,14 @@ def same_bytes(device: torch.device, is_required: bool) -> Iterator[None]:
 
 def resolve_threads(threads: int) -> int:
     """
-    Resolve a thread setting, divided among this machine's ranks, and apply it.
+    Set and return torch's number of threads; 0 divides the cores among this machine's ranks.
 
     A fork of a process that has computed in several threads gets one thread.
     """
     ranks = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if threads == 0:
-        asked = omp_threads() if ranks == 1 else 0
-        threads = asked or max(1, usable_cores() // ranks)
+        requested = omp_threads() if ranks == 1 else 0
+        threads = requested or max(1, usable_cores() // ranks)
     check_threads(threads)
     threads = allowed_threads(threads)
     torch.set_num_threads(threads)
@@ -77,7 +77,7 @@ def resolve_threads(threads: int) -> int:
 
 
 def has_int8(device: torch.device) -> bool:
-    """Whether 8-bit matrix products, which are oneDNN's, are fast here."""
+    """Return whether oneDNN's 8-bit matrix products are fast on a device."""
     x86 = platform.machine().lower() in ("x86_64", "amd64")
     return device.type == "cpu" and x86 and torch.backends.mkldnn.is_available()
 
@@ -93,7 +93,7 @@ def processor_of(device: torch.device) -> str:
 
 
 def instruction_set(device: torch.device) -> str:
-    """Name the features by which kernels of a device are chosen."""
+    """Name what torch chooses kernels by: the GPU, or the vector instructions of the CPU."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     return torch.backends.cpu.get_cpu_capability()

@@ -1,10 +1,10 @@
 """
-Variables of the environment that OpenMP, oneDNN and torch read once, when they are loaded.
+Environment variables that OpenMP, oneDNN and torch read once, when they are loaded.
 
 An idle thread of OpenMP spins while it waits. Without spinning it would have to be woken for each
 of the hundred small operations in a step of a search. Translating one sentence at a time would be
-half as fast. OpenMP's own, much longer spinning takes a core from working threads: a training
-beside other busy processes becomes twenty times slower. So threads spin for a tenth of a
+half as fast. By default OpenMP spins much longer, which takes cores from working threads: while
+other processes are busy, training becomes twenty times slower. So threads spin for a tenth of a
 millisecond and then sleep.
 
 Nothing heavy is imported: `import heedful` sets these variables.
@@ -26,7 +26,7 @@ def set_variables(variables: dict[str, str], replace: bool = False) -> None:
     """
     Set variables that the user has not set; warn if torch is already loaded and its threads spin.
 
-    `replace`: also those that another part of heedful, or a parent process, has set.
+    `replace`: also replace values that heedful set earlier, in this process or in a parent.
     """
     if os.environ.get(SWITCH) == "0":
         return
@@ -42,7 +42,7 @@ def set_variables(variables: dict[str, str], replace: bool = False) -> None:
 
 
 def user_environment() -> dict[str, str]:
-    """Copy the environment without what heedful has set, for programs that are not ours."""
+    """Copy the environment without the variables that heedful has set, for other programs."""
     ours = _read_record()
     return {
         name: value for name, value in os.environ.items() if name not in ours and name != _RECORD
@@ -50,13 +50,13 @@ def user_environment() -> dict[str, str]:
 
 
 def _read_record() -> dict[str, str]:
-    """Read what heedful has set; a value that the user has changed since then is the user's."""
+    """Read the variables that heedful has set, except those that were changed since then."""
     pairs = (entry.partition("=") for entry in os.environ.get(_RECORD, "").split())
     return {name: value for name, _, value in pairs if os.environ.get(name) == value}
 
 
 def _warn_of_spinning() -> None:
-    """Warn that idle threads spin, if there are any and the user has not chosen that."""
+    """Warn that idle threads spin, unless there is one thread or the user has set how they wait."""
     threads = getattr(sys.modules["torch"], "get_num_threads", None)  # absent while torch loads
     if not WAITING.keys().isdisjoint(os.environ) or (threads is not None and threads() == 1):
         return

@@ -4,7 +4,7 @@ Forked processes, which have only the forking thread.
 Torch and the C functions compute in threads of GNU's OpenMP, which does not notice that a fork
 lacks these threads. The next parallel operation of a fork would wait for them forever. A single
 thread needs no pool. So a fork of a process that has computed in several threads computes in one. A
-process that has only imported heedful has no pool, and its forks may have their own.
+process that has only imported heedful has no pool, so its forks may start their own.
 """
 
 import os
@@ -19,7 +19,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class _Pool:
-    """The threads of OpenMP's pool."""
+    """The state of OpenMP's pool of threads."""
 
     begun = False
     """Whether this process may have started threads."""
@@ -28,7 +28,7 @@ class _Pool:
 
 
 def allowed_threads(threads: int) -> int:
-    """Return the number of threads that this process can compute in, at most the given one."""
+    """Return the number of threads that this process may use, at most `threads`."""
     if _Pool.lost and threads > 1:
         warnings.warn(
             "This process is a fork without the threads of its parent, so it computes in one "
@@ -44,9 +44,9 @@ def allowed_threads(threads: int) -> int:
 
 class Turns:
     """
-    A lock for threads that share an object; a thread that has it may take it again.
+    A reentrant lock for threads that share an object.
 
-    A fork gets a free lock, because the thread that had it is not in the fork.
+    A fork gets a free lock, because the thread that held it does not exist in the fork.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Turns:
 
 
 def in_turn(method: _Function) -> _Function:
-    """Make threads call the methods of an object one after the other, by its lock `turns`."""
+    """Let only one thread at a time run a method, by the lock `turns` of the object."""
 
     @wraps(method)
     def call(self: Any, *arguments: Any, **keywords: Any) -> Any:
@@ -76,7 +76,7 @@ def in_turn(method: _Function) -> _Function:
 
 
 def _after_fork() -> None:
-    """Compute in one thread from now on, if the pool has been lost."""
+    """Compute in one thread from now on, if the fork may have lost a pool."""
     if _Pool.begun:
         _Pool.lost = True
         sys.modules["torch"].set_num_threads(1)

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from heedful.errors import HeedfulError
 
-# With less, torch ends by a signal while it is loaded or starts its threads, instead of an error.
+# With less, a signal kills the process while torch is loaded or starts threads, without an error.
 _LEAST_ADDRESS_SPACE = 900_000 << 10
-# Address space that is set aside but not used: thread stacks and the allocator's arenas.
+# Address space that is reserved but not used: thread stacks and the allocator's arenas.
 _RESERVED_BYTES = 512 << 20
-# What the system, its loader, the C++ library, torch, oneDNN and Python say when a process can have
-# no more memory, address space or threads. They have no class of exceptions in common.
+# Parts of the errors of the system, its loader, the C++ library, torch, oneDNN and Python when a
+# process can get no more memory, address space or threads. The errors have no common class.
 _LACK_OF_MEMORY = (
     "bad_alloc",
     "can't allocate",
@@ -41,36 +41,35 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
 def free_memory() -> int | None:
     """
-    Return the memory that this process could still use.
+    Return the bytes of memory that this process can still use; None if unknown.
 
-    Returns bytes, the smaller of what the machine and its control group leave; None if unknown.
-
-    Containers limit memory through control groups, which `/proc/meminfo` does not show.
+    This is the smaller of what the machine and the control group have left. Containers limit memory
+    through control groups, which `/proc/meminfo` does not show.
     """
-    found = []
+    free = []
     info = Path("/proc/meminfo")
     if info.exists():
         for line in info.read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
-                found.append(int(line.split()[1]) * 1024)
+                free.append(int(line.split()[1]) * 1024)
     group = Path("/sys/fs/cgroup")
     try:
         limit = (group / "memory.max").read_text(encoding="ascii").strip()
         current = (group / "memory.current").read_text(encoding="ascii").strip()
         statistics = (group / "memory.stat").read_text(encoding="ascii").splitlines()
-        # the system's file cache counts as used, but is freed when needed
+        # the system's file cache counts as used memory, but is freed when needed
         files = ("active_file", "inactive_file")
         cached = sum(int(line.split()[1]) for line in statistics if line.split()[0] in files)
-        found.append(int(limit) - int(current) + cached)
+        free.append(int(limit) - int(current) + cached)
     except (OSError, ValueError):
         pass  # no control group, or one without a limit
-    return max(0, min(found)) if found else None
+    return max(0, min(free)) if free else None
 
 
 def peak_memory() -> int:
-    """Return the peak memory of this process."""
+    """Return the peak memory of this process in bytes."""
     # Linux passes `ru_maxrss` on from the parent to its children, so a child of a large process
-    # would look large; the high-water mark of the address space starts anew.
+    # would seem large; the high-water mark of resident memory starts anew.
     status = Path("/proc/self/status")
     if status.exists():
         for line in status.read_text(encoding="ascii", errors="replace").splitlines():
@@ -83,7 +82,7 @@ def peak_memory() -> int:
 @contextmanager
 def bounded_memory() -> Iterator[None]:
     """
-    Limit the address space, so that allocations beyond the free memory fail without a kill.
+    Limit the address space, so that allocations beyond the free memory raise errors.
 
     Linux promises more memory than it has and kills a process that uses it. A killed process cannot
     say which setting to change. So while the largest batch is tried, the address space may grow
@@ -107,10 +106,11 @@ def bounded_memory() -> Iterator[None]:
 
 
 def keep_freed_memory() -> bool:
-    """Keep freed memory for reuse by the next step of training or search."""
+    """Keep freed memory for the next step of training or search; return whether this works."""
     # By default glibc requests memory for every large tensor and returns it at once, and the system
-    # clears each page again: a fifth of a training step on a CPU, a twentieth of a search. Now
-    # tensors of up to a gibibyte reuse freed memory. The process keeps its peak until it ends.
+    # clears each page again. This takes a fifth of a training step on a CPU, and a twentieth of a
+    # search. With these settings, tensors of up to a gibibyte reuse freed memory. The process keeps
+    # its peak until it ends.
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
         return False
@@ -119,15 +119,15 @@ def keep_freed_memory() -> bool:
 
 def give_memory_back() -> None:
     """Return freed memory to the system."""
-    # The C library keeps it for later use: some 900 MB after subwords were trained on a million
-    # pairs, while the worker processes need it.
+    # The C library keeps freed memory for later use: some 900 MB after subwords were trained on a
+    # million pairs, when the worker processes need memory.
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
 
 
 def check_address_space() -> None:
-    """Before torch is loaded, refuse a limit of the address space below what it needs to start."""
+    """Refuse a limit of the address space that is too low to load torch, unless it is loaded."""
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     is_limited = limit != resource.RLIM_INFINITY and limit < _LEAST_ADDRESS_SPACE
     if is_limited and "torch" not in sys.modules:
@@ -152,7 +152,7 @@ def lack_of_memory(error: BaseException) -> str:
 
 
 def _lack(error: BaseException | None) -> str | None:
-    """Find the sentence of an error that names a lack of memory, or empty; None if none does."""
+    """Return an error's sentence about a lack of memory, perhaps empty; None for other errors."""
     while error is not None:
         for sentence in str(error).split(". "):
             if any(words in sentence.lower() for words in _LACK_OF_MEMORY):

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from heedful.errors import SettingError
 
-# More threads than cores are of no use, but do no harm: up to this many are always accepted.
+# More threads than cores are useless but harmless, so up to this many are always accepted.
 _MANY_THREADS = 64
 
 
 def usable_cores() -> int:
-    """Count the processors that this process may use, by its CPU affinity."""
+    """Count the cores that this process may use, by its CPU affinity."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -26,8 +26,8 @@ def usable_cores() -> int:
 
 def omp_threads() -> int:
     """Read the number of threads in ``OMP_NUM_THREADS``; 0 if it is not set."""
-    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    return int(asked) if asked.isascii() and asked.isdigit() else 0
+    value = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return int(value) if value.isascii() and value.isdigit() else 0
 
 
 def check_threads(threads: int, name: str = "threads") -> None:
@@ -45,7 +45,7 @@ def check_threads(threads: int, name: str = "threads") -> None:
 
 
 def can_start_threads(count: int) -> bool:
-    """Whether the system lets this process start this many more threads."""
+    """Return whether the system lets this process start `count` more threads."""
     end = threading.Event()
     started: list[threading.Thread] = []
     try:
@@ -63,7 +63,7 @@ def can_start_threads(count: int) -> bool:
 
 
 def processor_facts(*fields: str) -> list[str]:
-    """Read what the system reports about the processor, from ``/proc/cpuinfo``."""
+    """Return the lines of ``/proc/cpuinfo`` that begin with one of the fields."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -73,8 +73,8 @@ def processor_facts(*fields: str) -> list[str]:
 
 @functools.cache
 def int8_levels() -> int:
-    """Return the largest rounded value of inputs and weights in 8-bit integer products."""
-    # The instructions that accumulate in 32 bits are called VNNI.
+    """Return the largest absolute value of inputs and weights in 8-bit integer products."""
+    # Only VNNI instructions accumulate in 32 bits.
     for flags in processor_facts("flags"):
         return 127 if {"avx512_vnni", "avx_vnni"} & set(flags.split()) else 63
     return 63
@@ -82,14 +82,14 @@ def int8_levels() -> int:
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _MOST_BYTES = 64 << 20
-_MOST_LINKS = 40  # the number that Linux follows
+_MOST_LINKS = 40  # the limit of Linux
 
 
 def cache_folder() -> Path:
-    """Return the folder, created if necessary; raises `OSError` if others could write to it."""
+    """Return the cache folder, created if necessary; raise `OSError` if others could change it."""
     folder = _base() / "heedful"
-    for each in reversed([folder, *folder.parents]):
-        each.mkdir(
+    for part in reversed([folder, *folder.parents]):
+        part.mkdir(
             mode=0o700, exist_ok=True
         )  # not `parents=True`, which gives them the umask's mode
     for passed in _way_to(folder):
@@ -102,7 +102,7 @@ def cache_folder() -> Path:
 
 
 def read_cached(path: Path) -> bytes:
-    """Read a file of the cache; raises `OSError` if another user could have written it."""
+    """Read a file of the cache; raise `OSError` if another user could have written it."""
     # A link would lead out of the folder that was checked, and opening a pipe would wait.
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -144,7 +144,7 @@ def check_owned(
 
 
 def _base() -> Path:
-    """Return the base folder of all caches; the XDG specification ignores relative ones."""
+    """Return the user's folder of caches; by the XDG specification, relative paths are ignored."""
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if base.is_absolute():
         return base

@@ -11,7 +11,7 @@ _SECONDS = 10.0
 
 
 def describe_program() -> str:
-    """Name the version, with the commit if the installation knows it."""
+    """Name the version, and the commit if it is known."""
     commit = _installed_commit() or _checkout_commit(Path(__file__).parents[3])
     return f"heedful {__version__}" + (f", commit {commit}" if commit else "")
 
@@ -26,7 +26,7 @@ def _installed_commit() -> str:
 
 
 def _checkout_commit(root: Path) -> str:
-    """Ask git for the commit of a checkout; empty if there is none, or no git."""
+    """Return the commit of a checkout; empty if there is no checkout or no git."""
     if not ((root / ".git").exists() and (root / "src" / "heedful").is_dir()):
         return ""
     try:

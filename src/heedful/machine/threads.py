@@ -10,14 +10,14 @@ import torch
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
-_AHEAD = 2  # calls for each worker that have begun or wait, before the first result is taken
+_AHEAD = 2  # submitted calls per worker before the first result is taken
 
 
 def map_in_threads(
     function: Callable[[_Item], _Result], items: Iterable[_Item], workers: int
 ) -> Iterator[_Result]:
     """
-    Call a function with each item, some at a time; return the results in the order of the items.
+    Call a function with each item in several workers; yield the results in the order of the items.
 
     The threads of torch's operations are divided among the workers. After a failed call or an
     interruption of the caller, only calls that have begun are completed.
@@ -27,7 +27,7 @@ def map_in_threads(
 
     def begin() -> None:
         """Wait until each worker has its share of the threads."""
-        torch.get_num_threads()  # a thread's first call takes the number of the process
+        torch.get_num_threads()  # a thread's first call copies the number of the process
         torch.set_num_threads(max(1, threads // workers))
         begun.wait()
 
@@ -37,7 +37,7 @@ def map_in_threads(
         for _ in range(workers):
             pool.submit(begin)
         begun.wait()
-        # also the number of each thread that uses torch for the first time from now on
+        # this also sets the number of threads for threads that use torch for the first time later
         torch.set_num_threads(threads)
         for item in items:
             waiting.append(pool.submit(function, item))
@@ -46,5 +46,5 @@ def map_in_threads(
         while waiting:
             yield waiting.popleft().result()
     finally:
-        begun.abort()  # if not all could begin
+        begun.abort()  # releases the workers if one could not begin
         pool.shutdown(cancel_futures=True)

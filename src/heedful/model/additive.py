@@ -1,9 +1,9 @@
 """
-Scores that are not products of queries and keys (here: additive scores), and scores with a bias.
+Attention with explicit scores: additive scores, other scores, and scores with a bias.
 
 ``e_ij = v tanh(q_i + k_j)`` (Bahdanau et al. 2015), one vector v per head. Storing all sums q_i +
 k_j at once would take queries x keys x d_k numbers per head. They are therefore computed for a few
-queries at a time, and again in the backward pass; only the scores are kept.
+queries at a time, and again in the backward pass; only the scores are stored.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ Compare = Callable[[Tensor, Tensor], Tensor]
 
 
 class Scoring(NamedTuple):
-    """What an attention layer computes in addition to scaled products of queries and keys."""
+    """Changes of an attention layer to scaled products of queries and keys."""
 
     compare: Compare | None = None
     """Computes the scores instead of scaled products."""
@@ -40,8 +40,9 @@ class Scoring(NamedTuple):
 
 
 PRODUCTS = Scoring()
-"""Scaled products alone."""
-# Sums that are held at once. Chosen by hand: 16 MB in fp32, and few enough to start seldom.
+"""Scaled products without changes."""
+# Number of sums in memory at once. Chosen by hand: 16 MB in fp32, large enough for few kernel
+# starts.
 MOST_NUMBERS = 1 << 22
 
 
@@ -51,8 +52,8 @@ def additive_scores(
     energy: Float[Tensor, "heads d_k"],
 ) -> Float[Tensor, "batch heads queries keys"]:
     """Compute ``v tanh(q_i + k_j)`` for every query and key. `energy`: v of each head."""
-    found: Tensor = _AdditiveScores.apply(query, key, energy.to(query.dtype))
-    return found
+    scores: Tensor = _AdditiveScores.apply(query, key, energy.to(query.dtype))
+    return scores
 
 
 def additive_attention(
@@ -109,10 +110,10 @@ def attend_cached_by_scores(
     mask_bias: Float[Tensor, "batch heads queries keys"],
     scoring: Scoring,
 ) -> Float[Tensor, "batch heads queries d_v"]:
-    """Compute the context of the newest tokens of a search; keys may have a narrower type."""
+    """Compute the context of the newest tokens of a search; keys may have fewer bits."""
     compare, relation, _ = scoring
     short, distance = query.to(key.dtype), distances_of_slots(mask_bias[:, 0])
-    if isinstance(compare, nn.Module):  # which has the type of the queries
+    if isinstance(compare, nn.Module):  # whose weights have the type of the queries
         scores = compare(query, key.to(query.dtype)).to(key.dtype)
     elif compare is not None:
         scores = compare(short, key)
@@ -132,7 +133,7 @@ def _products(query: Tensor, key: Tensor, relation: Relation | None, distance: T
 def _attention_of(
     scores: Tensor, value: Tensor, mask: Tensor | None, dropout: Dropout | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Turn scores into weights, drop some of them in training, and weigh the values."""
+    """Turn scores into weights, drop some weights in training, and average the values."""
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
     weights = torch.softmax(scores, dim=-1)
@@ -141,7 +142,7 @@ def _attention_of(
 
 
 class _AdditiveScores(torch.autograd.Function):
-    """Scores of a few queries at a time; the backward pass computes their sums again."""
+    """Scores, computed for a few queries at a time; the backward pass recomputes the sums."""
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, energy: Tensor) -> Tensor:
@@ -159,7 +160,7 @@ class _AdditiveScores(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         query, key, energy = ctx.saved_tensors
         d_query = torch.empty_like(query)
-        # sums over all parts, in fp32 whatever the type of the numbers
+        # sums over all parts, always in fp32
         d_key = torch.zeros_like(key, dtype=torch.float32)
         d_energy = torch.zeros_like(energy, dtype=torch.float32)
         for part in _parts(query, key):

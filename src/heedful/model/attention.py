@@ -1,10 +1,11 @@
 """
 Attention: section 3.2 of the paper.
 
-`scaled_dot_product_attention` is equation 1. `MultiHeadAttention` runs several of them side by side
-(section 3.2.2). `attend` chooses the kernel for whole sequences, `cached_attention` the one for a
-step of a search; the tests compare all kernels with equation 1. A mask is always called `mask` and
-is true where a query may attend to a key. The additive form in a search is `mask_bias`.
+`scaled_dot_product_attention` is equation 1. `MultiHeadAttention` computes several of them in
+parallel (section 3.2.2). `attend` chooses the kernel for whole sequences, `cached_attention` the
+kernel for a step of a search; the tests compare all kernels with equation 1. A mask is always
+called `mask` and is true where a query may attend to a key. Its additive form in a search is
+`mask_bias`.
 """
 
 import math
@@ -95,7 +96,7 @@ def scaled_dot_product_attention(
     [[0.5, 0.5], [0.5, 0.5]]
     """
     check_tensors("scaled_dot_product_attention", query=query, key=key, value=value)
-    # the query is scaled, not the scores: fewer numbers where there are more keys than d_k
+    # scale the query instead of the scores: it has fewer numbers if there are more keys than d_k
     query = query * (1.0 / math.sqrt(query.size(-1)))
     scores = query @ key.transpose(-2, -1)  # (batch, heads, queries, keys)
     if mask is not None:
@@ -116,13 +117,13 @@ def attend(
     """
     Compute the context of all heads by the fastest kernel for the case.
 
-    Queries, keys and values hold the heads side by side; without padding they are one row of
-    tokens. Four kernels compute equation 1, and the tests check that they agree:
+    Queries, keys and values have the heads side by side; without padding they are a single row with
+    all tokens. Four kernels compute equation 1, and the tests check that they agree:
 
-    - `packed_attention`: sentences that lie one after the other on a device;
+    - `packed_attention`: sentences packed one after the other on a GPU;
     - `short_attention`: at most 256 keys on a processor with oneDNN, and rows without padding;
-    - `scaled_dot_product_attention`: weights are wanted, or at most 256 keys on another processor;
-    - torch's, which stores no weights: all else.
+    - `scaled_dot_product_attention`: requested weights, or at most 256 keys on another processor;
+    - torch's kernel, which stores no weights: all other cases.
 
     If a window is not in the mask, sequences are cut into blocks (`heedful.model.window`). The
     terms that `scoring` adds to scaled products are computed in padded rows. Weights, (batch,
@@ -223,7 +224,7 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         self.scorer = None if build_scorer is None else build_scorer(heads, self.d_k)
         self.norms: HeadNorms | None = None
         self.dropout = None if dropout == 0.0 else Dropout(dropout)
-        self.rotation: Rotation | None = None  # these two in self-attention alone
+        self.rotation: Rotation | None = None  # these two only in self-attention
         self.relation: Relation | None = None
         if score == "additive":
             self.energy = nn.Parameter(torch.empty(heads, self.d_k).uniform_(-1, 1))
@@ -236,7 +237,7 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         need_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch queries d_model"], Float[Tensor, "_ heads _ _"] | None]:
         """
-        Attend from each position of one sequence to the positions of another or of the same one.
+        Attend from each position of a sequence to the positions of another or the same sequence.
 
         Parameters
         ----------
@@ -246,8 +247,8 @@ class MultiHeadAttention(nn.Module, TargetMixer):
             The sequence of the keys and values; the same tensor for self-attention. Without padding
             it is one row (1, tokens, d_model), whatever the rows of the queries.
         layout : Tensor or Layout, optional
-            The mask (batch, 1 or heads, 1 or queries, keys), true where the query may attend to
-            the key, or a `Layout`, which holds more.
+            The mask (batch, 1 or heads, 1 or queries, keys), true where the query may attend to the
+            key; or a `Layout`, which contains the mask and more.
         need_weights : bool, default False
             Whether to return the weights, which needs `scaled_dot_product_attention`.
 
@@ -273,13 +274,13 @@ class MultiHeadAttention(nn.Module, TargetMixer):
 
     @property
     def is_plain(self) -> bool:
-        """Whether the layer computes plain equation 1, as compiled layers do."""
+        """Whether the layer computes only equation 1, so that compiled layers can replace it."""
         parts = (self.compare, self.norms, self.rotation, self.relation)
         return self.kv_heads == self.heads and all(part is None for part in parts)
 
     @property
     def scoring(self) -> Scoring:
-        """What the layer computes in addition to scaled products."""
+        """The layer's changes to scaled products."""
         return Scoring(self.compare, self.relation, self.dropout)
 
     @property
@@ -339,7 +340,7 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         query : Tensor
             Queries of every head.
         cached : KeyValue
-            Keys and values of every head, perhaps in a narrower type.
+            Keys and values of every head, perhaps in a type with fewer bits.
         mask_bias : Tensor
             Zero where the query may attend to the key, minus infinity elsewhere.
 
@@ -348,7 +349,7 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         Tensor
             The heads' contexts, concatenated and projected by W^O.
         """
-        # the queries of a group are those of one head: (batch, kv_heads, group * queries, d_k)
+        # all queries of a group become queries of one head: (batch, kv_heads, group * queries, d_k)
         grouped, mask_bias = (group_heads(part, self.kv_heads) for part in (query, mask_bias))
         if self.compare is None and self.relation is None:
             context = cached_attention(grouped.to(cached.keys.dtype), *cached, mask_bias)
@@ -375,11 +376,11 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         return self.attend_cached(split_heads(queries, self.heads), write(newest), mask_bias)
 
     def weights(self) -> tuple[Tensor, Tensor | None]:
-        """Read W^Q, W^K and W^V, one below the other, and their biases as the kernels need them."""
+        """Return W^Q, W^K and W^V, stacked, and their biases in the form that the kernels need."""
         weight, bias = self.qkv_proj.weight, self.qkv_proj.bias
         if self.score != "unscaled" or self.norms is not None:
             return weight, bias
-        # every kernel divides by sqrt(d_k); the rows of W^Q undo it where scores are not scaled
+        # every kernel divides by sqrt(d_k), so unscaled scores need a W^Q that is multiplied by it
         factors = weight.new_ones(len(weight), 1)
         factors[: self.widths[0]] = math.sqrt(self.d_k)
         return weight * factors, None if bias is None else bias * factors[:, 0]
@@ -395,6 +396,6 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         return self._product(x, slice(self.widths[0], None))
 
     def _product(self, x: Tensor, rows: slice) -> Tensor:
-        """Multiply by some rows of the stacked matrix."""
+        """Multiply by the given rows of the stacked matrix."""
         weight, bias = self.qkv_proj.weight, self.qkv_proj.bias
         return linear(x, weight[rows], None if bias is None else bias[rows])

@@ -21,15 +21,15 @@ from heedful.model.halves import Memory
 class DecoderInput:
     """The input of a decoder: the embeddings of its tokens, and the terms that a task adds."""
 
-    # `read` must equal `step` token by token
+    # `read` must give the same results as `step`, token by token
 
     def flops(self, memory: RowLengths) -> int:
-        """Count the operations for the states of the source."""
+        """Count the operations on the states of the source."""
         del memory
         return 0
 
     def remember(self, memory: Memory, source: Int[Tensor, "batch source"], padding: int) -> Memory:
-        """Store the data that is needed from the source in `Memory.extra`."""
+        """Store the data of the source that the decoder's input needs in `Memory.extra`."""
         del source, padding
         return memory
 
@@ -39,7 +39,7 @@ class DecoderInput:
         memory: Memory,
         target_in: Int[Tensor, "batch target"],
     ) -> Float[Tensor, "batch target d_model"]:
-        """Add the task's terms to the embeddings of a known target."""
+        """Add the task's terms to the embeddings of a given target."""
         del memory, target_in
         return x
 
@@ -54,7 +54,7 @@ class DecoderInput:
         state: Any,
         newest: Int[Tensor, "sentences width"],
     ) -> tuple[Float[Tensor, "sentences width d_model"], Any, Callable[[Any], Any]]:
-        """Return embeddings with the task's terms, the decoder's state, and a wrapper for it."""
+        """Return embeddings with the task's terms, the decoder's state, and a wrapper of states."""
         del newest
         return x, state, lambda inner: inner
 
@@ -107,7 +107,7 @@ class Seq2Seq(nn.Module, ABC):
     """
 
     output: OutputLayer
-    """From states to logits. The loss uses its weight and bias to compute logits in chunks."""
+    """Maps states to logits. The loss uses its weight and bias to compute logits in chunks."""
 
     def __init__(self, padding: int, start_token: int, end_token: int) -> None:
         super().__init__()
@@ -115,7 +115,7 @@ class Seq2Seq(nn.Module, ABC):
 
     @abstractmethod
     def encode(self, source: Int[Tensor, "batch source"]) -> Any:
-        """Encode padded ids once per batch, in the form that `start` of the same model takes."""
+        """Encode padded ids once per batch; the result is the input of `start`."""
 
     def forward(
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
@@ -128,7 +128,7 @@ class Seq2Seq(nn.Module, ABC):
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
     ) -> Float[Tensor, "batch target d_model"]:
         """
-        Compute all decoder states for a known target: equal to `start`, then `step` by `step`.
+        Compute all decoder states for a given target; equal to `start` and a `step` per token.
 
         Parameters
         ----------
@@ -150,15 +150,15 @@ class Seq2Seq(nn.Module, ABC):
         Parameters
         ----------
         source, target : RowLengths
-            How long the rows of the batch are.
+            Lengths of the rows of the batch.
         hypotheses : int, default 1
-            How many targets as long as these a search computes for each source.
+            Number of targets of these lengths that a search computes for each source.
 
         Returns
         -------
         int
             Operations of all computed products, including masked pairs and some padding; the output
-            layer counts for real tokens alone. 0, the default, if nothing is counted.
+            layer counts only for real tokens. 0, the default, if the model does not count.
         """
         del source, target, hypotheses
         return 0
@@ -174,14 +174,14 @@ class Seq2Seq(nn.Module, ABC):
 
         Notes
         -----
-        Read once after each `states` in training. Each micro-batch has its own penalty, weighted by
-        its real target tokens; perplexity and validation exclude it.
+        Training calls it once after each `states`. Each micro-batch has its own penalty, weighted
+        by its real target tokens; perplexity and validation exclude the penalty.
         """
         total = None
         for part in self._of_parts("penalty"):
             if part.penalty is not None:
                 total = part.penalty if total is None else total + part.penalty
-                part.penalty = None  # of one pass
+                part.penalty = None  # it belongs to one pass
         return total
 
     def log_figures(self) -> dict[str, float]:
@@ -198,7 +198,7 @@ class Seq2Seq(nn.Module, ABC):
 
     @abstractmethod
     def start(self, memory: Any) -> DecodingState:
-        """Prepare a search: one hypothesis per sentence, and everything that the source decides."""
+        """Prepare a search: one hypothesis per sentence, and all results of the source alone."""
 
     @abstractmethod
     def step(
@@ -225,7 +225,7 @@ class Seq2Seq(nn.Module, ABC):
     def project(
         self, states: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch vocabulary"]:
-        """Compute logits over the whole target vocabulary: too large for a training batch."""
+        """Compute logits over the whole target vocabulary; too large for a training batch."""
         out: Tensor = self.output(states)
         return out
 
@@ -241,7 +241,7 @@ class Seq2Seq(nn.Module, ABC):
         return self.output.weight.device
 
 
-_BACKWARD = 2  # products for each one of the forward pass
+_BACKWARD = 2  # products of the backward pass for each product of the forward pass
 
 
 def training_flops(model: Seq2Seq, source: RowLengths, target: RowLengths) -> int:
@@ -250,6 +250,6 @@ def training_flops(model: Seq2Seq, source: RowLengths, target: RowLengths) -> in
 
 
 def count_flops(model: Seq2Seq, source: RowLengths, target: RowLengths) -> tuple[int, int]:
-    """Count the operations of a batch forward and backward, and of its real tokens alone."""
+    """Count the operations of a batch forward and backward, and those for its real tokens."""
     alone = (RowLengths.unpadded(side.tokens) for side in (source, target))
     return training_flops(model, source, target), training_flops(model, *alone)

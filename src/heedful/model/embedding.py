@@ -2,9 +2,9 @@
 Token embeddings, positions and the output layer: sections 3.4 and 3.5 of the paper.
 
 Three layouts of sinusoids are in use. The paper's text interleaves sine and cosine
-(``interleaved``). The authors' code puts all sines before all cosines and spaces the wavelengths a
-little differently (``halves``). Other toolkits order columns like the code and space wavelengths
-like the paper (``grouped``).
+(``interleaved``). The authors' code puts all sines before all cosines, with slightly different
+wavelengths (``halves``). Other toolkits have the order of the code and the wavelengths of the paper
+(``grouped``).
 
 The logits of a whole batch are by far the largest tensor of a model (tokens x vocabulary). The loss
 therefore takes the output layer's matrix and computes the logits in chunks.
@@ -25,7 +25,7 @@ class TokenEmbedding(nn.Module):
     Token embeddings, scaled by sqrt(d_model) unless `scale` is false.
 
     One table may serve the source, the target and the output projection (section 3.4). The authors'
-    code starts decoding from a zero vector: `zero_token` (their padding symbol) has that embedding.
+    code starts decoding from a zero vector: the embedding of `zero_token`, their padding symbol.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ def interleaved_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor,
     """
     Compute the paper's sinusoids: ``sin(pos / 10000^(2i/d))`` in column 2i, its cosine in 2i + 1.
 
-    Computed in double precision, so that position 100,000 is as exact as position 1.
+    The angles are computed in fp64, so position 100,000 is as exact as position 1.
     """
     positions = torch.arange(first, first + length, dtype=torch.float64)
     angles = torch.outer(positions, paper_rates(d_model))
@@ -102,8 +102,8 @@ class SinusoidalPositions(nn.Module):
     """
     Sinusoidal position encodings for text of any length, in one of the three layouts.
 
-    The first position has the number `position_offset`; some toolkits count from 1. The table is
-    computed on demand, doubles when it is too short, and is not part of a checkpoint.
+    The first position is `position_offset`, because some toolkits count from 1. The table is
+    computed on demand, grows to twice the required length, and is not part of a checkpoint.
     """
 
     table: Tensor
@@ -120,7 +120,7 @@ class SinusoidalPositions(nn.Module):
 
     def forward(self, start: int, length: int) -> Float[Tensor, "length d_model"]:
         """Return the encodings of `length` positions; `start` counts from 0."""
-        table = self.table  # another thread may replace it by a shorter one
+        table = self.table  # a local reference: another thread may replace it by a shorter table
         if start + length > table.size(0):
             rows = max(256, 2 * (start + length))
             table = SINUSOIDS[self.layout](self.position_offset, rows, self.d_model).to(table)
@@ -130,10 +130,10 @@ class SinusoidalPositions(nn.Module):
 
 class NoPositions(nn.Module):
     """
-    No positions: zeros are added.
+    The absence of positions: zeros are added.
 
-    A Transformer without positions knows an order only from the decoder's mask. A convolution knows
-    it from its kernel (Gehring et al. 2017, section 5.4).
+    A Transformer without positions can infer an order only from the decoder's mask. A convolution
+    infers it from its kernel (Gehring et al. 2017, section 5.4).
     """
 
     zero: Tensor
@@ -143,7 +143,7 @@ class NoPositions(nn.Module):
         self.register_buffer("zero", torch.zeros(1, d_model), persistent=False)
 
     def forward(self, start: int, length: int) -> Float[Tensor, "length d_model"]:
-        """Return zeros, which take no memory of their own."""
+        """Return zeros, a view that takes no memory of its own."""
         return self.zero.expand(length, -1)
 
 
@@ -151,7 +151,7 @@ class LearnedPositions(nn.Module):
     """
     Learned position embeddings (row E of the paper's Table 3): “nearly identical results”.
 
-    Positions beyond the table share its last row, so long texts are translated rather than refused.
+    Positions beyond the table share its last row, so texts of any length can be translated.
     """
 
     def __init__(self, d_model: int, rows: int) -> None:
@@ -166,7 +166,7 @@ class LearnedPositions(nn.Module):
 
 class OutputLayer(nn.Module):
     """
-    Maps decoder states to logits: the last product of figure 1; the paper has no bias.
+    The map from decoder states to logits: the last product of figure 1; the paper has no bias.
 
     Another module with a prepacked matrix may replace this one (`heedful.model.inference`).
     """
@@ -190,16 +190,15 @@ class OutputLayer(nn.Module):
 
 class TiedOutput(OutputLayer):
     """
-    The output layer whose matrix is that of an embedding (section 3.4).
+    An output layer that shares the matrix of an embedding (section 3.4).
 
-    The matrix is read from the embedding at each use. The two therefore stay tied when the
-    embedding's matrix is replaced (`load_state_dict(assign=True)`, `to_empty`), and the matrix is
-    stored once.
+    The matrix is read from the embedding at each use. So the two stay tied when the embedding's
+    matrix is replaced (`load_state_dict(assign=True)`, `to_empty`), and the matrix is stored once.
     """
 
     def __init__(self, embedding: nn.Module, bias: nn.Parameter | None = None) -> None:
         nn.Module.__init__(self)
-        # in a tuple, which torch does not search for parts: the embedding is one of the model
+        # in a tuple, in which torch finds no submodules: the embedding is a submodule of the model
         self._embedding = (embedding,)
         self.bias = bias
 
@@ -214,7 +213,7 @@ Positions = SinusoidalPositions | LearnedPositions | NoPositions
 
 
 def build_positions(layout: str, d_model: int, rows: int, offset: int = 0) -> Positions:
-    """Build the position encoding of one side; a learned encoding has `rows`."""
+    """Build the position encoding of one side; a learned encoding has `rows` positions."""
     if layout == "learned":
         return LearnedPositions(d_model, rows)
     if layout == "none":

@@ -1,5 +1,5 @@
 """
-A model of any encoder and any decoder; they exchange only `Memory`.
+A model of any encoder and any decoder, which exchange only `Memory`.
 
 ::
 
@@ -39,18 +39,18 @@ class EncoderDecoder(Seq2Seq):
     decoder : TargetDecoder
         The decoder.
     output : OutputLayer
-        From decoder states to logits; holds the target's embedding where the two are tied.
+        Maps decoder states to logits; contains the target's embedding if the two are tied.
     dropout : float, default 0.1
         Dropout probability of the sums of embeddings and positions (section 5.4).
     padding, start_token, end_token : int
         Special ids.
     source_norm, target_norm : torch.nn.Module, optional
-        Norms of the sums of embeddings and positions, as BART has them.
+        Norms of the sums of embeddings and positions, as in BART.
 
     Notes
     -----
-    Built from parts so that weight tying is visible: tied weights are the same object.
-    `heedful.families.build` builds it from a recipe.
+    Tied weights are the same object in the parts that share them. `heedful.families.build` builds
+    the model from a recipe.
     """
 
     def __init__(
@@ -70,8 +70,8 @@ class EncoderDecoder(Seq2Seq):
         target_norm: nn.Module | None = None,
     ) -> None:
         super().__init__(padding, start_token, end_token)
-        # first, because the norm of all gradients is summed in the order of the parameters, and in
-        # runs of before there was an output layer its weights came first
+        # first, because the norm of all gradients is summed in the order of the parameters; the
+        # output's weights came first in runs older than `OutputLayer`
         self.output = output
         self.embed_source, self.embed_target = embed_source, embed_target
         self.source_positions, self.target_positions = source_positions, target_positions
@@ -86,14 +86,14 @@ class EncoderDecoder(Seq2Seq):
         return getattr(self, self._input_name) if self._input_name else _EMBEDDINGS_ALONE
 
     def read_with(self, name: str, part: nn.Module) -> None:
-        """Set the `DecoderInput`; its weights are stored under this name."""
+        """Set the `DecoderInput`; a checkpoint stores its weights under `name`."""
         self.add_module(name, part)
         self._input_name = name
 
     def encode(
         self, source: Int[Tensor, "batch source"], weights: list[Tensor] | None = None
     ) -> Memory:
-        """Encode padded ids; `weights` gets the attention weights of each layer."""
+        """Encode padded ids; append the attention weights of each layer to `weights`."""
         check_ids(type(self).__name__, source=source)
         mask = padding_mask(source, self.padding)
         x = self._add_positions(self.embed_source(source), False, 0)
@@ -103,7 +103,7 @@ class EncoderDecoder(Seq2Seq):
     def decode(
         self, memory: Memory, target_in: Int[Tensor, "batch target"], weights: WeightLists = None
     ) -> Float[Tensor, "batch target d_model"]:
-        """Compute decoder states of targets, which are shifted right by one, from a memory."""
+        """Compute decoder states from a memory and targets that are shifted right by one."""
         x = self.decoder_input.read(self.embed_target(target_in), memory, target_in)
         x = self._add_positions(x, True, 0)
         real = target_in != self.padding
@@ -147,7 +147,7 @@ class EncoderDecoder(Seq2Seq):
         return states.flatten(0, 1), wrap(inner)  # (rows, d_model)
 
     def _add_positions(self, x: Tensor, is_target: bool, first: int, step: bool = False) -> Tensor:
-        """Add positions and drop out (section 5.4); in a step all rows have the same position."""
+        """Add positions, apply dropout (section 5.4); in a step all rows have the same position."""
         positions = self.target_positions if is_target else self.source_positions
         norm = self.target_norm if is_target else self.source_norm
         if positions is None:

@@ -13,7 +13,7 @@ from heedful.model.parts import Network
 
 
 def gelu_tanh(x: Tensor) -> Tensor:
-    """Apply the approximation of GELU by a tanh."""
+    """Apply GELU, approximated with tanh."""
     return nn.functional.gelu(x, approximate="tanh")
 
 
@@ -40,12 +40,12 @@ class FeedForward(nn.Module):
     bias : bool, default True
         Whether both products have a bias, as in equation 2.
     gated : bool, default False
-        Whether the activation of one product gates a second one of the input:
-        ``(activation(x W) * (x V)) W_2`` (Shazeer 2020). `linear1` holds W above V.
+        Whether the activation of one product of the input gates a second product: ``(activation(x
+        W) * (x V)) W_2`` (Shazeer 2020). `linear1` contains W above V.
     """
 
     computes_padding: ClassVar[bool] = True
-    """Whether padding counts as positions if it was not removed."""
+    """Whether the network also computes positions of padding, unless padding was removed."""
 
     @checked
     def __init__(
@@ -79,13 +79,13 @@ class FeedForward(nn.Module):
         return out
 
     def flops(self, positions: int = 1) -> int:
-        """Count two operations for each weight of the products and position."""
+        """Count two operations for each weight of the products at each position."""
         return 2 * positions * (self.linear1.weight.numel() + self.linear2.weight.numel())
 
 
 def apply_network(
     network: nn.Module, x: Float[Tensor, "*batch d_model"], real: Bool[Tensor, "*batch"] | None
 ) -> Float[Tensor, "*batch d_model"]:
-    """Apply a feed-forward network, or another network, which must know the real positions."""
+    """Apply a feed-forward network, or a `Network`, which also reads the real positions."""
     out: Tensor = network(x, real) if isinstance(network, Network) else network(x)
     return out

@@ -7,9 +7,9 @@ Row lengths of a batch, and the operations that a Transformer's layers need for 
     x x x . .      tokens 3, places 5
     x . . . .      tokens 1, places 5
 
-A family counts all positions where it computes padding, else only tokens. Where padding is removed
-(`heedful.model.layout.unpad`), everything but attention is computed for the tokens alone. Attention
-needs rows: the compiled function leaves padding out, other kernels put it back.
+A family counts all positions if it computes padding, else only tokens. If padding is removed
+(`heedful.model.layout.unpad`), everything except attention is computed only for tokens. Attention
+needs rows: the compiled function skips padding, other kernels put it back.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -34,17 +34,17 @@ class RowLengths:
     places: PerRow
     """Tokens and padding."""
     by_steps: bool = False
-    """Whether a search computes positions one by one, so that none sees a later position."""
+    """Whether a search computes positions one by one, so no position sees a later one."""
 
     @classmethod
     def padded(cls, tokens: Sequence[int] | PerRow) -> "RowLengths":
-        """Make all rows as long as the longest."""
+        """Make lengths of rows that are padded to the longest."""
         counted = np.asarray(tokens, dtype=np.int64)
         return cls(counted, np.full_like(counted, counted.max(initial=1)))
 
     @classmethod
     def unpadded(cls, tokens: Sequence[int] | PerRow, by_steps: bool = False) -> "RowLengths":
-        """Let each row end with its last token."""
+        """Make lengths of rows without padding."""
         counted = np.asarray(tokens, dtype=np.int64)
         return cls(counted, counted, by_steps)
 
@@ -54,16 +54,16 @@ class RowLengths:
         return int(self.places.max(initial=0))
 
     def computed(self, leaves_out: bool) -> PerRow:
-        """Return the positions of each row that are computed; `leaves_out`: without padding."""
+        """Return the number of computed positions of each row; without padding if `leaves_out`."""
         return self.tokens if leaves_out else self.places
 
     def change(self, length: Callable[[PerRow], PerRow]) -> "RowLengths":
-        """Change the lengths of all rows by a function."""
+        """Apply a function to the lengths of all rows."""
         return RowLengths(length(self.tokens), length(self.places), self.by_steps)
 
 
 def pairs_of(positions: PerRow, by_steps: bool = False) -> int:
-    """Count the pairs of positions in all rows; `by_steps`: without later positions."""
+    """Count the pairs of positions in all rows; if `by_steps`, without later positions."""
     every = positions * (positions + 1) // 2 if by_steps else positions * positions
     return int(every.sum())
 
@@ -92,7 +92,7 @@ def decoder_flops(decoder: Any, target: RowLengths, memory: RowLengths) -> Decod
 
 
 def _of_sequence(stack: Any, lengths: RowLengths, leaves_out: bool) -> int:
-    """Count the operations of self-attention and networks, or of the modules in their place."""
+    """Count the operations of self-attention and networks, or of their replacements."""
     places, tokens = int(lengths.computed(leaves_out).sum()), int(lengths.tokens.sum())
     networks = (layer.feed_forward for layer in stack.layers)
     return sum(
@@ -120,7 +120,7 @@ def _cross(
 
 def _mixing(mixer: Any, lengths: RowLengths, leaves_out: bool, window: Window | None) -> int:
     """Count the operations of one layer's mixer."""
-    if hasattr(mixer, "flops"):  # a `Mixer` counts its own
+    if hasattr(mixer, "flops"):  # a `Mixer` counts its own operations
         operations: int = mixer.flops(lengths, leaves_out)
         return operations
     weights = mixer.qkv_proj.weight.numel() + mixer.out_proj.weight.numel()
@@ -133,7 +133,7 @@ def _mixing(mixer: Any, lengths: RowLengths, leaves_out: bool, window: Window | 
 
 
 def _leaves_out_pairs(attention: Any) -> bool:
-    """Whether the attention kernel skips padding, too, if all other modules do."""
+    """Return whether the attention kernel also skips padding when all other modules do."""
     is_product = attention.compare is None and attention.relation is None
     return is_product and native_products() is not None
 
@@ -145,7 +145,7 @@ def _pair(attention: Any) -> int:
 
 def _pairs_in(window: Window, positions: PerRow, by_steps: bool) -> int:
     """Count the computed pairs: all pairs of short rows, or the pairs within blocks."""
-    if by_steps:  # the first ones see fewer keys than a window has
+    if by_steps:  # the first positions see fewer keys than the window has
         first = np.minimum(positions, window.width)
         return pairs_of(first, by_steps) + window.width * int((positions - first).sum())
     in_blocks = -(-positions // window.block) * window.block * window.block_keys

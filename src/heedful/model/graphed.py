@@ -1,11 +1,11 @@
 """
-A trained model for a GPU; the steps of a search are recorded graphs.
+A trained model for a GPU that records the steps of a search as graphs.
 
-An eager step of a base model starts two hundred kernels, and a GPU computes each in less time than
-Python takes to start it. Here a step is two replays. The first computes states from the newest
-tokens in the buffers of a lane (`heedful.model.static_cache`). The second computes
+An eager step of a base model starts two hundred kernels. A GPU computes each in less time than
+Python takes to start it. Here a step consists of two replays. The first computes states from the
+newest tokens in the buffers of a lane (`heedful.model.static_cache`). The second computes
 log-probabilities from the states. The layers are those of the plain model. On a processor the
-graphs are plain calls, so that the tests run the same code.
+graphs are plain calls, so the tests run the same code.
 """
 
 from functools import partial
@@ -34,14 +34,14 @@ _MOST_SENTENCES, _MOST_SOURCE = 1024, 1024
 
 
 def record_searches(model: EncoderDecoder, device: torch.device) -> EncoderDecoder:
-    """Let the searches of a trained model replay graphs on a GPU, unless kernels are plain."""
+    """Let searches with a trained model replay graphs on a GPU, unless plain kernels are set."""
     if device.type != "cuda" or kernels_choice() == "plain" or not can_record(model):
         return model
     return GraphedModel(model)
 
 
 def can_record(model: nn.Module) -> bool:
-    """Decide whether the steps of a model depend on nothing but tensors of fixed shapes."""
+    """Decide whether the steps of a model depend only on tensors of fixed shapes."""
     if not isinstance(model, EncoderDecoder) or type(model.decoder) is not Decoder:
         return False
     return (
@@ -55,7 +55,7 @@ def can_record(model: nn.Module) -> bool:
 
 
 def _can_record_layer(layer: DecoderLayer) -> bool:
-    """Decide this for a layer; nothing is known about the parts of a plugin."""
+    """Decide whether a layer can be recorded; parts of plugins cannot."""
     own = layer.self_attention
     attentions = (own, layer.cross_attention)
     residuals = (layer.self_residual, layer.cross_residual, layer.feed_forward_residual)
@@ -71,7 +71,7 @@ def _can_record_layer(layer: DecoderLayer) -> bool:
 
 class GraphedModel(EncoderDecoder):
     """
-    A model whose searches replay graphs, which hold the addresses of its weights.
+    A model whose searches replay graphs; these contain the addresses of its weights.
 
     New values may be copied into these weights, but the tensors must not be replaced.
     """
@@ -86,7 +86,7 @@ class GraphedModel(EncoderDecoder):
         return self.begin(memory) if self.can_begin(sentences, source) else super().start(memory)
 
     def can_begin(self, sentences: int, source: int) -> bool:
-        """Decide whether sentences of this length get a lane; other searches use no graphs."""
+        """Decide whether a search can use a lane and so graphs; `source`: length of the sources."""
         learns = self.training or torch.is_grad_enabled()
         is_bare = type(self.decoder_input) is DecoderInput
         is_small = 0 < sentences <= _MOST_SENTENCES and source <= _MOST_SOURCE
@@ -113,13 +113,13 @@ class GraphedModel(EncoderDecoder):
     ) -> tuple[Float[Tensor, "rows d_model"], StaticState]:
         """Process one more token of each hypothesis with a graph."""
         rows, sentences = len(tokens), state.sentences
-        # 1. the inputs, into the buffers that the graph reads
+        # 1. copy the inputs into the buffers that the graph reads
         step, newer = state.advance(rows // sentences)
         lane = newer.lease.lane
         step.tokens[:sentences].copy_(tokens.view(sentences, -1))
         if self.target_positions is not None:
             lane.position.copy_(self.target_positions(state.length, 1))
-        # 2. all layers; what the warm-up writes, the replay writes again
+        # 2. run all layers; the replay overwrites the results of the warm-up
         work = partial(self.decode_step, lane, step)
         lane.record(("decode", rows // sentences), work).replay()
         assert step.states is not None
@@ -133,7 +133,7 @@ class GraphedModel(EncoderDecoder):
         newest: tuple[Tensor, Lane, StepBuffers] | None = getattr(self.lanes.newest, "step", None)
         if newest is None or newest[0] is not states:
             return super().log_probabilities(states)
-        self.lanes.newest.step = None  # a lane lives no longer than its search
+        self.lanes.newest.step = None  # a reference must not outlive the search of its lane
         _, lane, step = newest
         with torch.no_grad():
             name = ("project", step.tokens.size(1))
@@ -143,19 +143,19 @@ class GraphedModel(EncoderDecoder):
 
     @property
     def _decoder(self) -> Decoder:
-        """The decoder, which `can_record` knows."""
+        """The decoder, whose type `can_record` has checked."""
         assert isinstance(self.decoder, Decoder)
         return self.decoder
 
     def decode_step(self, lane: Lane, step: StepBuffers) -> None:
-        """Run all layers on the newest token of each hypothesis: what a graph records."""
-        # 1. what the tokens read: embeddings with their position, (B, K, D)
+        """Run all layers on the newest token of each hypothesis; a graph records this."""
+        # 1. embeddings of the tokens, with their position, (B, K, D)
         x = self.embed_target(step.tokens)
         if self.target_positions is not None:
             x = x + lane.position
         if self.target_norm is not None:
             x = self.target_norm(x)
-        # 2. each hypothesis attends to its own newest token and not to those of its siblings
+        # 2. each hypothesis attends to its own newest token, but not to those of the others
         width, heads = x.size(1), self._decoder.layers.first.cross_attention.heads
         places = lane.slot + torch.arange(width, device=x.device)  # (K,)
         diagonal = own_slots(width, step.table.dtype, x.device)

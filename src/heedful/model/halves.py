@@ -25,7 +25,7 @@ class FinalState:
 
 @dataclass(frozen=True)
 class Memory:
-    """The encoded source with its mask: the z of section 3."""
+    """The encoded source (z in section 3) with its mask."""
 
     states: Tensor
     """Output of the encoder, shape (batch, source, width)."""
@@ -34,7 +34,7 @@ class Memory:
     final: tuple[FinalState, ...] = ()
     """Last states of each layer of a recurrent encoder; empty for others."""
     keys: Tensor | None = None
-    """The keys of a ConvS2S decoder's queries; None means the states."""
+    """The keys for a ConvS2S decoder's queries; the states if None."""
     extra: Any = None
     """Data from the source that the decoder's input needs (`DecoderInput`)."""
 
@@ -48,7 +48,7 @@ class SourceEncoder(Protocol):
     positions_differ: bool = True
     """Whether its states differ from position to position."""
     memory_lengths: Callable[[RowLengths], RowLengths] | None = None
-    """Maps lengths of the source to lengths of its states, if they differ."""
+    """Maps source lengths to numbers of states; None if they are equal."""
 
     def flops(self, source: RowLengths) -> int:
         """Count forward operations, a multiply-add as two; padding only if it is computed."""
@@ -66,7 +66,7 @@ class SourceEncoder(Protocol):
         Parameters
         ----------
         x : Tensor
-            Embeddings, with positions if the family has that trait.
+            Embeddings; with positions if the family adds them.
         mask : Tensor
             True at real tokens.
         weights : list, optional
@@ -82,14 +82,14 @@ class SourceEncoder(Protocol):
 
 @runtime_checkable
 class TargetDecoder(Protocol):
-    """The interface of a decoder of any family; `decode` equals `start`, then `step` by `step`."""
+    """The interface of a decoder of any family; `decode` equals `start` and a `step` per token."""
 
     width: int
     """Width of the input of the output matrix."""
     attends: bool = True
     """Whether it attends to the source."""
     attends_once: bool = False
-    """Whether each step attends once, and its state has the weights as `attention`."""
+    """Whether each step attends once, with the weights in `attention` of its state."""
 
     def flops(self, target: RowLengths, memory: RowLengths) -> DecoderFlops:
         """Count forward operations, a multiply-add as two; padding only if it is computed."""
@@ -103,7 +103,7 @@ class TargetDecoder(Protocol):
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time width"]:
         """
-        Compute the states of a known target; a position may read only itself and earlier ones.
+        Compute the states of a given target; a position may read only itself and earlier ones.
 
         Parameters
         ----------
@@ -138,13 +138,13 @@ class TargetDecoder(Protocol):
         x : Tensor
             Embeddings of the newest tokens.
         state : object
-            From `start` or the step before.
+            The state from `start` or the previous step.
 
         Returns
         -------
         states : Tensor
             The input of the output layer.
         state : object
-            For the next step.
+            The state for the next step.
         """
         ...

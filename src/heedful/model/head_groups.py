@@ -6,9 +6,9 @@ Groups of heads that share keys and values (Shazeer 2019, Ainslie et al. 2023).
     queries   0 1 2 3   4 5 6 7     8 heads in groups of 4
     keys      0         1           2 heads, of keys and of values
 
-A search stores only these few heads. It treats all queries of a group as queries of one head, so
-nothing is copied. Kernels for whole sequences need equally many heads of queries and keys, so keys
-and values are repeated.
+A search stores only these few heads. It treats all queries of a group as queries of one head, so it
+copies no keys. Kernels for whole sequences need as many heads of keys as of queries, so keys and
+values are repeated.
 """
 
 from jaxtyping import Float
@@ -18,7 +18,7 @@ from heedful.errors import SettingError
 
 
 def check_groups(heads: int, kv_heads: int | None, score: str) -> int:
-    """Return the number of key heads; refuse unequal groups, and scores with weights per head."""
+    """Return the number of key heads; refuse unequal groups and scores with weights per head."""
     if kv_heads is None:
         return heads
     if heads % kv_heads:
@@ -45,5 +45,5 @@ def repeat_heads(
 def group_heads(
     x: Float[Tensor, "batch heads queries width"], kv_heads: int
 ) -> Float[Tensor, "batch groups rows width"]:
-    """Put the queries of the heads of each group below each other."""
+    """Stack the queries of all heads of a group as the rows of one head."""
     return x if x.size(1) == kv_heads else x.unflatten(1, (kv_heads, -1)).flatten(2, 3)

@@ -1,4 +1,4 @@
-"""Norms of queries and keys, over the numbers of each head."""
+"""Norms of queries and keys over the features of each head."""
 
 from collections.abc import Callable
 
@@ -23,6 +23,6 @@ class HeadNorms(nn.Module):
         return normalized if self.factor == 1.0 else normalized * self.factor
 
     def keys(self, x: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows width"]:
-        """Normalize keys, likewise."""
+        """Normalize keys, whose heads lie side by side."""
         out: Tensor = self.key(x.unflatten(-1, (-1, self.d_k))).flatten(-2)
         return out

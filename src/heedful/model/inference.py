@@ -1,13 +1,14 @@
 """
 A trained model optimized for inference, with prepacked weights and compiled layers.
 
-Loading a run to translate calls it (`heedful.runs.run`). Modules are replaced by others with the
-same interface, and nothing else changes. The tests compare the result with the plain model.
+Loading a run for translation optimizes its model (`heedful.runs.run`). Modules are replaced by
+others with the same interface, and nothing else changes. The tests compare the result with the
+plain model.
 
-In the plain modules several short passes over memory follow each product, in 8 bits a dozen. They
-scale, add the bias and the residual, normalize, find the largest number of each row, and round.
-Compiled layers do this work while the numbers are in the cache, and attend to keys and values in
-place.
+In the plain modules several short passes over memory follow each product; in 8 bits there are a
+dozen. They scale, add the bias and the residual, normalize, find the maximum of each row, and
+round. Compiled layers do this work while the numbers are in the cache, and attend to keys and
+values without copies.
 """
 
 import copy
@@ -54,16 +55,16 @@ _NATIVE_FACTORIES: dict[str, LinearFactory] = {
 
 def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True) -> EncoderDecoder:
     """
-    Prepack all weights of a model that will not change any more; return it in evaluation mode.
+    Prepack all weights of a trained model, in place; return it in evaluation mode.
 
     `kind`: ``packed``, the same numbers in another order; ``int8``, rounded to 8 bits; or ``bf16``,
-    where `can_round_to_bf16`. The last two need a model in fp32. `native`: use compiled functions
-    where they are available. Embeddings are looked up, not multiplied, so they stay unchanged. In
-    recurrent and convolutional models weight normalization is folded in, and only the output matrix
-    is prepacked.
+    if `can_round_to_bf16`. The last two need a model in fp32. `native`: use compiled functions if
+    they are available. Embeddings are looked up, not multiplied, so they stay unchanged. In
+    recurrent and convolutional models, normalized weights are computed once, and only the output
+    matrix is prepacked.
     """
     native = native and all(map(can_multiply, _inner_widths(model)))
-    # a model that is bf16 itself is multiplied by oneDNN
+    # oneDNN computes models whose weights are bf16
     native = native and model.output.weight.dtype == torch.float32
     make_linear = _NATIVE_FACTORIES[kind] if native else LINEAR_FACTORIES[kind]
     with torch.no_grad():
@@ -73,12 +74,12 @@ def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True
             if isinstance(layer, FeedForward):  # also inside another network
                 _pack_network(layer, make_linear)
             if isinstance(layer, EncoderLayer | DecoderLayer):
-                if isinstance(layer.self_attention, MultiHeadAttention):  # others stay
+                if isinstance(layer.self_attention, MultiHeadAttention):  # other mixers stay
                     layer.self_attention = PrepackedAttention(layer.self_attention, make_linear)
                 if isinstance(layer, DecoderLayer):
                     cross = PrepackedCrossAttention(layer.cross_attention, make_linear)
                     layer.cross_attention = cross
-        # the largest matrix last: the layers have freed their plain weights by then
+        # the largest matrix comes last, when the layers have freed their plain weights
         model.output = CompiledOutput(model.output, make_linear)
     if isinstance(model.decoder, Decoder):
         if can_compile(model.decoder):
@@ -101,12 +102,12 @@ def can_round_to_bf16(model: EncoderDecoder) -> bool:
         can_multiply_bf16()
         and "amx_bf16" not in processor_flags()
         and all(map(can_multiply, _inner_widths(model)))
-        and all(isinstance(one, Encoder | Decoder) and is_known(one) for one in stacks)
+        and all(isinstance(stack, Encoder | Decoder) and is_known(stack) for stack in stacks)
     )
 
 
 def is_compiled(model: EncoderDecoder) -> bool:
-    """Decide whether a search runs in compiled functions, where each row is computed alone."""
+    """Decide whether a search runs in compiled functions, so that rows do not affect each other."""
     return isinstance(model.decoder, CompiledDecoder) and isinstance(model.encoder, CompiledEncoder)
 
 
@@ -122,7 +123,7 @@ def _inner_widths(model: EncoderDecoder) -> set[int]:
 
 
 def _pack_network(network: FeedForward, make_linear: LinearFactory) -> None:
-    """Prepack both matrices; the output of a ReLU is never negative."""
+    """Prepack both matrices; after a ReLU, the input of the second is never negative."""
     for name in ("linear1", "linear2"):
         linear = getattr(network, name)
         is_relu = network.activation is ACTIVATIONS["relu"] and not network.gated
@@ -140,12 +141,12 @@ class PrepackedAttention(MultiHeadAttention):
         nn.Module.__init__(self)
         self.d_model, self.heads, self.kv_heads = plain.d_model, plain.heads, plain.kv_heads
         self.d_k, self.d_v, self.widths = plain.d_k, plain.d_v, plain.widths
-        # the packed weights of unscaled scores hold their factor
+        # for unscaled scores, the packed weights contain the factor sqrt(d_k)
         is_folded = plain.score == "unscaled" and plain.norms is None
         self.score, self.norms = "scaled" if is_folded else plain.score, plain.norms
         self.energy, self.scorer = plain.energy, plain.scorer
         self.rotation, self.relation = plain.rotation, plain.relation
-        self.dropout = None  # of a training
+        self.dropout = None  # it is only for training
         self._pack(plain, make_linear)
         self.add_module("out_proj", make_linear(plain.out_proj.weight, plain.out_proj.bias))
 
@@ -192,30 +193,30 @@ class PrepackedOutput(OutputLayer):
 _Norm = nn.LayerNorm | nn.RMSNorm
 # Beyond this many positions batched products are faster than attention row by row.
 _LONG = 256
-# With this many or fewer turning queries into bf16 and back costs more than it spares in reading.
+# Up to this many sentences, rounding queries to bf16 costs more time than smaller keys save.
 _FEW_SENTENCES = 2
 
 
 def can_compile(stack: Encoder | Decoder) -> bool:
-    """Decide whether the layers of a stack can be compiled, products and all other parts."""
+    """Decide whether a stack can be compiled: all products are native, all other parts known."""
     layers: list[EncoderLayer | DecoderLayer] = [*stack.layers]
     return is_known(stack) and all(
-        isinstance(one, NativeLinear) for layer in layers for one in products_of(layer)
+        isinstance(product, NativeLinear) for layer in layers for product in products_of(layer)
     )
 
 
 def is_known(stack: Encoder | Decoder) -> bool:
-    """Decide whether the compiled functions know these layers."""
+    """Decide whether the compiled functions support the layers of a stack."""
     layers: list[EncoderLayer | DecoderLayer] = [*stack.layers]
-    # they know equation 1 alone; both attentions of a layer have the same scores and norms
+    # they support only equation 1; both attentions of a layer have the same scores and norms
     attentions = [layer.self_attention for layer in layers]
-    if not all(isinstance(one, MultiHeadAttention) and one.is_plain for one in attentions):
+    if not all(isinstance(own, MultiHeadAttention) and own.is_plain for own in attentions):
         return False
     last = stack.norm.norm if isinstance(stack.norm, ScaledNorm) else stack.norm
     is_closed = is_known_norm(last)
     if not (is_closed or isinstance(stack.norm, nn.Identity)):
         return False
-    wirings = [one for one in stack.modules() if isinstance(one, PostNorm | PreNorm)]
+    wirings = [module for module in stack.modules() if isinstance(module, PostNorm | PreNorm)]
     networks = [layer.feed_forward for layer in layers]
     return (
         all(wiring.residual and is_known_norm(wiring.norm) for wiring in wirings)
@@ -226,14 +227,14 @@ def is_known(stack: Encoder | Decoder) -> bool:
 
 
 def is_known_norm(norm: nn.Module) -> bool:
-    """Decide whether the compiled functions know a norm."""
+    """Decide whether the compiled functions support a norm."""
     if isinstance(norm, nn.RMSNorm):
         return norm.weight is not None
     return isinstance(norm, nn.LayerNorm) and norm.bias is not None
 
 
 def _activation(networks: Sequence[nn.Module]) -> str | None:
-    """Name the activation of all networks; None if they differ, or no compiled function has it."""
+    """Name the activation of all networks; None if they differ or it cannot be compiled."""
     functions = {network.activation for network in networks if isinstance(network, FeedForward)}
     names = [name for name in NATIVE_ACTIVATIONS if ACTIVATIONS[name] in functions]
     return names[0] if len(names) == len(functions) == 1 else None
@@ -253,7 +254,7 @@ class CompiledDecoder(Decoder):
         self, x: Tensor, cache: TargetCache, memory: Sequence[KeyValue], mask_bias: Tensor
     ) -> Tensor:
         """Process one more token of each hypothesis through all layers."""
-        assert isinstance(cache, KVCache)  # `can_compile` has seen to it
+        assert isinstance(cache, KVCache)  # `can_compile` has checked this
         distances = None if self.distances is None else self.distances.up_to(cache.filled)
         own_mask = cache.mask_bias.float()
         own = AttendedStates(cache.layers, own_mask, cache.filled, distances, is_step=True)
@@ -262,7 +263,7 @@ class CompiledDecoder(Decoder):
 
 
 class ShortCacheDecoder(Decoder):
-    """A `Decoder` that keeps keys and values in bf16, to read half as much in each step."""
+    """A `Decoder` that stores keys and values in bf16, to read half as many bytes in each step."""
 
     def __init__(self, plain: Decoder) -> None:
         _take_over(self, plain)
@@ -273,9 +274,10 @@ class ShortCacheDecoder(Decoder):
 
 class CompiledEncoder(Encoder):
     """
-    An `Encoder` that is one call of compiled functions.
+    An `Encoder` that runs in one call of compiled functions.
 
-    The plain modules serve long sentences, windows, masks by query, and requests for weights.
+    The plain modules compute long sentences, windows, masks by head or query, and requested
+    attention weights.
     """
 
     def __init__(self, plain: Encoder) -> None:
@@ -289,12 +291,12 @@ class CompiledEncoder(Encoder):
         weights: list[Tensor] | None = None,
     ) -> Memory:
         """Run all layers."""
-        is_masked = self.window is not None or mask.size(1) * mask.size(2) > 1  # by query
+        is_masked = self.window is not None or mask.size(1) * mask.size(2) > 1  # by head or query
         if weights is not None or is_masked:
             return super().encode(x, mask, weights)
         if x.size(1) <= _LONG:
             return Memory(self._run(x, mask), mask)
-        # apart, so that what a sentence gets does not depend on the longest of its batch
+        # separately, so that the states of a sentence do not depend on the longest of its batch
         lengths = mask.flatten(1).sum(dim=1)  # (batch,)
         is_short = lengths <= _LONG
         states = torch.zeros_like(x)
@@ -308,14 +310,14 @@ class CompiledEncoder(Encoder):
     def _run(
         self, x: Float[Tensor, "batch time d_model"], mask: Bool[Tensor, "batch 1 1 time"]
     ) -> Float[Tensor, "batch time d_model"]:
-        """Run all layers by the compiled functions."""
+        """Run all layers with the compiled functions."""
         batch, time = x.shape[:2]
         stack = self.native.stack
         keys, values = (
             torch.empty(batch, stack.heads, time, width, dtype=self.native.dtype)
             for width in (stack.d_k, stack.d_v)
         )
-        # every layer writes them anew
+        # every layer overwrites them
         layers = [(keys, values)] * len(self.layers)
         distances = None if self.distances is None else self.distances.up_to(time)
         attended = AttendedStates(layers, _rows_of_mask_bias(mask), time, distances)
@@ -323,7 +325,7 @@ class CompiledEncoder(Encoder):
 
 
 class CompiledOutput(PrepackedOutput):
-    """`PrepackedOutput` whose log-softmax is compiled: two passes over the vocabulary."""
+    """`PrepackedOutput` with a compiled log-softmax: two passes over the vocabulary."""
 
     def log_probabilities(
         self, states: Float[Tensor, "*batch d_model"]
@@ -340,7 +342,7 @@ def _take_over(new: nn.Module, plain: nn.Module) -> None:
 
 
 def _rows_of_mask_bias(mask: Tensor) -> Tensor:
-    """Write a mask for the compiled functions: negative where attention is forbidden."""
+    """Convert a mask for the compiled functions: minus infinity where attention is forbidden."""
     return mask_to_bias(mask, torch.float32).flatten(1, 2)
 
 
@@ -348,10 +350,10 @@ def _compiled(plain: Encoder | Decoder) -> NativeLayers:
     """Collect the arguments that the compiled functions need for a stack."""
     layers: list[EncoderLayer | DecoderLayer] = [*plain.layers]
     first, norms = _norms(layers, _with_factor(plain.norm))
-    products = [[p for p in products_of(one) if isinstance(p, NativeLinear)] for one in layers]
+    products = [[p for p in products_of(layer) if isinstance(p, NativeLinear)] for layer in layers]
     heads = layers[0].self_attention
     activation = _activation([layer.feed_forward for layer in layers])
-    assert activation is not None  # `can_compile` has seen to it
+    assert activation is not None  # `can_compile` has checked this
     return NativeLayers(products, norms, first, heads.heads, heads.d_k, heads.d_v, activation)
 
 
@@ -361,7 +363,7 @@ def _distances(plain: Encoder | Decoder) -> DistanceTable | None:
 
 
 def _with_factor(norm: nn.Module) -> nn.Module:
-    """Write the factor of a scaled norm into its weights; others stay as they are."""
+    """Return a scaled norm with its factor in the weights; other norms stay as they are."""
     if not isinstance(norm, ScaledNorm):
         return norm
     scaled = copy.deepcopy(norm.norm)
@@ -377,8 +379,8 @@ def _norms(
     """
     List the norm before the first layer, if any, and the norm after each sub-layer.
 
-    In a pre-norm stack the norm after a sub-layer is that of the next one, and the stack's own
-    after the last.
+    In a pre-norm stack, the norm after a sub-layer belongs to the next sub-layer. The norm after
+    the last sub-layer is the stack's own.
     """
     norms: list[nn.Module] = []
     for layer in layers:
@@ -392,11 +394,11 @@ def _norms(
 def products_of(layer: EncoderLayer | DecoderLayer) -> list[nn.Module]:
     """List the products of a layer in execution order."""
     own, network = layer.self_attention, layer.feed_forward
-    assert isinstance(network, FeedForward)  # `can_compile` has seen to it
-    found: list[nn.Module] = [own.qkv_proj, own.out_proj]
+    assert isinstance(network, FeedForward)  # `can_compile` has checked this
+    products: list[nn.Module] = [own.qkv_proj, own.out_proj]
     if isinstance(layer, DecoderLayer):
         cross = layer.cross_attention
         assert isinstance(cross, PrepackedCrossAttention)
-        # `kv_proj` projects the source, once per sentence and outside the steps
-        found += [cross.q_proj, cross.out_proj]
-    return [*found, network.linear1, network.linear2]
+        # without `kv_proj`, which projects the source once per sentence, outside the steps
+        products += [cross.q_proj, cross.out_proj]
+    return [*products, network.linear1, network.linear2]

@@ -1,9 +1,9 @@
 """
 Initial weights.
 
-Where the paper is silent, a Transformer follows the authors' first public code (tensor2tensor
-3d9c62f2). Products have Glorot's uniform bound, computed for the shape of the product as fused
-there. Embeddings are normal numbers with standard deviation d_model^-0.5.
+The paper does not specify them, so a Transformer follows the authors' first public code
+(tensor2tensor 3d9c62f2). Weights of products are uniform within Glorot's bound for the shape of the
+product, fused as in that code. Embeddings are normal with standard deviation d_model^-0.5.
 
 Encoders and decoders of other families draw their own initial weights.
 """
@@ -36,7 +36,7 @@ def initialize(model: EncoderDecoder, seed: int) -> None:
             _draw_attention(module, module in cross, generator)
         elif isinstance(module, FeedForward):
             for linear in (module.linear1, module.linear2):
-                # what gates and what is gated are products of their own
+                # the gate and the gated values are separate products
                 halves = 2 if module.gated and linear is module.linear1 else 1
                 for weight in linear.weight.chunk(halves):
                     glorot(weight, generator)
@@ -55,14 +55,14 @@ def initialize(model: EncoderDecoder, seed: int) -> None:
 
 
 def _draw_attention(module: MultiHeadAttention, is_cross: bool, generator: torch.Generator) -> None:
-    """Draw the four projections; cross-attention projects its queries by a separate product."""
+    """Draw the four projections; in cross-attention, W^Q is a separate product."""
     first = module.widths[0]
     parts = [slice(0, first), slice(first, None)] if is_cross else [slice(None)]
     for part in parts:
         glorot(module.qkv_proj.weight[part], generator)
     glorot(module.out_proj.weight, generator)
     if module.energy is not None:
-        for head in range(module.heads):  # a product of its own, from d_k numbers to one
+        for head in range(module.heads):  # a separate product, from d_k numbers to one
             glorot(module.energy[head : head + 1], generator)
     for linear in (module.qkv_proj, module.out_proj):
         if linear.bias is not None:
@@ -70,7 +70,7 @@ def _draw_attention(module: MultiHeadAttention, is_cross: bool, generator: torch
 
 
 def _draw_table(weight: Tensor, stack: object, generator: torch.Generator) -> None:
-    """Draw a table as the family of its side does."""
+    """Draw a table, by the method of the encoder or decoder if it has one."""
     if isinstance(stack, Initialized):
         stack.initialize_table(weight, generator)
     else:

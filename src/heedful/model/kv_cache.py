@@ -1,9 +1,9 @@
 """
-The key/value cache of a search, which is never reordered.
+The key/value cache of a search, whose keys and values are never reordered.
 
-Each generated token keeps one slot for its keys and values until no open hypothesis contains it. A
-table holds the slots that each hypothesis may attend to, and only this table is reordered when the
-beam changes:
+Each generated token has one slot for its keys and values until no open hypothesis contains it. A
+table contains the slots that each hypothesis may attend to, and only this table is reordered when
+the beam changes:
 
 ::
 
@@ -14,8 +14,8 @@ beam changes:
     hypothesis 2           x                    x     Zwei Mann
 
 All hypotheses of a sentence are batched as queries against one tensor of keys and values, in which
-common prefixes are stored once. Slots are allocated in blocks, so that shapes change seldom; each
-new block drops unused slots.
+common prefixes are stored once. Slots are allocated in blocks, so that shapes seldom change;
+allocating a block drops unused slots.
 """
 
 from dataclasses import dataclass
@@ -29,16 +29,16 @@ from heedful.model.parts import KeyValue, TargetCache
 from heedful.model.window import close_oldest
 
 # A new block has room for this many tokens of each hypothesis, or for a quarter of the slots in use
-# if that is more: a smaller block is copied more often (with one for 8 tokens a search of 64
-# sentences took 2 % longer), a larger one computes more on empty slots. Of few sentences a copy
-# takes longer than what it spares: these get at least _LEAST_SLOTS together. Slots are a multiple
-# of _MULTIPLE, which is a whole vector of bf16 or fp32 numbers.
+# if that is more. Smaller blocks mean more copies (with 8 tokens a search of 64 sentences took 2 %
+# longer), larger blocks more computation on empty slots. For few sentences a copy costs more than
+# empty slots, so all sentences together get at least _LEAST_SLOTS. Slots are a multiple of
+# _MULTIPLE, a whole vector of bf16 or fp32 numbers.
 _BLOCK_STEPS, _LEAST_SLOTS = 16, 64
 _MULTIPLE = 16
 
 
 def mask_to_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """Turn a boolean mask into a bias that the product of the scores adds in the same pass."""
+    """Turn a boolean mask into a bias of the scores, which their product adds in the same pass."""
     bias = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
     return bias.masked_fill_(~mask, float("-inf"))
 
@@ -46,7 +46,7 @@ def mask_to_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
 @cache
 def own_slots(width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Let each hypothesis attend to its own newest token: zeros on the diagonal."""
-    with torch.inference_mode(False):  # kept for callers with gradients, too
+    with torch.inference_mode(False):  # cached for callers that compute gradients, too
         return mask_to_bias(torch.eye(width, dtype=torch.bool, device=device), dtype)
 
 
@@ -55,7 +55,7 @@ class KVCache:
     """
     Keys and values of all tokens in open hypotheses.
 
-    The tensors are written in place: only the newest cache of a search may be used.
+    Tensors are written in place, so only the newest cache of a search may be used.
     """
 
     layers: tuple[KeyValue, ...]
@@ -65,7 +65,7 @@ class KVCache:
     filled: int = 0
     """Slots in use."""
     window: int | None = None
-    """The last tokens of a hypothesis that stay open; None means all."""
+    """Number of last tokens of a hypothesis that it may attend to; all if None."""
 
     @classmethod
     def empty(cls, layers: int, memory: KeyValue, window: int | None = None) -> "KVCache":
@@ -88,29 +88,29 @@ class KVCache:
         return KVCache(layers, bias, self.filled, self.window)
 
     def advance(self, width: int) -> "KVCache":
-        """Assign each hypothesis the slot of its next token; its siblings do not attend to it."""
-        # 1. room: slots for one more token of each hypothesis
+        """Assign each hypothesis a slot for its next token; no other hypothesis attends to it."""
+        # 1. make room for one more token of each hypothesis
         roomy = self if self.filled + width <= self.mask_bias.size(2) else self._with_room(width)
-        # 2. more rows only if a caller reads several tokens of a sentence right after `start`,
-        # otherwise `select` has made them
+        # 2. add rows if the caller has several tokens of a sentence right after `start`; otherwise
+        # `select` has made them
         bias = roomy.mask_bias
         if bias.size(1) != width:
             bias = bias.repeat(1, width // bias.size(1), 1)  # (sentences, width, slots)
         elif self.window is not None:
-            bias = bias.clone()  # what it closes may be open to the cache before
-        # 3. hypothesis i gets the i-th of the new slots; the cache before may be used no more
+            bias = bias.clone()  # slots closed below may still be open in the previous cache
+        # 3. hypothesis i gets the i-th new slot; the previous cache must not be used any more
         bias[:, :, roomy.filled : roomy.filled + width] = own_slots(width, bias.dtype, bias.device)
         if self.window is not None:
             close_oldest(bias, self.window)
         return KVCache(roomy.layers, bias, roomy.filled + width, self.window)
 
     def write(self, layer: int, newest: KeyValue) -> KeyValue:
-        """Write the newest keys and values; unused slots hold zeros, so a weight of 0 gives 0."""
-        kept = self.layers[layer]
+        """Write the newest keys and values; unused slots stay zero, so a weight of 0 gives 0."""
+        cached = self.layers[layer]
         first = self.filled - newest.keys.size(2)
-        kept.keys[:, :, first : self.filled] = newest.keys
-        kept.values[:, :, first : self.filled] = newest.values
-        return kept
+        cached.keys[:, :, first : self.filled] = newest.keys
+        cached.values[:, :, first : self.filled] = newest.values
+        return cached
 
     def _with_room(self, width: int) -> "KVCache":
         """Copy the slots still in use to new tensors with one more block of slots."""
@@ -141,10 +141,10 @@ class KVCache:
 
 @dataclass(frozen=True)
 class DecoderState:
-    """The key/value caches of all decoder layers between two steps: a `DecodingState`."""
+    """The state of a decoder between two steps: a `DecodingState` with a key/value cache."""
 
     cache: TargetCache
-    """Keys and values of the target tokens so far, or what another mixer keeps of them."""
+    """Keys and values of the target tokens so far, or the cache of another mixer."""
     memory: tuple[KeyValue, ...]
     """Keys and values of the source, one entry per layer, one row per sentence."""
     mask_bias: Tensor

@@ -1,4 +1,4 @@
-"""The sizes of a layer, its sub-layers, and the parts that other families put in their place."""
+"""The sizes of a layer, its sub-layers, and the parts of other families that replace them."""
 
 import math
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from heedful.settings.registries import SCORES
 
 @dataclass(frozen=True)
 class LayerConfig:
-    """Sizes and choices of all layers of a stack; the defaults are those of the base model."""
+    """Sizes and settings of all layers of a stack; the defaults are those of the base model."""
 
     d_model: int = 512
     """Width of the states between layers."""
@@ -31,14 +31,14 @@ class LayerConfig:
     heads: int = 8
     """Attention heads."""
     kv_heads: int | None = None
-    """Heads of keys and values, which groups of heads share; as many as heads if None."""
+    """Heads of keys and values, each shared by a group of query heads; `heads` if None."""
     d_k: int | None = None
     d_v: int | None = None
-    """Width of a head's keys and values; d_model / heads if None."""
+    """Widths of a head's keys and values; d_model / heads if None."""
     activation: str = "relu"
     """Activation of the feed-forward network."""
     gated: bool = False
-    """Whether the activation of one product gates a second one."""
+    """Whether the activation of one product gates a second product."""
     feed_forward_bias: bool = True
     """Whether the products of the feed-forward network have a bias."""
     dropout: float = 0.1
@@ -48,7 +48,7 @@ class LayerConfig:
     norm: Literal["post", "pre", "pre-no-final"] = "post"
     """``post``, ``pre``, or ``pre-no-final``: pre without the stack's final norm."""
     norm_epsilon: float = 1e-6
-    """Added to the variance."""
+    """Number that norms add to the variance."""
     norm_kind: NormKind | NormFactory = "layer"
     """Layer norm, none, or a function of `d_model` and `norm_epsilon` that builds another norm."""
     residuals: bool = True
@@ -58,7 +58,7 @@ class LayerConfig:
     projection_bias: bool = True
     """Whether the attention projections have a bias."""
     score: str = "scaled"
-    """How attention scores: ``scaled``, ``unscaled``, ``additive``, or a score of a plugin."""
+    """The attention score: ``scaled``, ``unscaled``, ``additive``, or a score of a plugin."""
     qk_norm: BuildHeadNorm | None = None
     """Builds a norm of queries or keys from `d_k` and `norm_epsilon`; None means none."""
     score_bias: Callable[["LayerConfig"], ScoreBias] | None = None
@@ -66,18 +66,18 @@ class LayerConfig:
     rotation: Callable[["LayerConfig"], Rotation] | None = None
     """Builds the rotation of queries and keys in a layer's self-attention; None means none."""
     relation: Callable[["LayerConfig"], Relation] | None = None
-    """Builds the terms by distance of self-attention's scores and contexts; None means no terms."""
+    """Builds terms of self-attention's scores and contexts by distance; None means no terms."""
     scale_output: bool = False
     """Whether a decoder multiplies its last states by d_model^-0.5."""
     mixer: Callable[["LayerConfig"], Mixer] | None = None
-    """Builds the module in the place of self-attention; None keeps self-attention."""
+    """Builds the module that replaces self-attention; None keeps self-attention."""
     window: int | None = None
-    """Neighbors that self-attention is restricted to; None means none."""
+    """Number of neighbors that self-attention may attend to; unrestricted if None."""
     networks: Networks = NO_NETWORKS
     """Networks that replace the feed-forward network in some layers."""
 
     def of_layer(self, number: int) -> "LayerConfig":
-        """Return the choices of one layer, from 1: only its feed-forward network may differ."""
+        """Return the settings of layer `number`, from 1; only its network may differ."""
         return self if number in self.networks.layers else replace(self, networks=NO_NETWORKS)
 
     def __post_init__(self) -> None:
@@ -92,10 +92,10 @@ class LayerConfig:
             if getattr(self, name) is not None
         ]
         if positions and (self.mixer or self.window is not None):
-            other = "mixer" if self.mixer else "window"
+            excess = "mixer" if self.mixer else "window"
             raise SettingError(
-                f"`{other}` must be None where `{positions[0]}` is set, because that acts in the "
-                f"scores of all positions, but got {getattr(self, other)!r}."
+                f"`{excess}` must be None where `{positions[0]}` is set, because that acts in the "
+                f"scores of all positions, but got {getattr(self, excess)!r}."
             )
 
     def attention(self) -> MultiHeadAttention:
@@ -110,7 +110,7 @@ class LayerConfig:
         return attention
 
     def self_attention(self) -> Any:
-        """Build self-attention, or the `Mixer` in its place."""
+        """Build self-attention, or the `Mixer` that replaces it."""
         if self.mixer is not None:
             return self.mixer(self)
         attention = self.attention()
@@ -119,7 +119,7 @@ class LayerConfig:
         return attention
 
     def feed_forward(self) -> FeedForward | Network:
-        """Build a feed-forward sub-layer, or the `Network` in its place."""
+        """Build a feed-forward sub-layer, or the `Network` that replaces it."""
         if self.networks.build is not None:
             return self.networks.build(self.d_model)
         return FeedForward(
@@ -133,8 +133,8 @@ class LayerConfig:
         )
 
     def final_norm(self) -> nn.Module:
-        """Build the last norm of a stack: the identity after post-norm layers."""
-        # "pre-no-final" has none: Joey NMT's encoder by default, and early fairseq models
+        """Build the last norm of a stack; the identity unless `norm` is ``pre``."""
+        # "pre-no-final" is Joey NMT's encoder by default, and early fairseq models
         if self.norm == "pre":
             return make_norm(self.norm_kind, self.d_model, self.norm_epsilon)
         return nn.Identity()
@@ -146,14 +146,14 @@ class LayerConfig:
 
 
 class LayerParts(NamedTuple):
-    """The parts that other families put into the layers of an encoder or decoder."""
+    """Parts of other families in the layers of an encoder or decoder."""
 
     networks: Networks = NO_NETWORKS
-    """Networks of some layers."""
+    """Networks that replace the feed-forward network in some layers."""
     mixer: Callable[[Any], Mixer] | None = None
-    """Builds the module in the place of self-attention in all layers from a `LayerConfig`."""
+    """Builds the module that replaces self-attention in all layers from a `LayerConfig`."""
     norm: Callable[[int, float], nn.Module] | None = None
-    """Builds the norm in the place of layer norm from the width and the epsilon."""
+    """Builds the norm that replaces layer norm from the width and the epsilon."""
     qk_norm: BuildHeadNorm | None = None
     """Builds a norm of queries or keys from the width of a head and the epsilon."""
     score_bias: Callable[[Any], ScoreBias] | None = None
@@ -161,7 +161,7 @@ class LayerParts(NamedTuple):
     rotation: Callable[[Any], Rotation] | None = None
     """Builds the rotation of queries and keys in a layer's self-attention from a `LayerConfig`."""
     relation: Callable[[Any], Relation] | None = None
-    """Builds the terms by distance of a layer's scores and contexts from a `LayerConfig`."""
+    """Builds terms of a layer's scores and contexts by distance from a `LayerConfig`."""
 
 
 NO_PARTS = LayerParts()

@@ -1,7 +1,7 @@
 """
-Encoder and decoder layers and stacks: section 3.1 of the paper, figure 1 without its two ends.
+Encoder and decoder layers and stacks: section 3.1; figure 1 without embeddings and output.
 
-The stacks take vectors, not ids, and are usable alone.
+The stacks take vectors, not ids, and can be used alone.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ Layer = TypeVar("Layer", bound=nn.Module)
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention, then a feed-forward network (figure 1, left)."""
+    """An encoder layer: self-attention, then a feed-forward network (figure 1, left)."""
 
     @checked
     def __init__(self, config: LayerConfig) -> None:
@@ -44,7 +44,7 @@ class EncoderLayer(nn.Module):
         x: Float[Tensor, "batch time d_model"],
         layout: Layout | Bool[Tensor, "_ _ _ _"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
-        """Compute new states; the layout says which positions attend to which."""
+        """Compute new states; the layout restricts which positions attend to which."""
         real = Layout.of(layout).real
         x = self.self_residual(
             x, lambda states: self.self_attention(states, states, layout)[0], real
@@ -71,7 +71,7 @@ class Encoder(nn.Module, SourceEncoder):
 
     Notes
     -----
-    It takes vectors, not ids, so it serves any sequence.
+    The encoder takes vectors, not ids, so it can encode any sequence.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class Encoder(nn.Module, SourceEncoder):
         x : Tensor
             Embedded tokens with their positions.
         mask : Tensor, optional
-            True at real tokens; with rows for heads or queries, true where they may attend.
+            True at real tokens; with an axis of heads or queries, true where they may attend.
         weights : list, optional
             A list to which the attention weights (batch, heads, time, time) of each layer are
             appended.
@@ -150,7 +150,7 @@ class Encoder(nn.Module, SourceEncoder):
 
 
 class DecoderLayer(nn.Module):
-    """Masked self-attention, cross-attention, feed-forward network (figure 1, right)."""
+    """A decoder layer: masked self-attention, cross-attention, network (figure 1, right)."""
 
     @checked
     def __init__(self, config: LayerConfig) -> None:
@@ -243,7 +243,7 @@ class Decoder(nn.Module, TargetDecoder):
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
         """
-        Run all layers on a known target, with the causal mask of section 3.2.3.
+        Run all layers on a given target, with the causal mask of section 3.2.3.
 
         Parameters
         ----------
@@ -252,7 +252,7 @@ class Decoder(nn.Module, TargetDecoder):
         memory : Tensor
             Output of the encoder.
         memory_mask : Tensor, optional
-            True at real source tokens; everywhere if None. It may have rows for heads or queries.
+            True at real source tokens; everywhere if None. May have an axis of heads or queries.
         weights : pair of lists, optional
             Lists to which the weights of self-attention and cross-attention are appended.
         real : Tensor, optional
@@ -272,7 +272,8 @@ class Decoder(nn.Module, TargetDecoder):
         most_keys = max(x.size(1), memory.size(1))
         packing = memory_packing = None
         real_memory = _real_keys(memory_mask)
-        differs = memory_mask is not None and real_memory is None  # by query, which needs its row
+        # a mask by head or query needs rows
+        differs = memory_mask is not None and real_memory is None
         # recorded weights have padded rows, so nothing is unpadded then
         if weights is None and not differs:
             x, packing = unpad(x, real, most_keys)
@@ -287,8 +288,8 @@ class Decoder(nn.Module, TargetDecoder):
     def _mask(
         self, x: Tensor, real: Tensor | None, dense: bool
     ) -> tuple[Tensor | None, Window | None]:
-        """Return what each position of a known target may attend to, by a mask or a window."""
-        if self.window is not None:  # which hides what follows, too
+        """Return the mask of a given target, and the window if it is not in the mask."""
+        if self.window is not None:  # which also hides later positions
             return restrict(None, self.window, x.size(1), dense, x.device)
         if self.causal:
             return causal_mask(x.size(1), x.device), None
@@ -299,7 +300,7 @@ class Decoder(nn.Module, TargetDecoder):
         return decoder_flops(self, target, memory)
 
     def _cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
-        """Choose the type of the keys and values of a search; inference may use a narrower type."""
+        """Choose the type of the keys and values of a search; inference may use fewer bits."""
         return dtype
 
     def decode(
@@ -315,12 +316,12 @@ class Decoder(nn.Module, TargetDecoder):
     def start(self, memory: Memory) -> DecoderState:
         dtype = self._cache_dtype(len(memory.states), memory.states.dtype)
         kv = (layer.cross_attention.project_kv(memory.states) for layer in self.layers)
-        # laid out head by head, as every step reads them
+        # contiguous by head, as every step reads them
         projected = tuple(KeyValue(*(part.to(dtype).contiguous() for part in both)) for both in kv)
         mask_bias = mask_to_bias(memory.mask, projected[0].keys.dtype)
-        kept = None if self.window is None else self.window.width
+        window = None if self.window is None else self.window.width
         mixer = self.layers.first.self_attention
-        cache: TargetCache = mixer.start_cache(len(projected), projected[0], kept)
+        cache: TargetCache = mixer.start_cache(len(projected), projected[0], window)
         return DecoderState(cache, projected, mask_bias, 0)
 
     def step(
@@ -349,7 +350,7 @@ def _layers(
     layers: int,
     sharing: Sequence[int] | None,
 ) -> Parts[Layer]:
-    """Build the layers of a stack; layers with the same number are one module."""
+    """Build the layers of a stack; layers with the same number are the same module."""
     numbers = range(1, layers + 1) if sharing is None else sharing
     if len(numbers) != layers:
         raise SettingError(
@@ -365,14 +366,14 @@ def _layers(
 
 
 def _real_keys(mask: Tensor | None) -> Tensor | None:
-    """Return which keys are real (batch, keys); None if a mask differs by head or query."""
+    """Return a mask of real keys (batch, keys); None if the mask differs by head or query."""
     if mask is None or mask.size(1) != 1 or mask.size(2) != 1:
         return None
     return mask[:, 0, 0]
 
 
 def _mixer(layer: nn.Module, config: LayerConfig, is_causal: bool) -> Any:
-    """Build a layer's mixer; refuse one that must not be in an encoder, or in a decoder."""
+    """Build a layer's mixer; refuse a `Mixer` for the other stack (encoder or decoder)."""
     mixer = config.self_attention()
     if isinstance(mixer, Mixer) and isinstance(mixer, TargetMixer) != is_causal:
         reads = "earlier positions alone" if is_causal else "all positions"

@@ -1,17 +1,17 @@
 """
-Which positions attend to which, and where their tokens are.
+Layouts: which positions attend to which, and where their tokens are.
 
 ::
 
     mask                          True where a query may attend to a key, in padded rows
-    query_packing, key_packing    where the real ones were, if padding was removed
+    query_packing, key_packing    where the real tokens were, if padding was removed
                                   (`heedful.kernels.attention`)
-    weights                       a list for the attention weights, if the caller wants them
-    window                        which neighbors a query may attend to, if that is not in the mask
-    real                          which queries are not padding, where that was not removed
-    bias                          what is added to the scores, with the mask in it
+    weights                       a list for the attention weights, if the caller requests them
+    window                        the neighbors that a query may attend to, unless in the mask
+    real                          which queries are not padding, if padding was not removed
+    bias                          a bias of the scores, which includes the mask
 
-The layers pass a layout on from the stack to `heedful.model.attention.attend` without reading it.
+The stack makes a layout, and the layers pass it on to `heedful.model.attention.attend`.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from heedful.model.window import Window
 
 
 def check_states(owner: str, width: int, least_axes: int = 1, **states: Any) -> None:
-    """Refuse anything but a float tensor with `width` numbers on its last axis."""
+    """Refuse anything but float tensors with `width` numbers on their last axis."""
     for name, x in states.items():
         is_states = isinstance(x, Tensor) and x.dim() >= least_axes and x.is_floating_point()
         if not is_states or x.size(-1) != width:
@@ -38,7 +38,7 @@ def check_states(owner: str, width: int, least_axes: int = 1, **states: Any) -> 
 
 
 def check_tensors(owner: str, **tensors: Any) -> None:
-    """Refuse anything but tensors split into heads."""
+    """Refuse anything but tensors."""
     for name, x in tensors.items():
         if not isinstance(x, Tensor):
             wanted = "floats of shape (batch, heads, time, width)"
@@ -46,7 +46,7 @@ def check_tensors(owner: str, **tensors: Any) -> None:
 
 
 def check_mask(owner: str, mask: Any) -> Tensor:
-    """Return the mask; refuse one that is not boolean or would broadcast along the wrong axes."""
+    """Return the mask; refuse anything but a boolean tensor with four axes."""
     if not isinstance(mask, Tensor) or mask.dtype is not torch.bool or mask.dim() != 4:
         wanted = "bool of shape (batch, heads or 1, queries or 1, keys), true where a query may"
         raise not_a_tensor(f"the mask of {owner}", f"{wanted} attend to a key", mask)
@@ -54,7 +54,7 @@ def check_mask(owner: str, mask: Any) -> Tensor:
 
 
 def check_ids(owner: str, **ids: Any) -> None:
-    """Refuse anything but an integer tensor with two axes and at least one id."""
+    """Refuse anything but integer tensors with two axes and at least one id."""
     for name, x in ids.items():
         fits = isinstance(x, Tensor) and x.dim() == 2 and x.dtype in (torch.int64, torch.int32)
         if not fits or not x.numel():
@@ -63,16 +63,16 @@ def check_ids(owner: str, **ids: Any) -> None:
 
 
 def not_a_tensor(what: str, wanted: str, value: Any) -> ArgumentError:
-    """Build the error that says which tensor is needed and what was given instead."""
-    given = f"a {type(value).__name__}"
+    """Build the error for a wrong tensor, with the tensor that is needed."""
+    received = f"a {type(value).__name__}"
     if isinstance(value, Tensor):
-        given = f"one of {str(value.dtype).removeprefix('torch.')} of shape {tuple(value.shape)}"
-    return ArgumentError(f"{what} must be a tensor of {wanted}, but got {given}.")
+        received = f"one of {str(value.dtype).removeprefix('torch.')} of shape {tuple(value.shape)}"
+    return ArgumentError(f"{what} must be a tensor of {wanted}, but got {received}.")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How the positions of one sequence attend to others; the stacks make one for each batch."""
+    """The positions of a sequence and where they may attend; made by a stack for each batch."""
 
     mask: Bool[Tensor, "_ _ _ _"] | None = None
     """
@@ -87,11 +87,11 @@ class Layout:
     real: Bool[Tensor, "batch queries"] | None = None
     """True at real queries, for norms and networks; None if all are, or padding was removed."""
     window: Window | None = None
-    """The neighbors that a query may attend to, if the mask covers keys alone."""
+    """The neighbors that a query may attend to, if the mask only covers keys."""
     bias: Float[Tensor, "_ heads queries keys"] | None = None
-    """Bias of the scores of padded rows: minus infinity where the mask is false."""
+    """Bias of the scores in padded rows; minus infinity where the mask is false."""
     rows: tuple[PackedRows, PackedRows] | None = None
-    """Starts of the sentences of queries and of keys, if they are packed on a device."""
+    """Starts of the sentences of queries and of keys, if they are packed on a GPU."""
     numbers: Int[Tensor, " tokens"] | None = None
     """Positions of packed queries in their sentences."""
 
@@ -103,10 +103,10 @@ class Layout:
     @classmethod
     def of(cls, layout: Any) -> "Layout":
         """
-        Make a layout of a bare mask, so that blocks can be called with plain tensors.
+        Make a layout from a mask, so that blocks can be called with plain tensors.
 
         The mask is (batch, 1 or heads, 1 or queries, keys), over padded rows. A layout is returned
-        as it is; None is a layout without a mask. Raises `ArgumentError` for anything else.
+        as it is; None gives a layout without a mask. Raises `ArgumentError` for anything else.
         """
         if isinstance(layout, cls):
             return layout
@@ -114,11 +114,11 @@ class Layout:
 
     @property
     def is_unpadded(self) -> bool:
-        """Whether padding was removed: only kernels for tokens without padding can attend then."""
+        """Whether padding was removed, so that attention needs a kernel for unpadded tokens."""
         return any(part is not None for part in (self.query_packing, self.key_packing, self.rows))
 
     def places(self, queries: Float[Tensor, "_ time _"]) -> Places:
-        """Find the positions of queries in their sentences; that of padding does not matter."""
+        """Find the positions of queries in their sentences; positions of padding do not matter."""
         if self.query_packing is not None:
             return Places(self.query_packing.in_row.unsqueeze(0), self.query_packing.time)
         if self.rows is not None and self.numbers is not None:
@@ -134,13 +134,12 @@ def unpad(
     x: Float[Tensor, "batch time d_model"], real: Bool[Tensor, "batch time"] | None, keys: int
 ) -> tuple[Float[Tensor, "_ tokens d_model"], Packing | None]:
     """
-    Remove the padding of a sequence where that is faster; return where the tokens were.
+    Remove the padding of a sequence if that is faster; return where the tokens were.
 
-    Only attention needs to know rows. A processor therefore computes everything else for the real
-    tokens alone. This needs oneDNN, at most 256 keys, and padding of more than 3 % of the
-    positions. Results are equal (`heedful.kernels.attention`). `real`: true at real tokens; None
-    keeps the rows, as attention weights need them. `keys`: the largest number of keys that a query
-    of `x` attends to.
+    Only attention needs rows. So a processor computes everything else only for real tokens. This
+    needs oneDNN, at most 256 keys, and padding of more than 3 % of the positions. Results are equal
+    (`heedful.kernels.attention`). `real`: true at real tokens; None keeps the rows, which attention
+    weights need. `keys`: the largest number of keys that a query of `x` attends to.
     """
     packing = None if real is None or not use_cpu_kernel(x, keys) else Packing.of(real)
     return (x, None) if packing is None else (packing.pack(x), packing)
@@ -154,7 +153,7 @@ def pad(
 
 
 def padding_mask(ids: Int[Tensor, "batch time"], padding: int) -> Bool[Tensor, "batch 1 1 time"]:
-    """Build a mask, true at real tokens; each row needs a token, since an empty softmax is NaN."""
+    """Build a mask, true at real tokens; a row without tokens would give a softmax of NaN."""
     return (ids != padding)[:, None, None, :]
 
 
@@ -171,7 +170,7 @@ def causal_mask(length: int, device: torch.device | None = None) -> Bool[Tensor,
 def split_heads(
     x: Float[Tensor, "batch time width"], heads: int
 ) -> Float[Tensor, "batch heads time d"]:
-    """Split the last axis into heads: a view, which `merge_heads` undoes."""
+    """Split the last axis into heads, as a view; `merge_heads` is the inverse."""
     return x.unflatten(-1, (heads, -1)).transpose(1, 2)
 
 

@@ -1,8 +1,8 @@
 """
 A Transformer over packed sentences, one after the other, for a training step on a GPU.
 
-The layers are those of `heedful.model.layers`. Only positions and attention have to know where a
-sentence starts. So no padding is computed and all shapes stay the same from step to step.
+The layers are those of `heedful.model.layers`. Only positions and attention depend on where a
+sentence starts. So no padding is computed, and all shapes stay the same from step to step.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,9 +21,9 @@ from heedful.model.layout import Layout
 from heedful.model.parts import PaddedNorm
 from heedful.model.window import Window
 
-# The widest head of torch's kernel.
+# Maximum width of a head in torch's kernel.
 _WIDEST = 256
-# The methods of a model that `packed_states` stands for.
+# The methods of a model that `packed_states` replaces.
 _OF_STATES = ("states", "encode", "decode", "_add_positions")
 
 
@@ -35,15 +35,15 @@ class PackedSide(NamedTuple):
     places: Int[Tensor, " tokens"]
     """Position of each token in its sentence."""
     rows: PackedRows
-    """Where the sentences start."""
+    """Starts of the sentences."""
 
 
 Run = Callable[..., Any]
-"""Calls a function with arguments, as it is or compiled."""
+"""Calls a function with arguments, compiled or not."""
 
 
 def call(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function as it is."""
+    """Call a function without compiling it."""
     return function(*arguments)
 
 
@@ -51,9 +51,9 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
 def packed_states(
     model: EncoderDecoder, source: PackedSide, target_in: PackedSide, run: Run = call
 ) -> Float[Tensor, "1 tokens d_model"]:
-    """Compute `EncoderDecoder.states` without padding; `run` calls each layer and each end."""
+    """Compute `EncoderDecoder.states` without padding; `run` calls each layer and norm."""
     encoder, decoder = model.encoder, model.decoder
-    assert isinstance(encoder, Encoder)  # `why_not_packed` has seen to both
+    assert isinstance(encoder, Encoder)  # `why_not_packed` has checked both
     assert isinstance(decoder, Decoder)
     x = _embed(model, source, False, run)
     rows = _within(source.rows, encoder.window)
@@ -82,11 +82,11 @@ def _embed(model: EncoderDecoder, side: PackedSide, is_target: bool, run: Run) -
     """Look up tokens, and add the positions that they have in their sentences."""
     embed = model.embed_target if is_target else model.embed_source
     positions = model.target_positions if is_target else model.source_positions
-    # tables are read outside of what is compiled: their gradients look for functions of torch
+    # tables are read outside of compiled code: their gradients look up functions of torch
     x: Tensor = embed(side.ids)
     if positions is None:
         return x
-    # by `lookup`, because thousands of tokens have the same position
+    # with `lookup`, because thousands of tokens have the same position
     encodings = lookup(side.places.unsqueeze(0), positions(0, side.rows.longest))
     norm = model.target_norm if is_target else model.source_norm
     out: Tensor = run(_add_and_thin, model.dropout, norm, x, encodings)
@@ -94,7 +94,7 @@ def _embed(model: EncoderDecoder, side: PackedSide, is_target: bool, run: Run) -
 
 
 def _add_and_thin(dropout: nn.Module, norm: nn.Module | None, x: Tensor, encodings: Tensor) -> Any:
-    """Add positions, normalize if the model does so, and drop out (section 5.4)."""
+    """Add positions, normalize if the model does, and apply dropout (section 5.4)."""
     x = x + encodings
     return dropout(x if norm is None else norm(x))
 
@@ -104,12 +104,12 @@ def _within(rows: PackedRows, window: Window | None) -> PackedRows:
 
 
 def why_not_packed(model: Seq2Seq) -> str:
-    """Say which part of a model needs padded rows, and why; empty if none does."""
+    """Return the first reason why a model needs padded rows; empty if there is none."""
     return next(_obstacles(model), "")
 
 
 def _obstacles(model: Seq2Seq) -> Iterator[str]:
-    """Go through the parts that need padded rows."""
+    """Yield the reasons why the parts of a model need padded rows."""
     if not isinstance(model, EncoderDecoder) or any(
         getattr(type(model), name) is not getattr(EncoderDecoder, name) for name in _OF_STATES
     ):
@@ -135,7 +135,7 @@ def _obstacles(model: Seq2Seq) -> Iterator[str]:
 
 
 def _obstacles_in(part: nn.Module) -> Iterator[str]:
-    """Say why a part needs padded rows."""
+    """Yield the reasons why one part needs padded rows."""
     if isinstance(part, PaddedNorm):
         yield f"{type(part).__name__} has to know padding"
     if hasattr(part, "penalty"):

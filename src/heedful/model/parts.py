@@ -1,7 +1,7 @@
 """
-Interfaces of the parts that may replace those of a Transformer's layer.
+Interfaces of parts that can replace those of a Transformer's layer.
 
-The layers know only these interfaces; `heedful.families` implements them.
+The layers use only these interfaces; `heedful.families` implements them.
 """
 
 from abc import ABC, abstractmethod
@@ -28,7 +28,7 @@ from heedful.model.layout import Layout, check_states
 
 
 class KeyValue(NamedTuple):
-    """Keys and values of a sequence, split into heads and read at every step of a search."""
+    """Keys and values of a sequence, split into heads, which every step of a search reads."""
 
     keys: Float[Tensor, "batch heads keys d_k"]
     values: Float[Tensor, "batch heads keys d_v"]
@@ -53,8 +53,8 @@ class AttentionWeights:
         """
         Stack a sentence's weights: encoder, decoder, cross; each (layers, heads, queries, keys).
 
-        A kind of attention that the family lacks has no layers. Raises `SettingError` without
-        attention to the source.
+        A kind of attention that the family lacks has no layers. Raises `SettingError` if the
+        decoder does not attend to the source.
         """
         if not self.cross:
             raise SettingError(
@@ -73,7 +73,7 @@ class AttentionWeights:
 
 @runtime_checkable
 class TargetCache(Protocol):
-    """What a search keeps of the target tokens in all layers, such as `KVCache`."""
+    """The interface of a cache of the target tokens in all layers of a search, like `KVCache`."""
 
     @property
     def mask_bias(self) -> Float[Tensor, "sentences width slots"]:
@@ -97,9 +97,9 @@ class TargetCache(Protocol):
 
 class Mixer(nn.Module, ABC):
     """
-    Mixes the positions of one sequence.
+    A module that mixes the positions of one sequence, and can replace self-attention.
 
-    A decoder needs a mixer that is a `TargetMixer`, too; an encoder refuses a `TargetMixer`.
+    A decoder needs a mixer that is also a `TargetMixer`; an encoder refuses a `TargetMixer`.
     """
 
     @abstractmethod
@@ -115,7 +115,7 @@ class Mixer(nn.Module, ABC):
         Parameters
         ----------
         queries_from, keys_from : Tensor
-            The sequence, twice, as self-attention gets it.
+            The sequence, twice, like the arguments of self-attention.
         layout : Layout or Tensor, optional
             Which positions are real, and where padding was removed; all are real if None.
 
@@ -124,7 +124,7 @@ class Mixer(nn.Module, ABC):
         states : Tensor
             New states.
         weights : Tensor or None
-            Weights of pairs of positions, if there are any.
+            Weights of pairs of positions, if the mixer has any.
         """
 
     @abstractmethod
@@ -133,7 +133,7 @@ class Mixer(nn.Module, ABC):
 
 
 def check_mixed(owner: str, width: int, x: Any, keys_from: Any, mask: Tensor | None) -> None:
-    """Refuse inputs that only attention supports: two sequences, or a mask by heads or queries."""
+    """Refuse inputs that only attention supports: two sequences, or a mask by head or query."""
     check_states(owner, width, least_axes=3, queries_from=x)
     if keys_from is not x and (keys_from.shape, keys_from.data_ptr()) != (x.shape, x.data_ptr()):
         raise ArgumentError(
@@ -150,24 +150,24 @@ def check_mixed(owner: str, width: int, x: Any, keys_from: Any, mask: Tensor | N
 
 class TargetMixer(ABC):
     """
-    The interface that a search needs of the mixer in a decoder's layer.
+    The interface of the mixer in a decoder's layer, for a search.
 
-    `step` must equal `forward` at the newest positions, so a position may read earlier ones alone.
+    `step` must equal `forward` at the newest positions, so a position must not read later ones.
     """
 
     @abstractmethod
     def start_cache(self, layers: int, memory: KeyValue, window: int | None) -> TargetCache:
         """
-        Create what a search keeps before the first token, in all layers.
+        Create the cache of a search, for all layers, before the first token.
 
         Parameters
         ----------
         layers : int
             Layers of the decoder.
         memory : KeyValue
-            Keys and values of the source in any layer, which give sizes, device and type.
+            Keys and values of the source in any layer; the cache has their sizes, device and type.
         window : int or None
-            How many of the last tokens are read; None means all.
+            Number of last tokens that are read; all if None.
 
         Returns
         -------
@@ -183,7 +183,7 @@ class TargetMixer(ABC):
         mask_bias: Float[Tensor, "sentences heads width slots"],
     ) -> Float[Tensor, "sentences width d_model"]:
         """
-        Process one more token of each hypothesis; those of a sentence are computed together.
+        Process one more token of each hypothesis, all hypotheses of a sentence together.
 
         Parameters
         ----------
@@ -210,9 +210,9 @@ class Network(nn.Module, ABC):
     """
 
     computes_padding: ClassVar[bool] = False
-    """Whether padding counts as tokens if it was not removed."""
+    """Whether the network also computes positions of padding, unless padding was removed."""
     penalty: Tensor | None = None
-    """What the last forward pass in training adds to the loss of a target token."""
+    """Term of the loss per target token, from the last forward pass in training."""
 
     @abstractmethod
     def forward(
@@ -220,7 +220,7 @@ class Network(nn.Module, ABC):
         x: Float[Tensor, "*batch d_model"],
         real: Bool[Tensor, "*batch"] | None = None,
     ) -> Float[Tensor, "*batch d_model"]:
-        """Compute new states; padding (not `real`) must not change those of other positions."""
+        """Compute new states; padding (not `real`) must not change the states of real positions."""
 
     @abstractmethod
     def flops(self, tokens: int) -> int:
@@ -237,7 +237,7 @@ class Networks(NamedTuple):
     """Networks in some layers of an encoder or decoder."""
 
     build: Callable[[int], Network] | None = None
-    """Builds a network for states of a width."""
+    """Builds a network from the width of the states."""
     layers: tuple[int, ...] = ()
     """Layers, counted from 1, that have such a network."""
 
@@ -247,7 +247,7 @@ NO_NETWORKS = Networks()
 
 class PaddedNorm(ABC):
     """
-    A norm that has to know which positions are real.
+    The interface of a norm that needs to know which positions are real.
 
     Buffers whose names begin with ``running_`` are averages of the training; checkpoints store
     them.
@@ -259,14 +259,14 @@ class PaddedNorm(ABC):
         x: Float[Tensor, "batch time d_model"],
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
-        """Normalize states; padding (not `real`) must not change those of other positions."""
+        """Normalize states; padding (not `real`) must not change the states of real positions."""
 
 
 Part = TypeVar("Part", bound=nn.Module)
 
 
 class Parts(nn.ModuleList, Generic[Part]):
-    """torch's list, with the same names of weights."""
+    """A `ModuleList` whose elements have a type; the names of weights are the same."""
 
     if TYPE_CHECKING:
 
@@ -274,5 +274,5 @@ class Parts(nn.ModuleList, Generic[Part]):
 
     @property
     def first(self) -> Part:
-        """The first of them."""
+        """The first module."""
         return next(iter(self))

@@ -1,12 +1,13 @@
 """
-Positions inside self-attention, by other means than a bias of the scores.
+Positions in self-attention other than a bias of the scores.
 
 ::
 
-    Rotation    turns queries and keys by their positions; every kernel stays as it is
+    Rotation    rotates queries and keys by their positions; all kernels stay the same
     Relation    adds vectors of distances to keys and values; scores are computed in padded rows
 
-Embeddings then have no positions. Each layer has its own part, which may have weights.
+With them, no positions are added to embeddings. Each layer has its own module, which may have
+weights.
 """
 
 from abc import ABC, abstractmethod
@@ -18,10 +19,10 @@ from torch import Tensor, nn
 
 
 class Places(NamedTuple):
-    """The positions of the tokens of a sequence, each in its own sentence."""
+    """The positions of tokens in their sentences."""
 
     numbers: Int[Tensor, "_ time"]
-    """Counted from 0; one row serves all rows of a batch."""
+    """Positions from 0; a single row applies to all rows of a batch."""
     longest: int | None = None
     """Upper bound of the length of a sentence; None if unknown."""
 
@@ -32,12 +33,12 @@ class Places(NamedTuple):
 
     @classmethod
     def of_newest(cls, mask_bias: Float[Tensor, "sentences heads width slots"]) -> "Places":
-        """Find the position of the newest tokens of a search: the count of open slots before it."""
+        """Return the position of the newest tokens of a search: the number of open slots before."""
         return cls((mask_bias[:1, 0, :1] == 0).sum(dim=-1) - 1)  # (1, 1)
 
     @property
     def distances(self) -> Int[Tensor, "rows time time"]:
-        """The position of each key less that of each query, in a sequence with itself."""
+        """Position of each key minus position of each query, for self-attention."""
         return self.numbers.unsqueeze(1) - self.numbers.unsqueeze(2)
 
 
@@ -47,44 +48,44 @@ def distances_of_slots(
     """
     Find the distance of each open slot from the newest token of its hypothesis.
 
-    A slot keeps its place among those of its hypothesis, so open slots behind it are counted.
+    The open slots of a hypothesis stay in order, so the distance is a count of open slots.
     """
     is_open = (mask_bias == 0).long()
-    before = is_open.cumsum(dim=-1)  # open slots up to each one
+    before = is_open.cumsum(dim=-1)  # number of open slots up to each slot
     return before - is_open.sum(dim=-1, keepdim=True)  # 0 at the newest, then -1, -2, ...
 
 
 class Rotation(nn.Module, ABC):
     """
-    Turns queries and keys so that their products depend on the distance.
+    A rotation of queries and keys, whose products then depend on the distance.
 
-    A search keeps keys that are turned. Values and attention to the source are not changed.
+    A search caches rotated keys. Values and attention to the source are not changed.
     """
 
     is_static: ClassVar[bool] = False
-    """Whether it computes by tensors of fixed shapes alone, so that graphs may record it."""
+    """Whether it only uses tensors of fixed shapes, so that graphs can record it."""
 
     @abstractmethod
     def forward(
         self, x: Float[Tensor, "batch time width"], places: Places
     ) -> Float[Tensor, "batch time width"]:
         """
-        Turn queries or keys, whose heads lie side by side.
+        Rotate queries or keys, whose heads lie side by side.
 
-        Where a sentence is cut or shifted as a whole, products must stay as they are.
+        Products must not change if a whole sentence is shifted or its end is cut.
         """
 
 
 class Relation(nn.Module, ABC):
     """
-    Adds terms to scores by query and distance, and terms to contexts by distance.
+    Terms that depend on the distance, added to the scores and contexts of attention.
 
-    Attention is computed in padded rows then, with all scores in memory. A distance is the position
-    of the key less that of the query; its tensor has one row or `batch`.
+    Attention is then computed in padded rows, with all scores in memory. A distance is the key's
+    position minus the query's; the tensor of distances has one row or `batch` rows.
     """
 
     is_static: ClassVar[bool] = False
-    """Whether it computes by tensors of fixed shapes alone, so that graphs may record it."""
+    """Whether it only uses tensors of fixed shapes, so that graphs can record it."""
 
     @abstractmethod
     def scores(
@@ -93,9 +94,9 @@ class Relation(nn.Module, ABC):
         distance: Int[Tensor, "rows queries keys"],
     ) -> Float[Tensor, "batch heads queries keys"]:
         """
-        Compute what is added before the softmax; queries are divided by sqrt(d_k) already.
+        Compute the terms of the scores; queries are already divided by sqrt(d_k).
 
-        Where a query may not attend to a key the number does not matter, but must be finite.
+        If a query may not attend to a key, the term does not matter, but must be finite.
         """
 
     @abstractmethod
@@ -104,8 +105,8 @@ class Relation(nn.Module, ABC):
         weights: Float[Tensor, "batch heads queries keys"],
         distance: Int[Tensor, "rows queries keys"],
     ) -> Float[Tensor, "batch heads queries d_v"]:
-        """Compute what is added to the weighted sum of the values; closed keys have weight zero."""
+        """Compute the term of the weighted sum of the values; masked keys have a weight of zero."""
 
     @abstractmethod
     def flops(self, heads: int) -> int:
-        """Count the operations of one query in all heads, its pairs with keys left out."""
+        """Count the operations of one query in all heads, without its pairs with keys."""

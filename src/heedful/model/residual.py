@@ -2,8 +2,8 @@
 Residual connections and normalization around a sub-layer.
 
 The paper normalizes after the sum, ``LayerNorm(x + Dropout(Sublayer(x)))`` (sections 3.1 and 5.4).
-Its authors' code later normalized before the sub-layer. That needs one more norm at the end of the
-stack and trains deep stacks more easily.
+Its authors' code later normalized before the sub-layer. Pre-norm needs one more norm at the end of
+the stack, and makes deep stacks easier to train.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ NormFactory = Callable[[int, float], nn.Module]
 
 
 def make_norm(kind: NormKind | NormFactory, d_model: int, epsilon: float) -> nn.Module:
-    """Build a norm; `kind` none is the identity."""
+    """Build a norm; ``none`` gives the identity."""
     if callable(kind):
         return kind(d_model, epsilon)
     return nn.LayerNorm(d_model, eps=epsilon) if kind == "layer" else nn.Identity()
@@ -32,13 +32,13 @@ def normalize(
     x: Float[Tensor, "batch time d_model"],
     real: Bool[Tensor, "batch time"] | None,
 ) -> Float[Tensor, "batch time d_model"]:
-    """Apply a norm of any kind; only a `PaddedNorm` has to know which positions are real."""
+    """Apply a norm of any kind; only a `PaddedNorm` needs to know which positions are real."""
     out: Tensor = norm(x, real) if isinstance(norm, PaddedNorm | ScaledNorm) else norm(x)
     return out
 
 
 class ScaledNorm(nn.Module):
-    """A stack's last norm times a constant: T5's d_model^-0.5 where the output is tied."""
+    """A stack's last norm times a constant: d_model^-0.5 in a T5 with tied output."""
 
     def __init__(self, norm: nn.Module, factor: float) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class ScaledNorm(nn.Module):
         x: Float[Tensor, "batch time d_model"],
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
-        """Normalize and scale. `real`: true at what is not padding."""
+        """Normalize and scale. `real`: true at positions that are not padding."""
         return normalize(self.norm, x, real) * self.factor
 
 
@@ -58,10 +58,10 @@ Sublayer = Callable[[Tensor], Tensor]
 
 class Residual(nn.Module):
     """
-    Residual connection and normalization around a sub-layer, in the order of its subclass.
+    Residual connection and normalization around a sub-layer; subclasses determine the order.
 
-    An `epsilon` of 1e-6 is from the authors' code, the paper gives none. Without `residual`, for
-    teaching, only the sub-layer's output is passed on.
+    The default `epsilon` of 1e-6 is from the authors' code; the paper gives none. Without
+    `residual`, for teaching, the input of the sub-layer is not added.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Residual(nn.Module):
     def add(
         self, x: Float[Tensor, "batch time d_model"], out: Float[Tensor, "batch time d_model"]
     ) -> Float[Tensor, "batch time d_model"]:
-        """Drop out of the sub-layer's output, and add its input."""
+        """Apply dropout to the sub-layer's output `out` and add its input `x`."""
         return self.dropout.add(x if self.residual else None, out)
 
 
@@ -93,7 +93,7 @@ class PostNorm(Residual):
         sublayer: Sublayer,
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
-        """Run the sub-layer, add its input and normalize. `real`: true at what is not padding."""
+        """Run the sub-layer, add its input and normalize. `real`: true where not padding."""
         if x.is_cuda and self.residual and has_add_norm(x, self.norm):
             return add_and_normalize(x, sublayer(x), self.dropout.present_probability, self.norm)
         return normalize(self.norm, self.add(x, sublayer(x)), real)
@@ -103,7 +103,7 @@ class PreNorm(Residual):
     """
     Normalization before the sub-layer: ``x + Dropout(Sublayer(LayerNorm(x)))``.
 
-    tensor2tensor since October 2017 (d5bdfcc8). The stack must normalize its last output.
+    As in tensor2tensor since October 2017 (d5bdfcc8). The stack must normalize its last output.
     """
 
     def forward(
@@ -112,7 +112,7 @@ class PreNorm(Residual):
         sublayer: Sublayer,
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
-        """Normalize, run the sub-layer and add its input. `real`: true at what is not padding."""
+        """Normalize, run the sub-layer and add its input. `real`: true where not padding."""
         return self.add(x, sublayer(normalize(self.norm, x, real)))
 
 

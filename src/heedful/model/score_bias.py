@@ -1,10 +1,10 @@
 """
-Biases of the scores of self-attention, by the distance of query and key.
+Biases of the scores of self-attention that depend on the distance of query and key.
 
-One part serves all layers of a stack, such as T5's table of buckets or a slope by distance.
-Whole sequences get the bias of all pairs once per batch, with the mask in it, and every layer adds
-the same tensor. In a step of a search a query is the newest token of a hypothesis. Its distances
-are those of the slots of the cache.
+One module serves all layers of a stack, such as T5's table of buckets or a slope by distance. For
+whole sequences the bias of all pairs, mask included, is computed once per batch, and every layer
+adds the same tensor. In a step of a search the query is the newest token of a hypothesis. Its
+distances are those to the slots of the cache.
 
 B sentences, K hypotheses, L slots, T positions, H heads.
 """
@@ -22,9 +22,9 @@ _LEAST_REACH = 64
 
 class ScoreBias(nn.Module, ABC):
     """
-    Adds to each score of self-attention a number that depends on a distance.
+    A bias that depends on the distance, added to each score of self-attention.
 
-    Scores are those after any scaling. Cross-attention has none.
+    It is added after any scaling of the scores. Cross-attention has no such bias.
     """
 
     @abstractmethod
@@ -32,9 +32,9 @@ class ScoreBias(nn.Module, ABC):
         self, distance: Int[Tensor, "rows queries keys"]
     ) -> Float[Tensor, "rows heads queries keys"]:
         """
-        Compute the bias of each head; a distance is the key's position less the query's.
+        Compute the bias of each head; a distance is the key's position minus the query's.
 
-        Where a query may not attend to a key the number does not matter, but must be finite.
+        If a query may not attend to a key, the bias does not matter, but must be finite.
         """
 
 
@@ -43,7 +43,7 @@ def bias_of_pairs(
     mask: Bool[Tensor, "_ _ _ time"] | None,
     time: int,
 ) -> Float[Tensor, "_ heads time time"] | None:
-    """Compute the bias of all pairs, minus infinity where the mask is false; None without one."""
+    """Compute the bias of all pairs, minus infinity where the mask is false; None without bias."""
     if score_bias is None:
         return None
     device = next(score_bias.parameters()).device if mask is None else mask.device
@@ -54,7 +54,7 @@ def bias_of_pairs(
 def bias_of_slots(
     score_bias: ScoreBias | None, mask_bias: Float[Tensor, "sentences width slots"], heads: int
 ) -> Float[Tensor, "sentences heads width slots"]:
-    """Compute the bias of the scores of the newest tokens. `mask_bias`: that of a cache."""
+    """Compute the bias of the scores of the newest tokens. `mask_bias`: the bias of a cache."""
     # copied, not expanded: the products of a step start from dense biases
     of_heads = mask_bias.unsqueeze(1).repeat(1, heads, 1, 1)  # (B, H, K, L)
     if score_bias is None:
@@ -63,7 +63,7 @@ def bias_of_slots(
 
 
 class DistanceTable:
-    """The biases of all distances, computed once, as weights no longer change; thread-safe."""
+    """The biases of all distances, for weights that no longer change; thread-safe."""
 
     def __init__(self, score_bias: ScoreBias) -> None:
         self.score_bias = score_bias
@@ -73,7 +73,7 @@ class DistanceTable:
         """Return the biases of distances from -n to n, for an n of at least `reach`."""
         table = self._table
         if table is None or table.size(1) < 2 * reach + 1:
-            most = max(_LEAST_REACH, 2 * reach)  # twice, so that few steps compute it again
+            most = max(_LEAST_REACH, 2 * reach)  # twice, so that it is seldom computed again
             device = next(self.score_bias.parameters()).device
             distances = torch.arange(-most, most + 1, device=device)
             bias: Tensor = self.score_bias(distances[None, None])  # (1, H, 1, distances)

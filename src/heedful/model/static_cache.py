@@ -1,13 +1,14 @@
 """
-The buffers of a search that a recorded graph reads and writes: their addresses never change.
+Buffers with fixed addresses for the recorded graphs of a search.
 
 A search takes a lane: buffers with room for a few more sentences, slots and source positions than
-needed. They hold everything that a step depends on, including numbers such as the first free slot.
-As in `heedful.model.kv_cache`, keys and values stay in their slots, and only the table of who may
-attend to which slot is reordered. A larger lane replaces a full lane, and a smaller lane replaces a
-mostly empty one; the contents are copied. Afterwards the next search takes the same lane.
+needed. They contain everything that a step depends on, including numbers such as the first free
+slot. As in `heedful.model.kv_cache`, keys and values stay in their slots. Only the table that shows
+which hypothesis may attend to which slot is reordered. A larger lane replaces a full lane, and a
+smaller lane replaces a mostly empty lane; the contents are copied. After a search, its lane is free
+for the next search.
 
-B sentences of the bucket, K hypotheses of each, L slots, S source positions, H heads, D width.
+B sentences of the lane, K hypotheses of each, L slots, S source positions, H heads, D width.
 """
 
 import threading
@@ -23,18 +24,19 @@ from torch import Tensor
 from heedful.kernels.api import Graph, fused
 from heedful.model.parts import KeyValue
 
-# Buckets are powers of two from here on, so that few graphs serve all batches. Sentences have steps
-# of a half between large ones, where empty rows cost more than launches do.
+# Sizes are powers of two, at least the first two numbers, so that few graphs serve all batches.
+# Above the third number, sentences may also be 3/4 of a power of two, since there empty rows cost
+# more than launches.
 _LEAST_SLOTS, _LEAST_SOURCE, _HALVES_FROM = 64, 16, 16
-# A lane gets room for so many more tokens of each hypothesis when it is full.
+# A lane that is full gets room for this many more tokens of each hypothesis.
 ROOM_STEPS = 16
-# Lanes that wait for a search: the least recently used goes.
+# Maximum number and bytes of free lanes; the least recently used is dropped first.
 _MOST_LANES, _MOST_BYTES = 64, 8 << 30
-# One thread at a time records.
+# Only one thread at a time may record.
 _RECORDING = threading.Lock()
 
 Prepare = Callable[["Lane"], object]
-"""Records the graphs that a search needs in its lane, before the lane holds data."""
+"""Records the graphs that a search needs in its lane, before the lane contains data."""
 
 
 class Sizes(NamedTuple):
@@ -51,7 +53,7 @@ def power_of_two(count: int, least: int = 1) -> int:
 
 
 def sentence_bucket(count: int) -> int:
-    """Round a number of sentences up."""
+    """Round a number of sentences up to the number that a lane has room for."""
     power = power_of_two(count)
     half_step = power * 3 // 4
     return half_step if power > _HALVES_FROM and count <= half_step else power
@@ -59,21 +61,21 @@ def sentence_bucket(count: int) -> int:
 
 @dataclass
 class StepBuffers:
-    """Input and output of the steps of one lane with K hypotheses of each sentence."""
+    """Inputs and outputs of the steps of a lane with K hypotheses of each sentence."""
 
     tokens: Int[Tensor, "sentences width"]
     """The newest token of each hypothesis."""
     table: Float[Tensor, "sentences width slots"]
     """Zero where a hypothesis contains the token in a slot, else minus infinity."""
     states: Tensor | None = None
-    """The input of the output layer, (B * K, D), where the graph last wrote it."""
+    """The input of the output layer, (B * K, D), which the graph overwrites."""
     scores: Tensor | None = None
-    """Log-probabilities of the next token, (B * K, vocabulary), likewise."""
+    """Log-probabilities of the next token, (B * K, vocabulary), which the graph overwrites."""
 
 
 @dataclass
 class Lane:
-    """Buffers of one search at a time, with the graphs that use them."""
+    """Buffers for one search at a time, with the graphs that use them."""
 
     sizes: Sizes
     own: tuple[KeyValue, ...]
@@ -85,9 +87,9 @@ class Lane:
     slot: Int[Tensor, " 1"]
     """The first slot of the newest tokens."""
     position: Float[Tensor, "1 d_model"]
-    """The encoding of their position."""
+    """The encoding of the newest tokens' position."""
     steps: dict[int, StepBuffers] = field(default_factory=dict)
-    """By the number of hypotheses."""
+    """Buffers of a step, by the number of hypotheses of each sentence."""
     graphs: dict[Hashable, Graph] = field(default_factory=dict)
     """Recorded graphs by name."""
     choices: dict[Hashable, Any] = field(default_factory=dict)
@@ -95,8 +97,8 @@ class Lane:
 
     @classmethod
     def empty(cls, sizes: Sizes, layers: int, like: KeyValue, width: int) -> "Lane":
-        """Allocate buffers; `like`: keys and values of a source, of the sizes and type to keep."""
-        # a buffer that is written in inference mode may be written outside, too
+        """Allocate buffers; `like`: keys and values of a source with the same heads and type."""
+        # so that buffers can be written in and outside of inference mode
         with torch.inference_mode(False):
             both = (
                 (like.keys.size(1), like.keys.size(3)),
@@ -117,14 +119,14 @@ class Lane:
             )
 
     def clear(self) -> None:
-        """Clear the last search, because a non-finite value times a weight of zero is NaN."""
+        """Zero the buffers, because a non-finite old value times a weight of zero is NaN."""
         for part in (*self.own, *self.memory):
             part.keys.zero_()
             part.values.zero_()
         self.memory_bias.zero_()
 
     def of_width(self, width: int) -> StepBuffers:
-        """Return the buffers of steps with so many hypotheses of each sentence."""
+        """Return the buffers of steps with `width` hypotheses of each sentence."""
         if width not in self.steps:
             keys, sizes = self.own[0].keys, self.sizes
             with torch.inference_mode(False):
@@ -141,28 +143,29 @@ class Lane:
         return own
 
     def record(self, name: Hashable, work: Callable[[], object]) -> Graph:
-        """Return the graph of a name; recorded at first use, when its work runs several times."""
+        """Return the graph `name`; the first call records it, which runs `work` several times."""
         if name not in self.graphs:
             with _RECORDING, fused():
                 self.graphs[name] = Graph(work, self.slot.device)
         return self.graphs[name]
 
     def bytes(self) -> int:
-        """Estimate the memory, with the largest tensors of its graphs."""
-        held = [self.memory_bias, *(part for each in (*self.own, *self.memory) for part in each)]
+        """Estimate the memory of the lane, with the largest tensors of its graphs."""
+        held = [self.memory_bias, *(part for pair in (*self.own, *self.memory) for part in pair)]
         for step in self.steps.values():
             held += [part for part in (step.table, step.states, step.scores) if part is not None]
         return sum(part.numel() * part.element_size() for part in held)
 
 
 class Lanes:
-    """The lanes of a model: searches in several threads at once take different ones."""
+    """The lanes of a model; simultaneous searches in several threads take different lanes."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # a collected search may return its lane at any time
-        self._free: list[tuple[Lane, int]] = []  # with their bytes, the least recently used first
+        # reentrant, because garbage collection of a search may return its lane at any time
+        self._lock = threading.RLock()
+        self._free: list[tuple[Lane, int]] = []  # with bytes, the least recently used first
         self.newest = threading.local()
-        """The step whose states a thread may project, for each thread."""
+        """For each thread, the step whose states it may project."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Lanes":
         return Lanes()
@@ -176,7 +179,7 @@ class Lanes:
     def take(
         self, sizes: Sizes, layers: int, like: KeyValue, width: int, prepare: Prepare | None
     ) -> "Lease":
-        """Take a lane of some sizes, or make one."""
+        """Take a free lane with these sizes, or make one."""
         keys = like.keys
         with self._lock:
             for place in reversed(range(len(self._free))):
@@ -193,16 +196,16 @@ class Lanes:
         return Lease(self, lane, prepare)
 
     def give_back(self, lane: Lane) -> None:
-        """Keep a lane for the next search; drop others if they take too much memory."""
+        """Keep a lane for the next search; drop old ones if there are too many or too large."""
         with self._lock:
             self._free.append((lane, lane.bytes()))
             while len(self._free) > _MOST_LANES or sum(b for _, b in self._free) > _MOST_BYTES:
-                # frees the memory at once: graphs and their work refer to each other
+                # frees the memory at once, although graphs and their work refer to each other
                 self._free.pop(0)[0].graphs.clear()
 
 
 class Lease:
-    """A search's claim on a lane, which ends with its last state."""
+    """A search's claim on a lane; it ends when the last state of the search is collected."""
 
     def __init__(self, lanes: Lanes, lane: Lane, prepare: Prepare | None) -> None:
         self.lanes, self.lane, self.prepare = lanes, lane, prepare
@@ -219,9 +222,9 @@ class Lease:
 @dataclass(frozen=True)
 class StaticState:
     """
-    The place of a search in its lane between two steps: a `DecodingState`.
+    The state of a search in its lane between two steps: a `DecodingState`.
 
-    The lane is written in place: only the newest state of a search may be used.
+    The lane is written in place, so only the newest state of a search may be used.
     """
 
     lease: Lease
@@ -289,7 +292,7 @@ class StaticState:
         return step, StaticState(roomy.lease, static, roomy.filled + width, self.length + 1)
 
     def _with_sentences(self, chosen: Tensor) -> Lease:
-        """Copy the chosen sentences to the first rows of a lane, or of this one."""
+        """Copy the chosen sentences to the first rows of this lane or of a smaller lane."""
         old, count = self.lease.lane, len(chosen)
         lease = self.lease.next_lane(old.sizes._replace(sentences=sentence_bucket(count)))
         new = lease.lane
@@ -297,17 +300,17 @@ class StaticState:
         for before, after in zip(old.memory, new.memory, strict=True):
             pairs += zip(before, after, strict=True)
         for before, after in zip(old.own, new.own, strict=True):
-            # behind the slots in use is nothing
+            # the other slots are empty
             pairs += [
-                (one[:, :, : self.filled], other[:, :, : self.filled])
-                for one, other in zip(before, after, strict=True)
+                (source_part[:, :, : self.filled], target_part[:, :, : self.filled])
+                for source_part, target_part in zip(before, after, strict=True)
             ]
-        for one, other in pairs:
-            other[:count].copy_(one.index_select(0, chosen))
+        for source_part, target_part in pairs:
+            target_part[:count].copy_(source_part.index_select(0, chosen))
         return lease
 
     def with_room(self, width: int) -> "StaticState":
-        """Copy the slots still in use to the front, of a larger lane if they fill this one."""
+        """Copy the slots still in use to the first slots of this lane, or of a larger lane."""
         sentences, rows, _ = self.table.shape
         used = (self.table[:, :, : self.filled] == 0).any(dim=1)  # (sentences, filled)
         most = int(used.sum(dim=1).max())
@@ -317,9 +320,11 @@ class StaticState:
         slots = max(old.sizes.slots, power_of_two(most + width * ROOM_STEPS))
         lease = self.lease.next_lane(old.sizes._replace(slots=slots))
         for before, after in zip(old.own, lease.lane.own, strict=True):
-            for one, other in zip(before, after, strict=True):
-                index = order[:, None, :, None].expand(-1, one.size(1), -1, one.size(3))
-                other[:sentences, :, :most].copy_(one[:sentences].gather(2, index))
+            for source_part, target_part in zip(before, after, strict=True):
+                index = order[:, None, :, None].expand(
+                    -1, source_part.size(1), -1, source_part.size(3)
+                )
+                target_part[:sentences, :, :most].copy_(source_part[:sentences].gather(2, index))
         if lease is not self.lease:
             for before, after in zip(old.memory, lease.lane.memory, strict=True):
                 after.keys.copy_(before.keys)

@@ -41,12 +41,12 @@ class Transformer(EncoderDecoder):
     layers : int or pair of int, default 6
         Layers of both stacks, or of encoder and decoder.
     positions : {'interleaved', 'halves', 'grouped', 'learned', 'none'}, default 'interleaved'
-        Sinusoids as the paper prints them, two other layouts, learned vectors or none.
+        Sinusoids as in the paper's text, two other layouts, learned vectors or none.
     max_length : int, default 1024
-        Learned positions with a vector of their own; further ones share the last.
+        Number of learned position vectors; further positions share the last.
     tie_embeddings : {'all', 'output', 'embeddings', 'none'}, optional
-        Shared matrices: both embeddings and the output, target and output, or both embeddings. By
-        default all for one vocabulary, and target and output for two.
+        Matrices that are shared: both embeddings and the output, target and output, or both
+        embeddings. The default is all for one vocabulary, target and output for two.
     output_bias : bool, default False
         Whether the logits have a bias.
     scale_embeddings : bool, default True
@@ -63,10 +63,10 @@ class Transformer(EncoderDecoder):
 
     Notes
     -----
-    Figure 1; the defaults are the base model. Calling it with padded source ids and the target
-    shifted right gives logits. The states behind them, attention and decoding are methods of
+    Figure 1; the defaults are the base model. Calling the model with padded source ids and the
+    target shifted right gives logits. States, attention and decoding are methods of
     `EncoderDecoder`. The weights have the same names as in a run of the same sizes. Raises
-    `SettingError` for sizes that do not fit.
+    `SettingError` for inconsistent sizes.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Transformer(EncoderDecoder):
         seed: int | None = None,
         **layer: Any,
     ) -> None:
-        # 1. the sizes, refused before anything is built
+        # 1. check the sizes before anything is built
         rows = both_sides("vocabulary", vocabulary)
         depths = both_sides("layers", layers)
         check_counts(max_length=max_length)
@@ -113,7 +113,7 @@ class Transformer(EncoderDecoder):
 
         norm = config.d_model, config.norm_epsilon
 
-        # 2. the parts, on the processor, where the weights are drawn
+        # 2. build the parts on the processor, where the weights are drawn
         place = torch.get_default_device()
         with torch.device("cpu"):
             embed_target = TokenEmbedding(rows[1], config.d_model, scale_embeddings)
@@ -139,7 +139,7 @@ class Transformer(EncoderDecoder):
                 target_norm=nn.LayerNorm(*norm) if embedding_norm else None,
             )
 
-            # 3. the initial weights
+            # 3. draw the initial weights
             initialize(self, int(torch.randint(1 << 62, ())) if seed is None else seed)
         self.to(place)
 

@@ -1,9 +1,9 @@
 """
-Self-attention to neighbors alone (section 4 of the paper: “restricted”).
+Self-attention restricted to neighbors (section 4 of the paper).
 
 ::
 
-    r = 3, encoder         r = 3, decoder         in blocks of 4: the queries of the second one
+    r = 3, encoder         r = 3, decoder         blocks of 4: the queries of the second block,
     x x . . . .            x . . . . .            and the keys that any of them sees
     x x x . . .            x x . . . .
     . x x x . .            x x x . . .            . . . x x x . . . .
@@ -11,9 +11,9 @@ Self-attention to neighbors alone (section 4 of the paper: “restricted”).
     . . . x x x            . . x x x .            . . . . . x x x . .
     . . . . x x            . . . x x x            . . . . . . x x x .
 
-Short sequences attend with the band in their mask, by the kernels for any mask. Long ones are cut
-into blocks of queries, each with its own copy of the keys and values around it. So time and memory
-grow with the window times the length, not with the square of the length.
+For short sequences the window is a band in the mask, which all kernels support. Long sequences are
+cut into blocks of queries, each with its own copy of the keys and values around it. So time and
+memory grow with the window times the length, not with the square of the length.
 """
 
 from dataclasses import dataclass
@@ -26,14 +26,15 @@ from torch import Tensor, nn
 from heedful.errors import SettingError
 from heedful.kernels.api import SHORT, join, split
 
-# Below this many queries in a block the copies of keys and values cost more than they spare.
+# In blocks with fewer queries, the copies of keys and values cost more than they save.
 _LEAST = 32
-# Blocks pay from this many times their own keys (`python -m benchmarks.window`).
+# Blocks are faster for sequences longer than this many times the keys of a block (`python -m
+# benchmarks.window`).
 _PAYS = 2
 
 
 class Window(NamedTuple):
-    """How many neighbors on either side a position attends to, in addition to itself."""
+    """The number of neighbors before and after a position that it attends to, besides itself."""
 
     before: int
     after: int
@@ -50,17 +51,17 @@ class Window(NamedTuple):
 
     @property
     def width(self) -> int:
-        """The keys of one query."""
+        """Number of keys of one query."""
         return self.before + 1 + self.after
 
     @property
     def block(self) -> int:
-        """The queries of a block."""
+        """Number of queries of a block."""
         return max(_LEAST, self.before + self.after)
 
     @property
     def block_keys(self) -> int:
-        """The keys that the queries of a block see."""
+        """Number of keys that the queries of a block see."""
         return self.before + self.block + self.after
 
     def mask(self, length: int, device: torch.device | None = None) -> Bool[Tensor, "time time"]:
@@ -69,11 +70,11 @@ class Window(NamedTuple):
         return self.contains(places - places.unsqueeze(1))
 
     def is_cut(self, length: Any) -> Any:
-        """Tell whether sequences of a length attend in blocks."""
+        """Return whether sequences of a length attend in blocks."""
         return length > max(SHORT, _PAYS * self.block_keys)
 
     def contains(self, distance: Tensor) -> Tensor:
-        """Tell at which distances of a key from its query it is seen."""
+        """Return whether a query sees a key at each distance, key minus query."""
         return (distance >= -self.before) & (distance <= self.after)
 
 
@@ -94,13 +95,13 @@ def restrict(
     device: torch.device | None = None,
 ) -> tuple[Tensor | None, Window | None]:
     """
-    Restrict self-attention to a window: by the mask where that is faster, else by blocks.
+    Restrict self-attention to a window: in the mask if that is faster, else in blocks.
 
     `mask`: true where a query may attend to the key; everywhere if None. `dense`: always use the
     mask, as recorded weights require. Returns the mask, and the window if it is not in the mask.
 
-    Every position sees itself, even padding, because padding far from a token would see nothing
-    else.
+    Every position sees itself, even padding, because padding far from a token would otherwise see
+    nothing.
     """
     of_keys = mask is None or mask.size(1) == mask.size(2) == 1
     if of_keys and not dense and window.is_cut(length):
@@ -112,7 +113,7 @@ def restrict(
 
 
 def close_oldest(mask_bias: Float[Tensor, "sentences width slots"], width: int) -> None:
-    """Close the first open slot of each hypothesis that exceeds the window; slots are in order."""
+    """Close the first open slot of each hypothesis with more than `width`; slots are in order."""
     is_open = mask_bias == 0
     first = is_open.int().argmax(dim=2, keepdim=True)  # (sentences, width, 1)
     too_many = is_open.sum(dim=2, keepdim=True) > width
@@ -132,7 +133,7 @@ class Blocks:
     """True where a query sees the key."""
     rows: int
     length: int
-    """Sequences, and the positions of each."""
+    """Number of sequences, and of positions of each."""
 
     @classmethod
     def of(
@@ -143,7 +144,7 @@ class Blocks:
         mask: Bool[Tensor, "_ 1 1 keys"] | None,
         window: Window,
     ) -> "Blocks":
-        """Cut self-attention into blocks. `mask`: true at keys that may be seen; None: all."""
+        """Cut self-attention into blocks. `mask`: true at keys that may be seen; all if None."""
         rows, length, _ = queries.shape
         count = -(-length // window.block)
         filling = count * window.block - length
@@ -155,9 +156,7 @@ class Blocks:
         real = nn.functional.pad(real, around)
         real = real.unfold(1, window.block_keys, window.block)  # (rows or 1, count, keys)
         first = torch.arange(window.block, device=queries.device).unsqueeze(1) + window.before
-        distance = (
-            torch.arange(window.block_keys, device=queries.device) - first
-        )  # of key and query
+        distance = torch.arange(window.block_keys, device=queries.device) - first  # key minus query
         seen = window.contains(distance) & real.unsqueeze(2) | (distance == 0)
         seen = seen.expand(rows, -1, -1, -1).flatten(0, 1).unsqueeze(1)
         around_keys, around_values = split(
@@ -174,5 +173,5 @@ class Blocks:
     def join(
         self, context: Float[Tensor, "blocks queries width"]
     ) -> Float[Tensor, "rows time width"]:
-        """Put the contexts of all blocks one after the other again."""
+        """Join the contexts of all blocks into sequences again."""
         return context.reshape(self.rows, -1, context.size(2))[:, : self.length]

@@ -14,9 +14,10 @@ The TOML file that describes several training corpora.
     weight = 1
     tag = "fr"
 
-File names are relative to the file. `weight` is the share of the corpus in every epoch, in any
-unit, at most 1e100; without weights `data.mixing_temperature` and the sizes decide. A tag, here
-``>>fr<<``, is put before every source line and selects the target language of a multilingual model.
+File names are relative to the folder of this file. `weight` is the share of the corpus in every
+epoch, in any unit, at most 1e100; without weights `data.mixing_temperature` and the sizes decide. A
+tag, here ``>>fr<<``, is put before every source line and selects the target language of a
+multilingual model.
 """
 
 import re
@@ -38,7 +39,7 @@ _KEYS = {"source", "target", "weight", "tag"}
 
 @dataclass(frozen=True)
 class CorpusPart:
-    """One corpus of a run; a run on two files is a run on one corpus."""
+    """One corpus of a run; a run on one source and one target file has one corpus."""
 
     name: str
     """Its name in the file; empty for the only corpus of a run."""
@@ -49,7 +50,7 @@ class CorpusPart:
 
 
 def read_corpora(path: Path) -> list[CorpusPart]:
-    """Read a file of corpora; `SettingError` names corpus and key, `TextError` a missing text."""
+    """Read a file of corpora; raise `SettingError` for wrong keys, `TextError` for missing text."""
     tables = _parse(path)
     parts = [_part(path, name, table) for name, table in tables.items()]
     if not parts:
@@ -64,7 +65,7 @@ def read_corpora(path: Path) -> list[CorpusPart]:
 
 
 def _parse(path: Path) -> dict[str, Any]:
-    """Read the TOML."""
+    """Parse the TOML file."""
     try:
         return tomllib.loads(read_text_within(path))
     except OSError as error:
@@ -76,7 +77,7 @@ def _parse(path: Path) -> dict[str, Any]:
 
 
 def _part(path: Path, name: str, table: object) -> CorpusPart:
-    """Check one corpus."""
+    """Check the table of one corpus, and find its text."""
     where = f"{path}, [{name}]"
     if not isinstance(table, Mapping) or not _NAME.fullmatch(name):
         raise SettingError(

@@ -1,4 +1,4 @@
-"""Training text as given by the user: files, a corpora file, or prepared ids."""
+"""Training text that the user names: files, a corpora file, or prepared ids."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -28,7 +28,7 @@ def find_training_data(
     """
     Find the training data that the arguments name.
 
-    `task_text`: the text of a task that is not learned from text of two languages.
+    `task_text`: the text of a task that is not learned from text in two languages.
 
     Raises `TextError` if the text is named twice or not at all.
     """
@@ -59,7 +59,7 @@ def find_text(
     corpora: str | Path | None = None,
     tokenizer: str | Path | None = None,
 ) -> RawText:
-    """Find unprepared training text; `TextError` if it is named twice, missing or not given."""
+    """Find unprepared training text; raise `TextError` if it is missing or not named once."""
     excluded = tuple(expand(as_list(exclude))) if exclude else ()
     if corpora is not None:
         if source or target:

@@ -1,4 +1,4 @@
-"""Held-out pairs from files, for validation and to find their repetitions in the training text."""
+"""Held-out pairs from files, for validation, and for finding repetitions in the training text."""
 
 from heedful.arguments import Files
 from heedful.data.overlap.leaks import HeldOutPairs
@@ -9,7 +9,7 @@ from heedful.text.corpus import Corpus, expand
 
 def held_out_files(source: Files | None, target: Files | None) -> Corpus | None:
     """
-    Find the validation files; None if no validation is wanted.
+    Find the validation files; None if there are none.
 
     Raises `TextError` if one side is missing.
     """
@@ -39,5 +39,5 @@ def read_held_out(corpus: Corpus) -> tuple[HeldOutPairs, str]:
 
 
 def note_on_empty(count: int) -> str:
-    """Count the pairs that are left out because a side is empty."""
+    """Write how many pairs are left out because a side is empty; empty if none are."""
     return f", {count:,} with an empty side left out" if count else ""

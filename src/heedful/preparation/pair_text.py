@@ -3,7 +3,7 @@ Training text from pairs in memory.
 
 ::
 
-    pairs ─ RUN/pairs/train.source and train.target ─ subwords and ids, as of any text
+    pairs ─ RUN/pairs/train.source and train.target ─ subwords and ids, as for any text
 
 The first process writes the pairs once, so a resumed run has the same text without them.
 """
@@ -29,8 +29,8 @@ from heedful.text.pairs import PairRows, first_difference, store_pairs, stored_p
 from heedful.tokenization.tokenizer import Tokenizer
 
 PAIRS = "pairs"
-"""Folder of a run with its pairs."""
-# A column that is named by a language: en, de-AT.
+"""The folder of the pairs inside a run folder."""
+# A column name that is a language code: en, de-AT.
 _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,4})?")
 
 
@@ -39,7 +39,7 @@ class PairText(UnpreparedText):
     """Training data from pairs in memory, or from pairs that a run has stored."""
 
     rows: PairRows | None
-    """The pairs; None if the run has them."""
+    """The pairs; None if the run has stored them."""
     resumed: RunFolder | None = None
     """The run that is continued, if any."""
     excluded: tuple[TextSource, ...] = ()
@@ -66,7 +66,7 @@ class PairText(UnpreparedText):
         return config.with_settings({**languages, "data.target_language": target or second})
 
     def fingerprint(self) -> Sizes:
-        """Name the folder: its pairs are compared one by one."""
+        """Record excluded files and the folder of pairs, which `prepare` compares one by one."""
         return {"exclude": file_records(self.excluded), PAIRS: [{"file": PAIRS}]}
 
     def describe(self) -> str:
@@ -75,7 +75,7 @@ class PairText(UnpreparedText):
         return self._raw(corpus).describe() if corpus else "pairs, which are read once"
 
     def weights(self) -> None:
-        """There is one corpus."""
+        """Return None, because there is only one corpus."""
 
     def report(self, pairs: Sequence[EncodedPairs], tokenizer: Tokenizer) -> Iterator[str]:
         """Describe how many pairs were kept and dropped."""
@@ -112,7 +112,7 @@ class PairText(UnpreparedText):
         return [folder.data]
 
     def _raw(self, corpus: Corpus) -> RawText:
-        """Return the stored text as any other text of a run."""
+        """Return the stored text as `RawText`, like text from files."""
         part = CorpusPart("", corpus)
         return RawText((part,), self.excluded, self.tokenizer, self.keep_target)
 
@@ -127,8 +127,7 @@ def find_pair_text(
     """
     Find pairs in memory, or in the run that is continued; None if there are none.
 
-    `other_text`: whether text was named in another way, which raises `TextError` together with
-    pairs.
+    `other_text`: whether the user also named text in another way. Then pairs raise `TextError`.
     """
     if pairs is not None and other_text:
         raise TextError(

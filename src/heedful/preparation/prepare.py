@@ -53,7 +53,7 @@ def prepare(
     """
     Train subwords and encode text before training.
 
-    `valid_source`, `valid_target`: held-out text, whose repetitions in the text are reported.
+    `valid_source`, `valid_target`: held-out text; its repetitions in the text are reported.
     `processes`: number of worker processes; 0 for one per core.
 
     Resumes an interrupted preparation, and does nothing if all is done. Raises `RunFolderError` if
@@ -104,7 +104,7 @@ def _fill(
     with writing(folder.path):
         folder.path.mkdir(parents=True, exist_ok=True)
     with only_writer(folder.path, "data prepare"):
-        _is_complete(folder.path, record)  # it may have been taken meanwhile
+        _is_complete(folder.path, record)  # another process may have begun to fill it meanwhile
         if subwords is not None and not has_subwords(folder):
             write_json(folder.path / RECORD, record)
             subwords.save(folder.path)
@@ -127,7 +127,7 @@ def _open(folder: RunFolder, text: RawText) -> list[EncodedPairs]:
 
 
 def _is_complete(path: Path, record: dict[str, Any]) -> bool:
-    """Whether the same preparation is already complete; other content is refused."""
+    """Return whether the same preparation is complete; refuse a folder with other content."""
     if not (path / RECORD).is_file():
         strangers = _strangers(path)
         if strangers:
@@ -138,20 +138,20 @@ def _is_complete(path: Path, record: dict[str, Any]) -> bool:
         return False
     begun = read_record(path)
     old, new = begun["settings"], record["settings"]
-    other = [
+    differences = [
         f"{key} was {old.get(key)!r} and is now {new.get(key)!r}"
         for key in sorted(old.keys() | new.keys())
         if old.get(key) != new.get(key)
     ]
-    other += [
+    differences += [
         f"the files of --{side.replace('_', '-')} have other sizes"
         for side in sorted(record["corpus"].keys() | begun["corpus"].keys())
         if _unnamed(record["corpus"].get(side, [])) != _unnamed(begun["corpus"].get(side, []))
     ]
-    if other:
+    if differences:
         raise RunFolderError(
             f"--out must continue the preparation that was begun in {path}, but "
-            f"{'; '.join(other)}. Use the same settings and text, or name another folder."
+            f"{'; '.join(differences)}. Use the same settings and text, or name another folder."
         )
     return begun["complete"] is True
 
@@ -166,5 +166,5 @@ def _strangers(path: Path) -> list[str]:
 
 
 def _unnamed(files: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """List properties of files that must not change; files may move, so names are left out."""
+    """Drop the names from records of files, because files may be moved or renamed."""
     return [{key: value for key, value in file.items() if key != "file"} for file in files]

@@ -9,7 +9,7 @@ Prepared text: subwords and ids in a folder of their own, described by ``prepare
 
 Several runs can be trained from one folder. Torch is not needed and is not loaded.
 
-It records settings and files, so that preparation can be resumed and training can inherit them.
+The folder records settings and files, so preparation can resume and training can inherit them.
 """
 
 import re
@@ -62,20 +62,20 @@ def read_record(path: Path) -> dict[str, Any]:
 def names_of(corpus: Sizes) -> list[str]:
     """Read the names of the corpora from the list of their files."""
     # A prepared folder may be untrusted: a name that would lead out of it is refused.
-    found = [side.removesuffix("source").removesuffix(".") for side in corpus if _SOURCE(side)]
-    return found or [""]
+    names = [side.removesuffix("source").removesuffix(".") for side in corpus if _SOURCE(side)]
+    return names or [""]
 
 
 def data_settings(config: RunConfig) -> dict[str, Any]:
     """List the settings that a prepared folder depends on."""
-    # The seed matters, because it samples the lines that subwords are trained on when there are
-    # very many.
+    # The seed matters, because subwords of a very large text are trained on a random sample of its
+    # lines.
     data = {f"data.{key}": value for key, value in config.to_dict()["data"].items()}
     return {**data, "train.seed": config.train.seed}
 
 
 def _is_corpus(corpus: Any) -> bool:
-    """Whether every entry of every side describes a file, or the weight of a corpus."""
+    """Return whether every entry of every side describes a file, or the weight of a corpus."""
     try:
         sides = RecordedParts.of({"corpus": corpus}).corpus
     except SettingError:
@@ -95,15 +95,15 @@ class PreparedText:
     settings: dict[str, Any]
     """Settings by their dotted names, from the time of preparation."""
     corpus: Sizes
-    """The files it was made from."""
+    """The files that it was made from."""
     digest: str
-    """Of the ids."""
+    """Digest of the ids."""
     user_settings: Sequence[str] = ()
     """``key=value`` strings of the user for the run, which must not contradict `settings`."""
 
     @classmethod
     def open(cls, path: str | Path, user_settings: Sequence[str] = ()) -> "PreparedText":
-        """Open a prepared folder; `RunFolderError` if it is unfinished, damaged or missing."""
+        """Open a prepared folder; raise `RunFolderError` if unfinished, damaged or missing."""
         folder = RunFolder(Path(path))
         if not (folder.path / RECORD).is_file():
             what = f"holds no {RECORD}" if folder.path.exists() else "is not there"
@@ -123,20 +123,20 @@ class PreparedText:
         )
 
     def configure(self, config: RunConfig) -> RunConfig:
-        """Take over the data settings that the folder was made with."""
-        # They override the recipe silently; if they contradict the user, raises `SettingError`.
-        given = data_settings(config)
-        asked = {setting.partition("=")[0].strip() for setting in self.user_settings}
+        """Replace the data settings by those that the folder was made with."""
+        # They override the recipe silently, but raise `SettingError` if they contradict the user.
+        current = data_settings(config)
+        explicit = {setting.partition("=")[0].strip() for setting in self.user_settings}
         data = {key: value for key, value in self.settings.items() if key.startswith("data.")}
-        other = [
-            f"{key} is {data[key]!r} there and {given[key]!r} in the command"
-            for key in sorted(asked & data.keys())
-            if given[key] != data[key]
+        wrong = [
+            f"{key} is {data[key]!r} there and {current[key]!r} in the command"
+            for key in sorted(explicit & data.keys())
+            if current[key] != data[key]
         ]
-        if other:
+        if wrong:
             raise SettingError(
                 f"--set must not contradict what {self.folder.path} was prepared with, but "
-                f"{'; '.join(other)}. Leave it out, or prepare the text again into another folder."
+                f"{'; '.join(wrong)}. Leave it out, or prepare the text again into another folder."
             )
         return config.with_settings(data)
 
@@ -160,7 +160,7 @@ class PreparedText:
         say: Say,
         held_out: HeldOutPairs | None = None,
     ) -> None:
-        """Copy the tokenizer into a run."""
+        """Copy the tokenizer into a run, unless the run has one."""
         if not has_subwords(folder):
             Tokenizer.load(self.folder.path).save(folder.path)
 
@@ -170,8 +170,8 @@ class PreparedText:
 
     def weights(self) -> list[float] | None:
         """Return the weights of the corpora, in any unit; None if their sizes decide."""
-        found = [self.corpus.get(f"{name}.weight") for name in self.names]
-        return [float(entry[0]["weight"]) for entry in found if entry] or None
+        entries = [self.corpus.get(f"{name}.weight") for name in self.names]
+        return [float(entry[0]["weight"]) for entry in entries if entry] or None
 
     def report(self, pairs: Sequence[EncodedPairs], tokenizer: Tokenizer) -> Iterator[str]:
         """Describe the prepared text. `heedful data prepare` has reported the details."""

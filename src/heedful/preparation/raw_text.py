@@ -1,5 +1,5 @@
 """
-Raw text to subwords and ids, for `heedful data prepare` and `heedful train`.
+Conversion of raw text to subwords and ids, for `heedful data prepare` and `heedful train`.
 
 Does not import torch.
 """
@@ -49,7 +49,7 @@ class RawText(UnpreparedText):
     tokenizer: str | Path | None = None
     """A tokenizer for `tokenizer_from_files` to use instead of training one."""
     keep_target: bool = False
-    """Whether the tokenizer's symbols of the target are kept, because weights come with them."""
+    """Whether the tokenizer's target symbols are kept, because inherited weights use them."""
 
     def configure(self, config: RunConfig) -> RunConfig:
         """Infer unset languages from the files' names."""
@@ -64,14 +64,14 @@ class RawText(UnpreparedText):
 
     def fingerprint(self) -> Sizes:
         """List names and sizes of the files."""
-        found: Sizes = {"exclude": file_records(self.excluded)}
+        records: Sizes = {"exclude": file_records(self.excluded)}
         for part in self.parts:
             place = f"{part.name}." if part.name else ""
-            found[f"{place}source"] = file_records(part.corpus.source)
-            found[f"{place}target"] = file_records(part.corpus.target)
+            records[f"{place}source"] = file_records(part.corpus.source)
+            records[f"{place}target"] = file_records(part.corpus.target)
             if part.weight is not None:
-                found[f"{place}weight"] = [{"weight": part.weight}]
-        return found
+                records[f"{place}weight"] = [{"weight": part.weight}]
+        return records
 
     def describe(self) -> str:
         """Read the text once and describe it."""
@@ -84,9 +84,7 @@ class RawText(UnpreparedText):
 
     def weights(self) -> list[float] | None:
         """
-        Return the weights of the corpora.
-
-        Returns the weights, in any unit; None if the corpora's sizes decide.
+        Return the weights of the corpora, in any unit; None if the corpora's sizes decide.
 
         See `heedful.data.mixing.mixing_shares`.
         """
@@ -104,7 +102,7 @@ class RawText(UnpreparedText):
                 yield f"warning: {name}{warning}"
 
     def _note_on_tags(self) -> str:
-        """Name the corpora without language tags, if others have some; else nothing."""
+        """Name the corpora without language tags if others have tags; otherwise return nothing."""
         tags = {part.name: part.corpus.source[0].tag for part in self.parts}
         plain = [name for name, tag in tags.items() if not tag]
         tagged = [f"{name} ({tag})" for name, tag in tags.items() if tag]
@@ -142,8 +140,8 @@ class RawText(UnpreparedText):
 
     def learn(self, config: RunConfig, say: Say = lambda text: None) -> Tokenizer:
         """Train the tokenizer."""
-        # All text is read first, so that unequal line counts and invalid characters show before any
-        # work is done.
+        # All text is read first, so that unequal line counts and invalid characters are reported
+        # before any work is done.
         sources: list[TextSource] = []
         targets: list[TextSource] = []
         for part in self._read_parts(config):
@@ -151,14 +149,14 @@ class RawText(UnpreparedText):
             if config.data.unescape:
                 corpus = corpus.changed(Unescaping())
             if config.data.character_coverage < 1:
-                kept = kept_pairs(corpus.pairs(), self._rules(config))
-            else:  # every line of the files has its places, as in the paper's recipes
-                kept = bytearray(1 for _ in corpus.pairs())
+                mask = kept_pairs(corpus.pairs(), self._rules(config))
+            else:  # every pair of the files counts, as in the paper's recipes
+                mask = bytearray(1 for _ in corpus.pairs())
             if config.data.augment:
                 corpus = corpus.changed(_augment(config))
             own = (
-                corpus.sides(kept)
-                if 1 in kept and (corpus is not part.corpus or 0 in kept)
+                corpus.sides(mask)
+                if 1 in mask and (corpus is not part.corpus or 0 in mask)
                 else None
             )
             sources += [own[0]] if own else corpus.source
@@ -211,13 +209,13 @@ class RawText(UnpreparedText):
                 say(f"escapes of Moses' tokenizer were resolved in {unescaping.pairs:,} pairs")
 
     def _read_parts(self, config: RunConfig) -> list[CorpusPart]:
-        """Return the corpora as `data.reading` says."""
+        """Return the corpora; with `data.reading` = text, their characters will be normalized."""
         if config.data.reading == "exact":
             return list(self.parts)
         return [replace(part, corpus=part.corpus.with_characters_read()) for part in self.parts]
 
     def _rules(self, config: RunConfig) -> TextRules:
-        """Collect the rules for text."""
+        """Return the rules that pairs of text must pass."""
         data = config.data
         return TextRules(
             data.source_language,
@@ -229,7 +227,7 @@ class RawText(UnpreparedText):
 
 
 def _augment(config: RunConfig) -> Change:
-    """Change pairs as training will, so that the vocabulary covers the changed text."""
+    """Return a change of pairs as in training, so that the vocabulary covers the changed text."""
     shares, seed = config.data.augment, config.train.seed
     return lambda pairs: augmented(pairs, shares, Random(seed))
 

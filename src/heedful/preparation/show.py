@@ -31,9 +31,9 @@ def show_pairs(
     """
     Show some of the training pairs.
 
-    `corpus`: name of the corpus; the first in alphabetical order if None.
+    `corpus`: name of the corpus; if empty, the first in alphabetical order.
 
-    Sampled subwords and changed text are examples: training draws others in every epoch.
+    Sampled subwords and changed text are examples, because training draws new ones in every epoch.
     """
     view = _PairView.open(Path(folder), ids, seed)
     data = _of_corpus(view.data, corpus)
@@ -63,7 +63,7 @@ def show_pair(
 
 
 def _of_corpus(data: Path, name: str) -> Path:
-    """Find the ids of one corpus of a folder."""
+    """Find the folder with the ids of one corpus."""
     parts = {meta.parent.name: meta.parent for meta in sorted(data.glob("*/meta.json"))}
     if name and name not in parts:
         there = f"only {', '.join(parts)}" if parts else "only one, without a name"
@@ -103,7 +103,7 @@ class _PairView:
     def lines(
         self, source: list[int], target: list[int], text: tuple[str, str] | None
     ) -> Iterator[str]:
-        """Show a pair, its text if there is one, and the pair changed and with sampled subwords."""
+        """Show a pair; if its text is known, also unknown parts, changed text, sampled subwords."""
         yield from self._rows("", source, target)
         if text is None:
             return
@@ -126,7 +126,7 @@ class _PairView:
             yield from self._rows("sampled ", *sampled)
 
     def _rows(self, kind: str, source: list[int], target: list[int]) -> Iterator[str]:
-        """Show the three rows of a batch of one pair."""
+        """Show the three rows of a batch of one pair: source, target input, target output."""
         batch = self.collator.batch([source], [target])
         spell = self.tokenizer.pieces_target
         yield from self._row(

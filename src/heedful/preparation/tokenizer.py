@@ -22,12 +22,12 @@ def make_tokenizer(
     say: Say = lambda text: None,
 ) -> Tokenizer:
     """
-    Train a tokenizer, or load the given one.
+    Train a tokenizer, or load one from files.
 
     `tokenizer_path`: a path for `tokenizer_from_files`; None to train. `keep_target`: whether its
-    symbols of the target are kept instead of listing those of the text.
+    target symbols are kept instead of being replaced by those of the text.
 
-    With a given tokenizer, `data.subwords` has no effect.
+    With a tokenizer from files, `data.subwords` has no effect.
 
     Raises `SettingError` if subwords are to be sampled but the tokenizer cannot sample. Raises
     `TokenizerError` if the text does not allow the settings, or if the given file is not a
@@ -49,7 +49,7 @@ def make_tokenizer(
             options=SubwordOptions(
                 character_coverage=data.character_coverage,
                 normalization=data.normalization,
-                at_most=config.reading == "own",  # the paper's vocabularies have its sizes
+                at_most=config.reading == "own",  # the paper's vocabularies have exact sizes
                 say=say,
             ),
         )
@@ -76,8 +76,8 @@ def check_given_tokenizer(
     """
     Refuse a tokenizer that differs from the one in a continued folder.
 
-    `tokenizer_path`: the given one; None if the folder's own is meant. `option`: the option that
-    continues it, for the message.
+    `tokenizer_path`: the user's tokenizer; None for the folder's own. `option`: the option that
+    names the folder, for the message.
     """
     if tokenizer_path is None or not has_subwords(folder):
         return

@@ -17,7 +17,7 @@ from heedful.tokenization.tokenizer import Tokenizer
 
 # Prints a line for the user.
 Say = Callable[[str], object]
-# For each side of a text the names and sizes of its files, and the part and tag if any.
+# For each side of a text: names and sizes of its files, with their parts and tags if any.
 Sizes = dict[str, list[dict[str, Any]]]
 
 
@@ -37,7 +37,7 @@ class TrainingData(Protocol):
         ...
 
     def describe(self) -> str:
-        """Check the data, and describe their amount."""
+        """Check the data and describe its amount."""
         ...
 
     def prepare(
@@ -72,12 +72,12 @@ class TrainingData(Protocol):
 
 
 class UnpreparedText:
-    """Training data, a frozen dataclass, that learns subwords or takes them from a tokenizer."""
+    """Training data, a frozen dataclass, that trains subwords or takes them from a tokenizer."""
 
     tokenizer: str | Path | None
     """A tokenizer for `tokenizer_from_files` to use instead of training one."""
     keep_target: bool
-    """Whether the tokenizer's symbols of the target are kept, because weights come with them."""
+    """Whether the tokenizer's target symbols are kept, because inherited weights use them."""
 
     def keeping_target(self: Text, keep_target: bool) -> Text:
         """Return the same text with another `keep_target`."""
@@ -85,7 +85,7 @@ class UnpreparedText:
 
 
 def as_list(files: Files) -> Sequence[str | Path]:
-    """Turn a single file into a list of one."""
+    """Return files as a list, also a single file."""
     return [files] if isinstance(files, str | Path) else files
 
 
@@ -95,7 +95,7 @@ def file_records(texts: Iterable[TextSource]) -> list[dict[str, Any]]:
 
     Returns the name and bytes of each file, and the part that is read and its tag, if any.
 
-    Names without folders: a corpus that was moved is the same corpus.
+    Names have no folders, so that a moved corpus stays the same corpus.
     """
     return [
         {"file": text.path.name, "bytes": text.path.stat().st_size}
@@ -106,16 +106,16 @@ def file_records(texts: Iterable[TextSource]) -> list[dict[str, Any]]:
 
 
 def digest_of(path: Path) -> str:
-    """Digest a file; by its size alone a changed text could go unnoticed."""
+    """Return the digest of a file, because a changed text may have the same size."""
     with open_ordinary(path) as file:
         return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
 
 
 def without_keys(records: Iterable[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
     """Drop keys from the records of files, such as digests, which older runs lack."""
-    return [{key: value for key, value in one.items() if key not in keys} for one in records]
+    return [{key: value for key, value in record.items() if key not in keys} for record in records]
 
 
 def has_subwords(folder: RunFolder) -> bool:
-    """Whether the tokenizer is complete."""
+    """Return whether a folder has a complete tokenizer."""
     return (folder.path / "tokenizer.json").exists()

@@ -209,15 +209,15 @@ def check_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
 
 def check_alike(models: Sequence[Tensors], places: Sequence[Path]) -> None:
     """Refuse checkpoints whose weights do not belong to one model."""
-    first, *others = ({name: _shape(one, name) for name in one} for one in models)
+    first, *others = ({name: _shape(tensors, name) for name in tensors} for tensors in models)
     for shapes, place in zip(others, places[1:], strict=True):
-        if other := sorted(
+        if differing := sorted(
             name for name in first.keys() | shapes.keys() if first.get(name) != shapes.get(name)
         ):
             raise RunFolderError(
                 f"checkpoints must be of one model to be averaged, but {places[0]} and {place} "
-                f"differ in {', '.join(other[:5])}{', …' if len(other) > 5 else ''}; delete the "
-                "checkpoint of another run."
+                f"differ in {', '.join(differing[:5])}{', …' if len(differing) > 5 else ''}; delete "
+                "the checkpoint of another run."
             )
 
 
@@ -246,9 +246,9 @@ def retain(folder: RunFolder, keep_last: int, best: Iterable[int]) -> None:
     # Checkpoints written only because of a good validation or a signal do not count as recent: an
     # average is meant over checkpoints at equal distances. The newest always stays.
     steps = folder.steps()
-    kept = set(best) | set(steps[-1:]) | set(regular_steps(folder)[-keep_last:])
+    remaining = set(best) | set(steps[-1:]) | set(regular_steps(folder)[-keep_last:])
     for step in steps:
-        if step not in kept:
+        if step not in remaining:
             remove_folder(folder.checkpoint(step))
 
 
@@ -363,18 +363,18 @@ def _check_signature(folder: Path, state: Mapping[str, Any], signature: Signatur
             f"but {run / 'config.json'} says {configured}. Copy the whole run folder of these "
             "weights."
         )
-    other = [
+    changed = [
         f"{key} was {settings[key]!r} and is now {value!r}"
         for key, value in signature["settings"].items()
         if key.startswith("model.")
         and key not in _ONLY_IN_TRAINING
         and settings.get(key, value) != value
     ]
-    if other:
+    if changed:
         raise RunFolderError(
             f"the weights in {folder} must be used with the settings of the model they were "
-            f"trained with, but in {run / 'config.json'} {'; '.join(other)}. Restore that file, or "
-            "copy the whole run folder."
+            f"trained with, but in {run / 'config.json'} {'; '.join(changed)}. Restore that file, "
+            "or copy the whole run folder."
         )
 
 

@@ -79,8 +79,8 @@ class RunFolder:
         folder = self.path / "checkpoints"
         if not folder.is_dir():
             return []
-        found = (_STEP.fullmatch(entry.name) for entry in folder.iterdir())
-        return sorted(int(match[1]) for match in found if match)
+        matches = (_STEP.fullmatch(entry.name) for entry in folder.iterdir())
+        return sorted(int(match[1]) for match in matches if match)
 
     def require(self) -> None:
         """Check that this is a run folder. Raises `RunFolderError` if it is not."""

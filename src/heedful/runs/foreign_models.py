@@ -99,7 +99,7 @@ def _importing(path: Path, kind: str) -> str:
 def _settings(path: Path) -> dict[str, Any]:
     """Read a settings file if there is one."""
     try:
-        found = json.loads(read_within(path, _LARGEST).decode())
+        settings = json.loads(read_within(path, _LARGEST).decode())
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return settings if isinstance(settings, dict) else {}

@@ -88,10 +88,10 @@ def _lock(path: Path, descriptor: int) -> None:
 def _holder(path: Path) -> str:
     """Describe the holder of a lock."""
     try:
-        told = json.loads(read_within(path))
+        holder = json.loads(read_within(path))
         return (
-            f"heedful {told['command']} (process {told['process']} on {told['host']}, since "
-            f"{told['since']})"
+            f"heedful {holder['command']} (process {holder['process']} on {holder['host']}, since "
+            f"{holder['since']})"
         )
     except (OSError, ValueError, TypeError, KeyError):
         return "another process"

@@ -383,9 +383,9 @@ def write_config(
         "corpus": dict(corpus),
         "machine": dict(machine),
     }
-    # The key is there only if there are plugins, whose names other versions refuse.
+    # The key is there only if there are plugins, which earlier versions refuse to read.
     if used := plugins_of(config.model, flat_settings(config)):
-        content["plugins"] = [{"name": one.name, "sha256": one.sha256} for one in used]
+        content["plugins"] = [{"name": plugin.name, "sha256": plugin.sha256} for plugin in used]
         _copy_plugins(folder, used)
     write_json(folder.config, content)
 

@@ -5,13 +5,13 @@ Beam search.
 
     extend   every open hypothesis by every token; keep the 2 x beam best extensions
     prune    the `beam` best of those without the end symbol stay open
-    finish   those that end in it are complete, if they are among the best
+    finish   those with the end symbol are complete, if they are among the best
     stop     a sentence is done when no open hypothesis can win any more (`heedful.search.stopping`)
 
 Searches differ in how many of the best candidates count for `finish`: `beam` in most toolkits, 2 x
 beam in the authors' code. The paper does not give the number. Many sentences are searched together.
-Sentences that are done leave the batch once they are a quarter of it, so the work shrinks with it.
-The search does not depend on the architecture: it uses the model through `heedful.model.contracts`.
+Finished sentences leave the batch once they make up a quarter of it, so later steps cost less. The
+search does not depend on the architecture: it uses the model through `heedful.model.contracts`.
 Other beam searches (`heedful.search.diverse`, `heedful.search.constrained`) use the same loop with
 another `extend`.
 """
@@ -45,10 +45,10 @@ from heedful.search.stopping import BeamProgress, StoppingPolicy, StoppingRule
 
 def prune(ended: Bool[Tensor, "beams candidates"], beam: int) -> Int[Tensor, "beams beam"]:
     """
-    Choose the candidates that stay open: the best that are not complete, best first.
+    Choose the candidates that stay open: the best without the end symbol, best first.
 
-    A stable sort by “complete or not” keeps the order of the scores. Each open hypothesis has one
-    extension that ends, so 2 x beam candidates leave `beam` others unless the vocabulary is tiny.
+    A stable sort by “ended or not” keeps the order of the scores. Each open hypothesis has one
+    extension that ends. So `beam` of the 2 x beam candidates do not, unless the vocabulary is tiny.
     """
     return ended.int().sort(dim=1, stable=True).indices[:, :beam]  # (beams, beam)
 
@@ -67,7 +67,7 @@ class _Beam:
     may_win: bool = True
     done: bool = False
     closed: set[int] = field(default_factory=set)
-    """Places of the beam that have reached an end, for stopping rules that count them."""
+    """Places of the beam that have held an ended hypothesis, for rules that count such places."""
 
     def finish(self, hypothesis: Hypothesis, keep: int) -> None:
         """Insert a complete hypothesis and keep the best few."""
@@ -122,16 +122,16 @@ def search(
 
     Tests call it with tables of probabilities and compare it with an exhaustive search.
     `next_log_probabilities` maps the newest tokens (rows,) and the state to log-probabilities
-    (rows, vocabulary) and the next state. `state` has one row per group, and `tokens` precede the
-    first step. The beam is divided among `diverse_groups`: separate beams that stay in the batch
-    together. `extend_by` chooses the continuations of each beam (`extend` if None). Returns for
-    each group its best hypotheses, best first; the groups of a sentence are adjacent.
+    (rows, vocabulary) and the next state. `state` has one row per group, and `tokens` are the input
+    of the first step. The beam is divided among `diverse_groups`: separate beams that stay in the
+    batch together. `extend_by` chooses the continuations of each beam (`extend` if None). Returns
+    for each group its best hypotheses, best first; the groups of a sentence are adjacent.
     """
     groups, beam, eos_candidates = settings.diverse_groups, settings.width, settings.eos_ranks
     stopping, rule = settings.stopping, settings.stopping.rule
     extend_beams = extend_by or partial(_extend_plainly, candidates=2 * beam)
-    # Where a search may stop early only the n-best list counts; else the whole beam must be full.
-    # Groups are interleaved, so the whole beam of each counts.
+    # Number of complete hypotheses to keep: the n-best list, or a whole beam if the rule fills it.
+    # The lists of groups are interleaved later, so each group keeps its whole beam.
     keep = beam if rule.fills_beam or groups > 1 else settings.n_best
     penalty = rule.counted(settings.penalty)
     active = beams = [_Beam(limit) for limit in limits for _ in range(groups)]
@@ -151,7 +151,7 @@ def search(
         by_beam = scores.view(len(active), width, -1)  # (beams, width, vocabulary)
         candidates = extend_beams(totals, by_beam, prefixes, sentence_of_row)  # (beams, 2 * beam)
 
-        # 2. prune: which columns stay open, and their totals; first, for it needs every end symbol
+        # 2. prune: the columns that stay open, and their totals; before 3 clears end symbols
         is_eos = candidates.tokens == end_token  # (beams, candidates)
         pruned = rule.prune(candidates, is_eos, prefixes, beam, end_token)
         if pruned is None:
@@ -161,7 +161,7 @@ def search(
         else:
             columns, totals, is_eos = pruned
 
-        # 3. finish: of the end symbols only those of the best `eos_candidates` count
+        # 3. finish: an end symbol counts only among the best `eos_candidates` candidates
         is_eos[:, eos_candidates:] = False
         length += 1
         step = _BeamUpdate(
@@ -176,10 +176,10 @@ def search(
             if beta
             else [[0.0] * width] * len(active),
         )
-        before = [] if observer is None else [[] if each.done else each.open for each in active]
+        before = [] if observer is None else [[] if b.done else b.open for b in active]
         step.advance(active, candidates, is_eos, columns)
 
-        # 4. stop: groups of one sentence end together, for later groups depend on earlier ones
+        # 4. stop: groups of one sentence end together, since later groups depend on earlier ones
         alive_sentences = [
             row for row in range(0, len(active), groups) if _goes_on(active, row, groups)
         ]
@@ -190,7 +190,7 @@ def search(
         if not alive_sentences:
             break
 
-        # 5. reorder: every open hypothesis continues the row of its parent, of the rows before
+        # 5. reorder: every open hypothesis continues the row that its parent had in this step
         rows, tokens = (  # (beams, beam)
             part.gather(1, columns) for part in (first_rows + candidates.parents, candidates.tokens)
         )
@@ -198,20 +198,20 @@ def search(
         # 6. compact: beams whose sentences are done leave the batch
         staying = _staying(alive_sentences, groups, len(active))
         if staying is not None:
-            kept = torch.tensor(staying, device=tokens.device)  # (staying,)
+            staying_rows = torch.tensor(staying, device=tokens.device)  # (staying,)
             active = [active[row] for row in staying]
             rows, tokens, totals, sentences = (
-                part[kept] for part in (rows, tokens, totals, sentences)
+                part[staying_rows] for part in (rows, tokens, totals, sentences)
             )
         if staying is not None or totals.size(1) != width:
             sentence_of_row, first_rows = _rows_of(sentences, totals.size(1))
         _close_finished(totals, active)
         rows, tokens = rows.flatten(), tokens.flatten()  # (staying * beam,)
-        # the first beam of each sentence gives the number of the sentence in the state
-        state = state.select(rows, None if staying is None else kept[::groups] // groups)
+        # the first beam of each sentence gives the index of the sentence in the state
+        state = state.select(rows, None if staying is None else staying_rows[::groups] // groups)
         # (staying * beam, length)
         prefixes = torch.cat([prefixes.index_select(0, rows), tokens.unsqueeze(1)], dim=1)
-    return [each.complete[: keep if groups > 1 else settings.n_best] for each in beams]
+    return [row_beam.complete[: keep if groups > 1 else settings.n_best] for row_beam in beams]
 
 
 def _rows_of(sentences: Tensor, width: int) -> tuple[Tensor, Tensor]:
@@ -253,13 +253,13 @@ def _extend_plainly(
 
 
 class _BeamUpdate(NamedTuple):
-    """The inputs, besides the candidates, by which a step updates the beams."""
+    """Inputs of a beam update other than the candidates."""
 
     length: int
     end_token: int
     penalty: LengthPenalty
     keep: int
-    """Complete hypotheses to keep of each beam."""
+    """Number of complete hypotheses that each beam keeps."""
     rule: StoppingRule
     stopping: StoppingPolicy
     eos_candidates: int
@@ -272,7 +272,7 @@ class _BeamUpdate(NamedTuple):
         """Update each beam that is not done: finish hypotheses, keep others open, set `may_win`."""
         parts = (candidates.parents, candidates.log_probabilities, candidates.tokens)
         parents, scores, tokens = (part.tolist() for part in parts)
-        ends, kept = is_eos.tolist(), columns.tolist()
+        ends, open_columns = is_eos.tolist(), columns.tolist()
         for row, beam in enumerate(active):
             if beam.done:
                 continue
@@ -281,7 +281,9 @@ class _BeamUpdate(NamedTuple):
             for column, (parent, score, token) in enumerate(of_beam):
                 if ends[row][column] or (last and column < self.eos_candidates):
                     self._finish(beam, beam.open[parent], score, token, self.costs[row][parent])
-            self._open(beam, [of_beam[column] for column in kept[row]], last, self.costs[row])
+            self._open(
+                beam, [of_beam[column] for column in open_columns[row]], last, self.costs[row]
+            )
 
     def record(
         self,
@@ -294,7 +296,7 @@ class _BeamUpdate(NamedTuple):
         """Show the observer each active beam: sentence, group, open hypotheses before the step."""
         of_step = (candidates.parents, candidates.log_probabilities, candidates.tokens)
         rows = zip(*(part.tolist() for part in (*of_step, is_eos, columns)), strict=True)
-        for (*of_beam, ends, kept), (where, beam, before), costs in zip(
+        for (*of_beam, ends, open_columns), (where, beam, before), costs in zip(
             rows, beams, self.costs, strict=True
         ):
             if not before:
@@ -310,7 +312,7 @@ class _BeamUpdate(NamedTuple):
                 [(past.tokens, self._log_probability(past)) for past in before],
                 [*map(Candidate, *of_beam)],
                 frozenset(finished),
-                frozenset(kept),
+                frozenset(open_columns),
                 frozenset(i for i, past in enumerate(before) if tuple(past.tokens) in cut),
                 "limit" if last or past_limit else self.rule.drop_reason if beam.done else "",
                 costs,
@@ -331,28 +333,28 @@ class _BeamUpdate(NamedTuple):
             ended = token == self.end_token
             tokens = tuple(past.tokens) if ended else (*past.tokens, token)
             scored = total / self.penalty.divisor(self.length) + cost
-            all_of_it = (*past.log_probabilities, score)
-            beam.finish(Hypothesis(tokens, all_of_it, scored, ended), self.keep)
+            log_probabilities = (*past.log_probabilities, score)
+            beam.finish(Hypothesis(tokens, log_probabilities, scored, ended), self.keep)
 
     def _open(
         self,
         beam: _Beam,
-        kept: Sequence[tuple[int, float, int]],
+        extensions: Sequence[tuple[int, float, int]],
         last: bool,
         costs: Sequence[float],
     ) -> None:
         """Keep the best unfinished candidates open, and decide whether to continue."""
         before, beam.open = beam.open, []
-        for parent, score, token in kept:
+        for parent, score, token in extensions:
             past = before[parent]
             dead = token == self.end_token and not self.rule.extends_ended
             total = float("-inf") if dead else past.log_probability + score
-            text, each = [*past.tokens, token], [*past.log_probabilities, score]
-            beam.open.append(OpenHypothesis(text, each, total, costs[parent]))
+            text, log_probabilities = [*past.tokens, token], [*past.log_probabilities, score]
+            beam.open.append(OpenHypothesis(text, log_probabilities, total, costs[parent]))
         if self.length > beam.limit:
             to_cut = [past for past in before if self.end_token not in past.tokens]
             _cut(beam, to_cut, self.penalty, self.keep)
-        # one step more than the limit: it does not count the end symbol
+        # one step more than the limit, which does not count the end symbol
         last_length = beam.limit + 1
         progress = BeamProgress(
             beam.open,

@@ -1,11 +1,11 @@
 """
-The choices of plain beam search and greedy search, in tensors that stay on the device.
+Beam search and greedy search with all their choices in tensors on the device.
 
 `BeamChoices.choose` is a step of `heedful.search.beam.search` without lists, and
 `GreedyChoices.choose` is a step of `heedful.search.greedy.decode_stepwise`. So a graph can record
-the step, and the host reads the choices only at the end. Sums and scores are doubles, as Python's
-are, so results are the same numbers. The steps leave out what the host can compute at the end from
-the history of the candidates, such as the tokens of a hypothesis.
+the step, and the host reads the choices only at the end. Sums and scores are fp64 like Python's
+floats, so the results are the same numbers. The host computes the rest at the end from the history
+of the candidates, such as the tokens of a hypothesis.
 
 B sentences, K open hypotheses of each, C = 2 K candidates, N complete ones, T steps, V vocabulary.
 """
@@ -36,13 +36,13 @@ from heedful.search.settings import SearchOptions
 from heedful.search.step import extend
 from heedful.search.stopping import StoppingRule
 
-# Rules that can be applied without the tokens so far, and stopping rules as comparisons of tensors.
+# Rules that do not read the tokens so far, and stopping rules that tensors can express.
 _RULES = (AllowedTokens, MinLength, ForcedEos, Renormalization)
 _STOPPING = (StoppingRule, WhenBeamFinished, AsTransformers)
 
 
 History = list[np.ndarray]
-"""Parents, tokens and log-probabilities of candidates (T, B, C), and which stay open (T, B, K)."""
+"""Parents, tokens and log-probabilities of candidates (T, B, C); open columns (T, B, K)."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class ChoicePlan:
     beam: int
     """Open hypotheses; 0 in greedy search."""
     complete: int
-    """Complete hypotheses to keep of each sentence."""
+    """Number of complete hypotheses that each sentence keeps."""
     end_ranks: int
     """Number of best candidates among which the end symbol finishes a hypothesis."""
     stop: str
@@ -62,7 +62,7 @@ class ChoicePlan:
     penalty: LengthPenalty
     end_token: int
     rules: tuple[tuple[type, object], ...]
-    """Kinds of rules in their order, each with its own settings except the limits."""
+    """The type of each rule, in order, with its settings except the limits."""
     steps: int
     """Maximum number of steps."""
 
@@ -76,11 +76,11 @@ class ChoicePlan:
         steps: int,
         greedy: bool,
     ) -> "ChoicePlan | None":
-        """Make the plan of a search; None if only the host can choose in this way."""
+        """Make the plan of a search; None if the host must choose."""
         rule = settings.stopping.rule
         beam = settings.width
         is_plain = not settings.coverage_penalty and settings.diverse_groups == 1
-        # with fewer tokens than candidates a beam begins narrower than it ends
+        # a vocabulary smaller than 2 x beam would leave the beam narrower after the first step
         is_known = type(rule) in _STOPPING and 2 * beam <= vocabulary and is_plain
         if not (greedy or is_known) or any(type(part) not in _RULES for part in rules):
             return None
@@ -112,7 +112,7 @@ def _dependence(rule: DecodingRule) -> object:
 
 
 class Choices(ABC):
-    """Buffers of choices in one lane; the rows of unused sentences hold anything."""
+    """Buffers for the choices in one lane; rows without a sentence hold arbitrary values."""
 
     def __init__(
         self, plan: ChoicePlan, lane: Lane, rules: Sequence[DecodingRule], vocabulary: int
@@ -146,13 +146,13 @@ class Choices(ABC):
         return self.history[-1]
 
     def reset(self, limits: Sequence[int]) -> None:
-        """Begin a search of sentences with these limits."""
+        """Begin a search; `limits`: maximum number of target tokens of each sentence."""
         self.length.zero_()
         self.done.zero_()
         self.limits[: len(limits)].copy_(torch.tensor(limits))
 
     def move(self, old: "Choices", chosen: Int[Tensor, " sentences"]) -> None:
-        """Take over the sentences that stay, from this or another lane."""
+        """Copy the `chosen` sentences from `old`, the choices of this or another lane."""
         count = len(chosen)
         for before, after in zip(old.now, self.now, strict=True):
             after[:count].copy_(before.index_select(0, chosen))
@@ -163,7 +163,7 @@ class Choices(ABC):
     def apply_rules(
         self, scores: Float[Tensor, "rows vocabulary"]
     ) -> Float[Tensor, "rows vocabulary"]:
-        """Apply the rules as `heedful.search.rules` does, by the length and the limits here."""
+        """Apply the rules as `heedful.search.rules` does, with the length and limits kept here."""
         end, width = self.plan.end_token, len(scores) // self.sentences
         for place, rule in enumerate(self._rules):
             if isinstance(rule, AllowedTokens):
@@ -175,7 +175,7 @@ class Choices(ABC):
                 forced = rule.forced(scores)
                 scores = torch.where(is_full.repeat_interleave(width)[:, None], forced, scores)
             else:
-                scores = apply_all([rule], scores, scores, scores)  # it reads the scores alone
+                scores = apply_all([rule], scores, scores, scores)  # which reads only the scores
         return scores
 
     @abstractmethod
@@ -186,7 +186,7 @@ class Choices(ABC):
     def results(
         self, rows: Sequence[int], limits: Sequence[int], steps: int, n_best: int
     ) -> list[list[Hypothesis]]:
-        """Copy the hypotheses of sentences that are over to the host; `limits`: of these rows."""
+        """Copy the hypotheses of finished sentences to the host; `limits`: one per row."""
 
 
 class GreedyChoices(Choices):
@@ -225,9 +225,9 @@ class GreedyChoices(Choices):
         """Cut the tokens after the end symbol or the limit."""
         ended = self.plan.end_token in tokens[: limit + 1]
         length = tokens.index(self.plan.end_token) if ended else limit
-        each = tuple(scores[: length + ended])
-        score = sum(each) / self.plan.penalty.divisor(max(1, len(each)))
-        return Hypothesis(tuple(tokens[:length]), each, score, ended)
+        log_probabilities = tuple(scores[: length + ended])
+        score = sum(log_probabilities) / self.plan.penalty.divisor(max(1, len(log_probabilities)))
+        return Hypothesis(tuple(tokens[:length]), log_probabilities, score, ended)
 
 
 class BeamChoices(Choices):
@@ -247,7 +247,7 @@ class BeamChoices(Choices):
         self.places = self._zeros(self.sentences, plan.complete, dtype=torch.long)
         """Last step and candidate of each hypothesis: step * C + candidate, steps from 0."""
         self.lived = torch.zeros_like(self.limits)
-        """Steps of each sentence until it was over."""
+        """Number of steps until each sentence was over."""
         self.now += [self.totals, self.sums, self.listed, self.places, self.lived]
         self.parents = self._history(candidates, dtype=torch.long)
         self.tokens = self._history(candidates, dtype=torch.long)
@@ -258,7 +258,7 @@ class BeamChoices(Choices):
 
     def reset(self, limits: Sequence[int]) -> None:
         super().reset(limits)
-        # a beam of 1 reads them in its first step, too
+        # only a beam of 1 reads the first two in its first step
         self.totals.zero_()
         self.sums.zero_()
         self.listed.fill_(float("-inf"))
@@ -335,7 +335,7 @@ class BeamChoices(Choices):
             part.index_select(0, where).cpu().numpy() for part in (self.listed, self.places)
         )
         history = [part[:steps].index_select(1, where).cpu().numpy() for part in self.history]
-        found: list[list[Hypothesis]] = [[] for _ in rows]
+        hypotheses: list[list[Hypothesis]] = [[] for _ in rows]
         # 1. complete hypotheses, the best first
         rows_of, ranks = np.nonzero(listed > -np.inf)
         last, columns = np.divmod(places[rows_of, ranks], 2 * self.plan.beam)
@@ -345,16 +345,16 @@ class BeamChoices(Choices):
             *_trace(history, rows_of, last, columns),
             strict=True,
         )
-        for row, score, tokens, each in paths:
+        for row, score, tokens, log_probabilities in paths:
             ended = tokens[-1] == self.plan.end_token
             text = tuple(tokens[:-1] if ended else tokens)
-            found[row].append(Hypothesis(text, tuple(each), score, ended))
+            hypotheses[row].append(Hypothesis(text, tuple(log_probabilities), score, ended))
         # 2. where too few have ended before the limit, hypotheses that are cut there
         lived = self.lived.index_select(0, where).tolist()
         for row, limit in enumerate(limits):
             if lived[row] > limit:
-                self._cut(found[row], history, row, limit)
-        return [complete[:n_best] for complete in found]
+                self._cut(hypotheses[row], history, row, limit)
+        return [complete[:n_best] for complete in hypotheses]
 
     def _cut(self, complete: list[Hypothesis], history: History, row: int, limit: int) -> None:
         """Fill the list with hypotheses cut at the length limit."""
@@ -365,31 +365,33 @@ class BeamChoices(Choices):
                 *_trace(history, *np.broadcast_arrays(row, limit - 1, columns)), strict=True
             )
         ended = {hypothesis.tokens for hypothesis in complete}
-        for tokens, each in paths:
+        for tokens, log_probabilities in paths:
             total = 0.0
-            for score in each:
+            for score in log_probabilities:
                 total += score
             missing = len(complete) < self.plan.complete
             if missing and tuple(tokens) not in ended and total > float("-inf"):
                 score = total / self.plan.penalty.divisor(max(1, len(tokens)))
-                complete.append(Hypothesis(tuple(tokens), tuple(each), score, ended=False))
+                complete.append(
+                    Hypothesis(tuple(tokens), tuple(log_probabilities), score, ended=False)
+                )
 
 
 def _trace(
     history: History, rows: np.ndarray, last: np.ndarray, columns: np.ndarray
 ) -> tuple[list[list[int]], list[list[float]]]:
-    """Follow hypotheses back from a candidate of their last step: tokens and log-probabilities."""
+    """Trace hypotheses back from their last candidates to tokens and log-probabilities."""
     parents, tokens, scores, open_columns = history
     steps = int(last.max(initial=-1)) + 1
-    row = np.zeros_like(columns)  # of the beam
-    each = np.empty((2, steps, len(rows)))
+    row = np.zeros_like(columns)  # row of the parent in the beam
+    traced = np.empty((2, steps, len(rows)))
     for step in range(steps - 1, -1, -1):
         column = np.where(step == last, columns, open_columns[step, rows, row])
-        each[0, step], each[1, step] = tokens[step, rows, column], scores[step, rows, column]
+        traced[0, step], traced[1, step] = tokens[step, rows, column], scores[step, rows, column]
         row = np.where(step <= last, parents[step, rows, column], row)
     lengths = (last + 1).tolist()
-    texts = each[0].astype(np.int64).T.tolist()
-    listed = each[1].T.tolist()
+    texts = traced[0].astype(np.int64).T.tolist()
+    listed = traced[1].T.tolist()
     return (
         [text[:length] for text, length in zip(texts, lengths, strict=True)],
         [part[:length] for part, length in zip(listed, lengths, strict=True)],

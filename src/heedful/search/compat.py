@@ -1,12 +1,12 @@
 """
-Stopping rules that give the outputs of other toolkits; each may stop before the best is found.
+Stopping rules of other toolkits, for equal outputs; each may stop before the best is found.
 
 ::
 
     when-beam-finished  as many hypotheses as the beam is wide are complete (fairseq; Hugging
                         Face's early_stopping = true)
     as-ctranslate2      ``when-beam-finished``, but ``when-none-can-win`` without a length penalty
-    as-transformers     that many are complete, and the best open one, were it to end now, would
+    as-transformers     as many are complete, and the best open hypothesis, if it ended now, would
                         not beat the worst of them (Hugging Face's early_stopping = false)
     as-joey             a hypothesis that has ended keeps its place in the beam and is extended like
                         the others; the search is over when every place has held an end once (Joey
@@ -43,12 +43,12 @@ class WhenBeamFinished(StoppingRule):
 
 
 class AsCTranslate2(WhenBeamFinished):
-    """``when-beam-finished``, or ``when-none-can-win`` where lengths do not count."""
+    """``when-beam-finished``, or ``when-none-can-win`` without a length penalty."""
 
     name = "as-ctranslate2"
 
     def resolved_for(self, penalty: LengthPenalty) -> str:
-        """Without a penalty, the first to end as the best of its step is the best of all."""
+        """Name the rule: without a penalty, the first top candidate that ends is the best."""
         # only without a penalty the divisor is 1 at every length
         return WhenBeamFinished.name if penalty.divisor(2) > 1.0 else StoppingRule.name
 
@@ -60,7 +60,7 @@ class AsTransformers(StoppingRule):
     fills_beam: ClassVar[bool] = True
 
     def goes_on(self, progress: BeamProgress) -> bool:
-        """Compare at the present length."""
+        """Compare scores at the current length."""
         return can_still_win(
             progress.best_open,
             progress.length,
@@ -71,10 +71,10 @@ class AsTransformers(StoppingRule):
 
 
 class _KeepsPlaces(StoppingRule):
-    """A rule without groups and constraints, where ended hypotheses stay in the beam."""
+    """A rule that leaves ended hypotheses in the beam; not for groups or constraints."""
 
     def without_places(self) -> str:
-        """Neither Joey NMT nor OpenNMT-py has such searches."""
+        """Name the rule for groups and constraints, which Joey NMT and OpenNMT-py do not have."""
         return WhenBeamFinished.name
 
 
@@ -100,7 +100,7 @@ class AsJoey(_KeepsPlaces):
         return columns, candidates.totals.gather(1, columns), ends
 
     def goes_on(self, progress: BeamProgress) -> bool:
-        """Count places, not hypotheses: another hypothesis may follow in the same place."""
+        """Count places that have held an end: another hypothesis may follow in the same place."""
         progress.closed.update(
             place
             for place, hypothesis in enumerate(progress.open)
@@ -123,20 +123,20 @@ class AsOpenNMT(_KeepsPlaces):
         beam: int,
         end_token: int,
     ) -> Pruned:
-        """Keep the best candidates; those that end are dead."""
+        """Keep the best candidates; those with the end symbol are dead."""
         del prefixes, end_token
         columns = _first_columns(ended, beam)
         totals = candidates.totals.masked_fill(ended, float("-inf"))
         return columns, totals.gather(1, columns), ended
 
     def goes_on(self, progress: BeamProgress) -> bool:
-        """Look at the best candidate once enough are complete."""
+        """Continue until the best candidate ends and enough hypotheses are complete."""
         best_ended = progress.open[0].tokens[-1] == progress.end_token
         is_over = best_ended and len(progress.complete) >= progress.wanted
         return not is_over and progress.best_open > float("-inf")
 
     def counted(self, penalty: LengthPenalty) -> LengthPenalty:
-        """Count the start symbol, which only matters between different lengths."""
+        """Count the start symbol in lengths, which only affects comparisons between lengths."""
         return replace(penalty, before=1)
 
 

@@ -2,20 +2,20 @@
 Constrained beam search: translations that contain given phrases.
 
 Dynamic beam allocation (Post and Vilar 2018): at each step candidates are sorted into banks by the
-number of constraint tokens met. The beam is divided among the banks. So hypotheses that have paid
-for a constraint are not crowded out by cheaper hypotheses.
+number of constraint tokens met. The beam is divided among the banks. So hypotheses that contain an
+improbable constraint are not crowded out by more probable hypotheses.
 
 ::
 
     candidates   the best extensions of all hypotheses; the best one of each hypothesis; each
-                 hypothesis by every token that carries a phrase on
-    banks        by tokens of the phrases met, a phrase under way counted as far as it has come
+                 hypothesis by every token that continues a phrase
+    banks        by number of phrase tokens met, those of an unfinished phrase included
     deal         one candidate of each bank in turn, the fullest bank first, until the beam is full
 
 The paper gives every bank an equal share and moves unused places to its neighbors. Here dealing in
 turn shares the beam among the banks that have candidates. The tokens of a hypothesis show which
 constraints it has met (`heedful.search.phrases`). So phrases may overlap and repeat, and it does
-not matter whether a token was written to meet them or by itself.
+not matter whether the search chose a token to meet a constraint.
 """
 
 from collections.abc import Mapping, Sequence
@@ -57,12 +57,13 @@ def constrained_beam_search(
     `phrases`: for each sentence the token sequences that must occur, each as often as it is listed.
     Returns for each sentence its best hypotheses, best first. All that have ended contain the
     phrases. If too few ended within the limit, the list continues with hypotheses that were cut
-    there, with `ended` False. Those that have met most come first.
+    there, with `ended` False. Those that have met the most constraint tokens come first.
 
-    A hypothesis may end only when it contains all phrases. Without phrases it is `beam_search`.
+    A hypothesis may end only when it contains all phrases. Without phrases the result is that of
+    `beam_search`.
     """
     check_coverage(settings.coverage_penalty, [model])
-    sought = [Phrases(some) for some in phrases]
+    sought = [Phrases(required) for required in phrases]
     return search(
         *start_decoding(model, source),
         limits,
@@ -90,7 +91,7 @@ def divide_beam(banks: Mapping[int, Sequence[_Item]], wanted: int) -> list[_Item
 
 @dataclass(frozen=True)
 class _Allocation:
-    """Choice of extensions by which every bank keeps its share of the beam."""
+    """Choice of extensions that gives every bank its share of the beam."""
 
     sought: Sequence[Phrases]
     beam: int
@@ -104,13 +105,19 @@ class _Allocation:
         sentence_of_row: Int[Tensor, " rows"],
     ) -> Candidates:
         """Collect candidates, sort them into banks and divide the beam."""
-        # 1. what each hypothesis has met; it may not end before that is all
+        # 1. progress of each hypothesis, which may not end before it contains all phrases
         width, vocabulary = scores.shape[1:]
         sought = [self.sought[sentence] for sentence in sentence_of_row[::width].tolist()]
         texts = iter(prefixes.tolist())
-        progress = [[some.read(tuple(next(texts))) for _ in range(width)] for some in sought]
+        progress = [
+            [sentence_phrases.read(tuple(next(texts))) for _ in range(width)]
+            for sentence_phrases in sought
+        ]
         pairs = list(zip(sought, progress, strict=True))
-        unmet = [[not some.met(one) for one in group] for some, group in pairs]
+        unmet = [
+            [not sentence_phrases.met(hypothesis_progress) for hypothesis_progress in group]
+            for sentence_phrases, group in pairs
+        ]
         may_not_end = torch.tensor(unmet, device=scores.device)
         scores[:, :, self.end_token].masked_fill_(may_not_end, float("-inf"))
 
@@ -122,14 +129,15 @@ class _Allocation:
         best = torch.cat([everything.topk(wanted, dim=1).indices, best_of_each], dim=1)
         values = everything.gather(1, best).tolist()  # (sentences, wanted + width)
         candidates = [
-            dict(zip(*some, strict=True)) for some in zip(best.tolist(), values, strict=True)
+            dict(zip(*places_and_totals, strict=True))
+            for places_and_totals in zip(best.tolist(), values, strict=True)
         ]
-        # 3. and each hypothesis by every token that carries a phrase on
+        # 3. more candidates: each hypothesis with every token that continues a phrase
         onward = [
             (row, hypothesis * vocabulary + token)
-            for row, (some, group) in enumerate(pairs)
-            for hypothesis, one in enumerate(group)
-            for token in sorted(some.onward(one))
+            for row, (sentence_phrases, group) in enumerate(pairs)
+            for hypothesis, hypothesis_progress in enumerate(group)
+            for token in sorted(sentence_phrases.onward(hypothesis_progress))
         ]
         if onward:
             rows, places = torch.tensor(onward, device=scores.device).unbind(dim=1)
@@ -137,8 +145,8 @@ class _Allocation:
                 candidates[row][place] = total
         # 4. banks, and the beam divided among them
         chosen = [
-            self._choose(some, group, totals_of, vocabulary)[:wanted]
-            for (some, group), totals_of in zip(pairs, candidates, strict=True)
+            self._choose(sentence_phrases, group, totals_of, vocabulary)[:wanted]
+            for (sentence_phrases, group), totals_of in zip(pairs, candidates, strict=True)
         ]
         return pick(totals, scores, torch.tensor(chosen, device=scores.device))
 
@@ -154,10 +162,14 @@ class _Allocation:
         dead = []
         for place in sorted(candidates, key=lambda place: -candidates[place]):
             hypothesis, token = divmod(place, vocabulary)
-            one = progress[hypothesis]
+            parent_progress = progress[hypothesis]
             if candidates[place] == float("-inf"):
                 dead.append(place)
             else:
-                after = one if token == self.end_token else sought.after(one, token)
+                after = (
+                    parent_progress
+                    if token == self.end_token
+                    else sought.after(parent_progress, token)
+                )
                 banks.setdefault(sought.bank(after), []).append(place)
         return [*divide_beam(banks, len(candidates)), *dead]

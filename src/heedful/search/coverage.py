@@ -6,9 +6,9 @@ The coverage penalty of GNMT (Wu et al. 2016, equation 14).
     s(Y, X) = log P(Y|X) / lp(Y) + cp(X; Y)
     cp(X; Y) = beta * sum_i log(min(sum_j p_ij, 1))
 
-p_ij is the attention that target step j pays to source position i. The steps are those that lp(Y)
-counts: also the one that chose the end symbol. All symbols that the encoder reads are positions,
-its end symbol too, but never padding.
+p_ij is the attention that target step j pays to source position i. As in lp(Y), the step that chose
+the end symbol counts. The positions are all symbols that the encoder reads, the end symbol
+included, padding excluded.
 """
 
 from collections.abc import Sequence
@@ -25,8 +25,8 @@ from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.search.ensemble import Ensemble
 from heedful.search.step import NextLogProbabilities
 
-# Attention may underflow to zero, whose logarithm would make every score minus infinity, as in
-# OpenNMT-py's `coverage_wu`, which has no floor. The smallest normal number is about exp(-87).
+# Attention may underflow to zero, and its logarithm would make every score minus infinity.
+# OpenNMT-py's `coverage_wu` has no such floor. The smallest normal number is about exp(-87).
 _FLOOR = torch.finfo(torch.float32).tiny
 
 
@@ -42,10 +42,10 @@ class SingleAttention(DecodingState, Protocol):
 
 @dataclass(frozen=True)
 class CoverageState:
-    """A decoder's state with the sum of its attention so far."""
+    """A decoder's state together with the sum of its attention so far."""
 
     state: SingleAttention
-    """The decoder's own."""
+    """The decoder's own state."""
     coverage: Float[Tensor, "rows source"]
     """Sum of the attention weights of all steps."""
 
@@ -59,12 +59,12 @@ class CoverageState:
 def coverage_logs(
     coverage: Float[Tensor, "*batch source"], real: Bool[Tensor, "*rows source"]
 ) -> Float[Tensor, "*batch source"]:
-    """Compute the logarithm of each position's coverage, at most 0; of padding 0."""
+    """Compute the logarithm of each position's coverage, at most 0; it is 0 for padding."""
     return coverage.clamp(_FLOOR, 1.0).log().masked_fill(~real, 0.0)
 
 
 def coverage_penalty(weights: Float[Tensor, "target source"], beta: float) -> float:
-    """Compute the penalty of one known target, its end symbol included."""
+    """Compute the penalty of one given target, its end symbol included."""
     coverage = weights.sum(dim=0)  # (source,)
     return beta * float(coverage_logs(coverage, torch.ones_like(coverage, dtype=torch.bool)).sum())
 
@@ -72,20 +72,20 @@ def coverage_penalty(weights: Float[Tensor, "target source"], beta: float) -> fl
 def coverage_penalties(
     state: DecodingState, beta: float, beams: int, width: int
 ) -> list[list[float]]:
-    """Compute the penalty of each row, beam by beam, attention of the last step included."""
+    """Compute the penalty of each row, beam by beam, with the attention of the last step."""
     if not isinstance(state, CoverageState):
         return [[0.0] * width] * beams
     real = state.state.mask[:, 0]  # (sentences, source)
     each_sentence = state.coverage.unflatten(0, (len(real), -1))
-    found = beta * coverage_logs(each_sentence, real.unsqueeze(1)).sum(dim=-1)
-    listed: list[list[float]] = found.view(beams, width).tolist()
+    penalties = beta * coverage_logs(each_sentence, real.unsqueeze(1)).sum(dim=-1)
+    listed: list[list[float]] = penalties.view(beams, width).tolist()
     return listed
 
 
 def cover(
     next_log_probabilities: NextLogProbabilities, state: DecodingState, beta: float, rows: int
 ) -> tuple[NextLogProbabilities, DecodingState]:
-    """Wrap the steps and the first state to sum the attention, unless beta is 0."""
+    """Wrap the step function and the first state to sum the attention, unless beta is 0."""
     if not beta:
         return next_log_probabilities, state
     assert isinstance(state, SingleAttention)
@@ -104,7 +104,7 @@ def check_coverage(beta: float | None, models: Sequence[Seq2Seq]) -> None:
     """Refuse a coverage penalty for models without a single attention over the source."""
     if not beta:
         return
-    models = [one for each in models for one in _members_of(each)]
+    models = [member for candidate in models for member in _members_of(candidate)]
     model, off = models[0], "leave it out, or set it to 0, which is off"
     if len(models) > 1:
         reason = f"an ensemble has one attention in each of its {len(models)} models; {off}"

@@ -5,11 +5,11 @@ Vijayakumar et al. 2018, “Diverse Beam Search for Improved Description of Comp
 “Decoding Diverse Solutions from Neural Sequence Models”), algorithm 1. The beam is divided into
 groups. At each step the first group extends as plain beam search does. Every later group pays a
 cost for each token (Hamming diversity): `diversity` times the number of earlier groups' hypotheses
-that chose it in this step. The cost stays with the hypothesis, as in the algorithm's line 5, but
-only decides which hypotheses survive: scores are the model's.
+that chose it in this step. The cost stays with the hypothesis, as in the algorithm's line 5, but it
+only decides which hypotheses survive. Scores contain no cost.
 
 The paper lets every beam run to the last step and does not mention end symbols. Here a hypothesis
-that ends leaves its group, as in all of heedful; its end symbol counts as chosen like any token.
+that ends leaves its group, as in all of heedful; its end symbol counts like any chosen token.
 """
 
 from collections.abc import Sequence
@@ -43,8 +43,8 @@ def diverse_beam_search(
     Translate a batch of sentences by diverse beam search.
 
     `limits`: maximum number of target tokens of each sentence, the end symbol not counted.
-    `settings`: its beam is divided among `diverse_groups`, and `eos_ranks` are those of a
-    group. Returns for each sentence different hypotheses, best first.
+    `settings`: its beam is divided among `diverse_groups`; `eos_ranks` applies to each group.
+    Returns for each sentence different hypotheses, best first.
 
     The best of each group come first, then the second best of each, and so on. Duplicates between
     groups are removed, and plain beam search fills up the list. The paper finds costs of 0.2 to 0.8
@@ -54,7 +54,7 @@ def diverse_beam_search(
     next_log_probabilities, state, tokens = start_decoding(model, source)
     groups, n_best = settings.diverse_groups, settings.n_best
     beams = torch.arange(len(limits), device=source.device).repeat_interleave(groups)
-    found = search(
+    by_group = search(
         next_log_probabilities,
         state.select(beams),  # one row per group
         tokens[beams],
@@ -66,21 +66,23 @@ def diverse_beam_search(
         observer=observer,
     )
     lists = [
-        interleave_groups(found[row * groups : (row + 1) * groups], n_best)
+        interleave_groups(by_group[row * groups : (row + 1) * groups], n_best)
         for row in range(len(limits))
     ]
     if all(len(chosen) == n_best for chosen in lists):
         return lists
     size = settings.size
-    whole = replace(settings, beam=size, n_best=size, diverse_groups=1, diversity_strength=None)
-    plain = beam_search(model, source, limits, whole, rules)
+    plain_settings = replace(
+        settings, beam=size, n_best=size, diverse_groups=1, diversity_strength=None
+    )
+    plain = beam_search(model, source, limits, plain_settings, rules)
     return [_filled(chosen, more, n_best) for chosen, more in zip(lists, plain, strict=True)]
 
 
 def _filled(chosen: list[Hypothesis], more: list[Hypothesis], n_best: int) -> list[Hypothesis]:
     """Fill a short list with the best hypotheses of another list that are not in it."""
-    known = {one.tokens for one in chosen}
-    new = [one for one in more if one.tokens not in known]
+    known = {hypothesis.tokens for hypothesis in chosen}
+    new = [hypothesis for hypothesis in more if hypothesis.tokens not in known]
     return sorted([*chosen, *new[: n_best - len(chosen)]], key=_worse)
 
 
@@ -92,11 +94,11 @@ def interleave_groups(groups: Sequence[Sequence[Hypothesis]], n_best: int) -> li
     """
     # The same tokens may be complete in one group and cut at the limit in another.
     best: dict[tuple[int, ...], Hypothesis] = {}
-    for one in sorted(chain.from_iterable(groups), key=_worse):
-        best.setdefault(one.tokens, one)
+    for hypothesis in sorted(chain.from_iterable(groups), key=_worse):
+        best.setdefault(hypothesis.tokens, hypothesis)
     ranks = zip_longest(*groups)
     in_turn = (sorted(filter(None, rank), key=_worse) for rank in ranks)
-    texts = dict.fromkeys(one.tokens for rank in in_turn for one in rank)
+    texts = dict.fromkeys(hypothesis.tokens for rank in in_turn for hypothesis in rank)
     return sorted((best[tokens] for tokens in list(texts)[:n_best]), key=_worse)
 
 
@@ -121,7 +123,7 @@ class _GroupsInTurn:
         counts = scores.new_zeros(sentences, vocabulary)
         parts = []
         for group in range(groups):
-            # 1. extend with the cost; what the model says is read off the scores without it
+            # 1. extend with the cost; read the model's log-probabilities from the scores without it
             own = scores[group::groups]  # (sentences, width, vocabulary)
             paid = own - self.settings.group_cost * counts.unsqueeze(1)
             best = extend(totals[group::groups], paid, 2 * width)  # (sentences, 2 * width)
@@ -129,18 +131,18 @@ class _GroupsInTurn:
             unpaid = own.flatten(1).gather(1, where)  # (sentences, 2 * width)
             parts.append((best.totals, unpaid, best.parents, best.tokens))
 
-            # 2. count what this group has chosen: its open hypotheses and its ends that count
+            # 2. count the tokens of this group's open hypotheses, and its end symbols that count
             ended = best.tokens == self.end_token
             chosen = torch.zeros_like(ended).scatter(1, prune(ended, width), True) & ~ended
             counted = self.settings.eos_ranks
             chosen[:, :counted] |= ended[:, :counted]
             chosen &= best.totals > float("-inf")
             counts.scatter_add_(1, best.tokens, chosen.to(counts.dtype))
-        totals, each, parents, tokens = (
-            torch.stack(some, dim=1).flatten(0, 1)  # (sentences * groups, 2 * width)
-            for some in zip(*parts, strict=True)
+        totals, log_probabilities, parents, tokens = (
+            torch.stack(columns, dim=1).flatten(0, 1)  # (sentences * groups, 2 * width)
+            for columns in zip(*parts, strict=True)
         )
-        return Candidates(totals, each, parents, tokens)
+        return Candidates(totals, log_probabilities, parents, tokens)
 
 
 def _worse(hypothesis: Hypothesis) -> tuple[bool, float]:

@@ -2,11 +2,11 @@
 Ensembles: several models that decode together.
 
 The probability of a token is the mean of the probabilities that the models give it. Since Sutskever
-et al. 2014 an ensemble averages probabilities, not their logarithms: one sure model can carry a
-token, none can veto it.
+et al. 2014 an ensemble averages probabilities, not their logarithms. So one confident model can
+suffice for a token, and no model can veto a token.
 
 An `Ensemble` fulfills `heedful.model.contracts.Seq2Seq`, so every search can use it as a model. Its
-states are the states of its members side by side. Projecting them gives normalized
+states are the concatenated states of its members. Projecting them gives normalized
 log-probabilities, which a softmax leaves unchanged.
 """
 
@@ -42,13 +42,13 @@ class Ensemble(Seq2Seq):
     """
     Several models whose probabilities are averaged.
 
-    `weights`: weight of each model, normalized to sum one; equal if None.
+    `weights`: weight of each model, normalized to a sum of one; equal if None.
 
-    The caller must ensure that all members share a tokenizer: models do not know theirs. Members
+    The caller must ensure that all members share a tokenizer, which models do not contain. Members
     may start their targets with different symbols. If output matrices are padded to different
-    sizes, the missing ids have no probability. For search only, not for training.
+    sizes, the missing ids have a probability of zero. An ensemble cannot be trained.
 
-    Raises `ValueError` without models, or unless there is one weight above 0 for each model.
+    Raises `ValueError` if there are no models, or not one weight above 0 for each model.
     """
 
     log_weights: Tensor
@@ -102,21 +102,21 @@ class Ensemble(Seq2Seq):
             newest = torch.full_like(tokens, model.start_token)
             if state.begun:
                 newest = tokens.clamp(max=rows - 1)
-            found, newer = model.step(own, newest)
-            states.append(found)
+            output, newer = model.step(own, newest)
+            states.append(output)
             members.append(newer)
         return torch.cat(states, dim=-1), EnsembleState(tuple(members), True)
 
     def project(self, states: Float[Tensor, "*batch widths"]) -> Float[Tensor, "*batch vocabulary"]:
         """Compute ``log sum_i w_i p_i``, scaled by the largest term against underflow."""
-        found = []
+        per_model = []
         parts = states.split(self.widths, dim=-1)
         for model, part in zip(self.members, parts, strict=True):
             part = part.to(model.output.weight.dtype)  # concatenated states have one type
-            each = torch.log_softmax(model.project(part).float(), dim=-1)
-            filling = max(self.rows) - each.size(-1)
-            found.append(nn.functional.pad(each, (0, filling), value=float("-inf")))
-        return self.mean(torch.stack(found, dim=-1))
+            logs = torch.log_softmax(model.project(part).float(), dim=-1)
+            filling = max(self.rows) - logs.size(-1)
+            per_model.append(nn.functional.pad(logs, (0, filling), value=float("-inf")))
+        return self.mean(torch.stack(per_model, dim=-1))
 
     def log_probabilities(
         self, states: Float[Tensor, "*batch widths"]
@@ -124,7 +124,7 @@ class Ensemble(Seq2Seq):
         return torch.log_softmax(self.project(states).float(), dim=-1)
 
     def mean(self, log_probabilities: Float[Tensor, "*any models"]) -> Float[Tensor, "*any"]:
-        """Average probabilities that are given as logarithms."""
+        """Average probabilities, given and returned as logarithms."""
         weighted = log_probabilities + self.log_weights.to(log_probabilities.dtype)
         return torch.logsumexp(weighted, dim=-1)
 

@@ -15,7 +15,11 @@ from heedful.search.settings import PAPER_SEARCH, SearchOptions
 from heedful.search.step import COMPACT_SHARE, NextLogProbabilities, start_decoding
 
 Choose = Callable[[Tensor, Tensor, int], Tensor]
-"""Map log-probabilities (rows, vocabulary), the walk of each row and the step to tokens (rows,)."""
+"""
+Map log-probabilities (rows, vocabulary), the walk of each row and the step to tokens (rows,).
+
+A walk is the decoding of one hypothesis; its number stays the same while rows leave the batch.
+"""
 
 
 def decode_stepwise(
@@ -28,15 +32,16 @@ def decode_stepwise(
     end_token: int,
     penalty: LengthPenalty,
     rules: Sequence[DecodingRule] = (),
-    each: int = 1,
+    samples: int = 1,
     observer: SearchObserver | None = None,
 ) -> list[Hypothesis]:
     """
     Decode token by token with a choice function until all rows have ended.
 
-    `limits`: maximum number of target tokens of each row, the end symbol not counted.
+    `limits`: maximum number of target tokens of each row, the end symbol not counted. `samples`:
+    number of rows of each sentence.
 
-    Finished rows leave the batch once they are a quarter of it, so the work shrinks with it.
+    Finished rows leave the batch once they make up a quarter of it, so later steps cost less.
     """
     live = torch.arange(len(limits), device=tokens.device)  # (rows,), indices of walks
     prefixes = tokens.new_empty(len(limits), 0)  # (rows, length)
@@ -47,11 +52,11 @@ def decode_stepwise(
     while len(live):
         # 1. choose one token for each row
         scores_now, state = next_log_probabilities(tokens, state)  # (rows, vocabulary)
-        scores_now = apply_all(rules, scores_now, prefixes, live // each)
+        scores_now = apply_all(rules, scores_now, prefixes, live // samples)
         tokens = choose(scores_now, live, prefixes.size(1))  # (rows,)
         chosen = scores_now.gather(1, tokens.unsqueeze(1)).squeeze(1)  # (rows,)
 
-        # 2. append it; a walk at its limit keeps only an end symbol
+        # 2. append it; a walk at its limit accepts only an end symbol
         steps = zip(live.tolist(), tokens.tolist(), chosen.tolist(), strict=True)
         for index, token, score in steps:
             if done[index]:
@@ -65,7 +70,7 @@ def decode_stepwise(
                 scores[index].append(score)
             if observer is not None:
                 text = (*written[index], token) if ended[index] else tuple(written[index])
-                where = (*divmod(index, each), prefixes.size(1) + 1)
+                where = (*divmod(index, samples), prefixes.size(1) + 1)
                 total = sum(scores[index], 0.0)
                 observer(_shown(where, text, total, penalty, ended[index], done[index]))
         prefixes = torch.cat([prefixes, tokens.unsqueeze(1)], dim=1)
@@ -90,7 +95,7 @@ def _shown(
     ended: bool,
     done: bool,
 ) -> Snapshot:
-    """Describe one hypothesis for the observer: sentence, its number there, step."""
+    """Describe one hypothesis for the observer; `where`: its sentence, its sample, the step."""
     seen = (HypothesisView(0, text, total, total / penalty.divisor(max(1, len(text)))),)
     sentence, group, step = where
     return Snapshot(
@@ -116,9 +121,9 @@ def greedy_search(
     """
     Translate a batch of sentences by the most probable token at each step.
 
-    Greedy search differs from beam search with one hypothesis, which continues after a first end
-    while a longer hypothesis may score better. Validation uses greedy search, which is several
-    times cheaper. Of the settings only the length penalty counts, for the score.
+    Beam search with one open hypothesis differs: it continues after the first end while a longer
+    hypothesis may score better. Validation uses greedy search, which is several times cheaper. The
+    length penalty of the score is the only setting that applies.
     """
     return decode_stepwise(
         *start_decoding(model, source),
@@ -132,6 +137,6 @@ def greedy_search(
 
 
 def _most_probable(scores: Tensor, walks: Tensor, step: int) -> Tensor:
-    """Choose the most probable token; row and step do not matter."""
+    """Choose the most probable token; ignore row and step."""
     del walks, step
     return scores.argmax(dim=1)

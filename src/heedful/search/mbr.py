@@ -1,10 +1,9 @@
 """
-Minimum Bayes risk decoding: the candidate with the highest expected utility.
+Minimum Bayes risk decoding: the choice of the candidate with the highest expected utility.
 
 The most probable translation of a model is often unusual, while its samples mostly resemble each
-other. Every sample counts as a possible reference, and the candidate with the greatest expected
-utility is chosen. Utility is a measure such as chrF (Eikema and Aziz 2020, “Is MAP Decoding All You
-Need?”).
+other. Every sample counts as a possible reference. Utility is a measure such as chrF (Eikema and
+Aziz 2020, “Is MAP Decoding All You Need?”).
 """
 
 from collections.abc import Callable, Sequence
@@ -19,10 +18,13 @@ Utility = Callable[[Sequence[str], Sequence[str]], np.ndarray]
 
 
 def pairwise(utility: PairUtility) -> Utility:
-    """Compute a utility matrix by a metric on pairs."""
+    """Turn a metric on pairs into a function that computes a table of utilities."""
 
     def table(translations: Sequence[str], references: Sequence[str]) -> np.ndarray:
-        rows = [[utility(one, other) for other in references] for one in translations]
+        rows = [
+            [utility(translation, reference) for reference in references]
+            for translation in translations
+        ]
         return np.array(rows, dtype=float).reshape(len(translations), len(references))
 
     return table
@@ -41,8 +43,8 @@ def minimum_bayes_risk(
     `references`: possible translations to compare with; the candidates themselves if None. Returns
     the number and expected utility of each candidate, best first; ties keep their order.
 
-    Repeated samples count as often as they were drawn, and are compared once. Each candidate is
-    among its own references, which for equal weights changes no order.
+    Repeated samples count as often as they were drawn, but are compared only once. By default each
+    candidate is also its own reference, which does not change the order if weights are equal.
     """
     imagined = candidates if references is None else references
     shares = _shares(weights, len(imagined))
@@ -50,20 +52,20 @@ def minimum_bayes_risk(
     others, owners = _distinct(imagined)
     mass = np.bincount(owners, weights=shares, minlength=len(others))
     expected: Float[np.ndarray, " texts"] = utility(texts, others) @ mass
-    found = [(number, float(expected[place])) for number, place in enumerate(places)]
-    return sorted(found, key=lambda item: (-item[1], item[0]))
+    ranked = [(number, float(expected[place])) for number, place in enumerate(places)]
+    return sorted(ranked, key=lambda item: (-item[1], item[0]))
 
 
 def _shares(weights: Sequence[float] | None, count: int) -> Float[np.ndarray, " references"]:
     """Normalize weights to sum to one."""
-    given = np.ones(count) if weights is None else np.asarray(weights, dtype=float)
-    if given.shape != (count,) or not count:
+    masses = np.ones(count) if weights is None else np.asarray(weights, dtype=float)
+    if masses.shape != (count,) or not count:
         raise ValueError(
             f"there must be one weight for each reference, {count}, and at least one reference"
         )
-    if not np.isfinite(given).all() or (given < 0).any() or not given.any():
+    if not np.isfinite(masses).all() or (masses < 0).any() or not masses.any():
         raise ValueError("weights must be at least 0, and one of them above 0")
-    return given / given.sum()
+    return masses / masses.sum()
 
 
 def _distinct(texts: Sequence[str]) -> tuple[list[str], list[int]]:

@@ -1,15 +1,15 @@
 """
-The observer of a search, and the view of each sentence that it gets after each step.
+The observer of a search, and the views of hypotheses that it receives after each step.
 
 ::
 
-    open      goes on in the next step
-    ended     has just come to the end symbol, and counts
-    cut       stops at the limit without an end symbol, as it is
-    dropped   not followed any further, and why
+    open      continues in the next step
+    ended     has just reached the end symbol, and counts as complete
+    cut       stops at the limit without an end symbol
+    dropped   does not continue; the view has the reason
 
-A search without an observer makes no views. Does not import torch: views contain numbers and
-tuples.
+A search without an observer makes no views. The module does not import torch: views contain only
+numbers and tuples.
 """
 
 import itertools
@@ -29,12 +29,12 @@ open hypothesis could win any more. ``full``: enough had ended.
 
 @dataclass(frozen=True)
 class HypothesisView:
-    """One hypothesis at one step; its log-probability is without the cost of diversity."""
+    """One hypothesis at one step; its log-probability does not include the diversity cost."""
 
     parent: int
-    """Index of its parent among the open hypotheses of the step before; 0 at the first step."""
+    """Index of its parent among the open hypotheses of the previous step; 0 at the first step."""
     tokens: tuple[int, ...]
-    """All of its tokens, the newest last; the end symbol if it has ended."""
+    """All of its tokens, the newest last; that is the end symbol if the hypothesis has ended."""
     log_probability: float
     """Natural logarithm of the probability of all its tokens."""
     score: float
@@ -48,21 +48,21 @@ class Snapshot:
     """One sentence after one step, as the observer sees it."""
 
     sentence: int
-    """Its row in the request."""
+    """Index of the sentence in the request."""
     step: int
-    """Number of tokens of its hypotheses, from 1."""
+    """Number of tokens of each hypothesis, from 1."""
     open: tuple[HypothesisView, ...]
-    """Best first; the `parent` of the next step counts them. Empty when the sentence is done."""
+    """Best first; `parent` in the next step is an index into them. Empty if `done`."""
     ended: tuple[HypothesisView, ...] = ()
     """Complete hypotheses, best first; better ones may follow."""
     cut: tuple[HypothesisView, ...] = ()
-    """Open hypotheses of the step before that are cut at the limit, without this step's token."""
+    """Hypotheses cut at the limit, as they were before this step, without its token."""
     dropped: tuple[HypothesisView, ...] = ()
-    """The best dropped hypotheses, best first, not all."""
+    """Some dropped hypotheses, those among the candidates, best first."""
     group: int = 0
-    """Index of its group or sample."""
+    """Index of the group or sample in the sentence."""
     done: bool = False
-    """Whether nothing follows for this group."""
+    """Whether this is the last step of the group."""
 
 
 SearchObserver = Callable[[Snapshot], None]
@@ -91,11 +91,11 @@ class StepDecision:
     sentence: int
     group: int
     step: int
-    """As in `Snapshot`."""
+    """`sentence`, `group` and `step` are as in `Snapshot`."""
     open_before: Sequence[tuple[Sequence[int], float]]
     """
-    Tokens and log-probability of each open hypothesis of the step before; minus infinity marks dead
-    ones.
+    Tokens and log-probability of each open hypothesis of the previous step; minus infinity marks
+    dead hypotheses.
     """
     candidates: Sequence[Candidate]
     """Best first."""
@@ -108,12 +108,12 @@ class StepDecision:
     over: DropReason
     """The reason why open hypotheses are dropped, if they are."""
     coverage: Sequence[float] | None = None
-    """Coverage penalty of each open hypothesis of the step before, once continued; 0 if None."""
+    """Coverage penalty of each hypothesis in `open_before` after this step; 0 if None."""
     coverage_before: Sequence[float] | None = None
-    """The coverage penalty of each before this step."""
+    """Coverage penalty of each hypothesis in `open_before` before this step; 0 if None."""
 
     def snapshot(self, end_token: int, penalty: LengthPenalty) -> Snapshot:
-        """Build the view of the step: sort the candidates by their fate."""
+        """Build the view of the step: sort the candidates into open, ended and dropped."""
         # A candidate is dead if a rule forbids it, or if its parent is dead.
         places: dict[str, list[HypothesisView]] = {"open": [], "ended": [], "dropped": []}
         divisor, shorter = (penalty.divisor(max(1, self.step - less)) for less in (0, 1))
@@ -152,7 +152,7 @@ class StepDecision:
         )
 
     def _fate(self, column: int, ends: bool) -> tuple[str, DropReason]:
-        """Decide what happens to one candidate."""
+        """Return where a candidate belongs, and the reason if it is dropped."""
         if column in self.finished:
             return "ended", ""
         if ends:

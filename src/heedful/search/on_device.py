@@ -1,10 +1,9 @@
 """
-Searches that run almost entirely on a GPU: one graph has layers, scores and choices of a step.
+Searches that run almost entirely on a GPU: one graph computes layers, scores and choices of a step.
 
-The host starts some steps at once and reads which sentences are over. Sentences that are over leave
-when the others fit into a smaller lane (`heedful.model.static_cache`). The choices of a sentence
-are copied once, when it leaves. `heedful.search.choices` says which searches can run without the
-host.
+The host starts a few steps at once, then reads which sentences are over. These leave when the
+others fit into a smaller lane (`heedful.model.static_cache`). The choices of a sentence are copied
+to the host once, when it leaves. `heedful.search.choices` decides which searches can run this way.
 """
 
 from collections.abc import Sequence
@@ -24,9 +23,11 @@ from heedful.search.hypothesis import Hypothesis
 from heedful.search.rules import DecodingRule
 from heedful.search.settings import SearchOptions
 
-# Between two looks at what is over; more waste steps at the end, fewer let the device wait.
+# Steps between two reads of `done`: more would waste steps at the end, fewer would make the device
+# wait for the host.
 _STEPS_AT_ONCE = 4
-# Histories have room for powers of two from here on, and for so many candidates at most.
+# Histories have room for a power of two of steps, at least the first number, and for at most the
+# second number of candidates.
 _LEAST_STEPS, _MOST_CANDIDATES = 64, 1 << 23
 
 
@@ -41,7 +42,7 @@ def search_on_device(
     greedy: bool = False,
 ) -> list[list[Hypothesis]] | None:
     """
-    Search like `beam_search` or `greedy_search`; None if only the host can choose.
+    Search like `beam_search` or `greedy_search`; return None if the host must choose.
 
     The model must be a `GraphedModel`, and `ChoicePlan` must support the settings.
     """
@@ -59,7 +60,7 @@ def search_on_device(
 
 
 class DeviceSearch:
-    """A search: a model, and the rule by which it chooses tokens."""
+    """A search with a model, a plan and rules."""
 
     def __init__(
         self, model: GraphedModel, plan: ChoicePlan, rules: Sequence[DecodingRule]
@@ -74,7 +75,7 @@ class DeviceSearch:
         rows = list(range(len(limits)))  # the sentence of each row that is still in the lane
         state = self._begin(memory, limits)
         while True:
-            # 1. steps; before them a larger lane, if this one has too few slots
+            # 1. run steps, in a larger lane if this one has too few slots
             if state.filled + _STEPS_AT_ONCE * width > state.table.size(2):
                 state = self._enter(state.with_room(width), state, None)
             lane = state.lease.lane
@@ -82,31 +83,31 @@ class DeviceSearch:
             for _ in range(_STEPS_AT_ONCE):
                 graph.replay()
             state = self._state(state, _STEPS_AT_ONCE, len(rows))
-            # 2. what is over
+            # 2. read which sentences are over
             choices = self._choices(lane)
             over = choices.done[: len(rows)].tolist()
             going = [row for row, is_over in enumerate(over) if not is_over]
             if going and sentence_bucket(len(going)) == lane.sizes.sentences:
                 continue
-            # 3. the results of sentences that are over, and a smaller lane for the others
+            # 3. copy the results of sentences that are over, and move the others to a smaller lane
             leaving = [row for row, is_over in enumerate(over) if is_over]
             bounds = [limits[rows[row]] for row in leaving]
-            found = choices.results(leaving, bounds, state.length, n_best)
-            for row, hypotheses in zip(leaving, found, strict=True):
+            finished = choices.results(leaving, bounds, state.length, n_best)
+            for row, hypotheses in zip(leaving, finished, strict=True):
                 results[rows[row]] = hypotheses
             if not going:
                 return results
             rows = [rows[row] for row in going]
-            kept = torch.tensor(going, device=lane.slot.device)
-            beams = kept.unsqueeze(1) * width + torch.arange(width, device=kept.device)
-            state = self._enter(state.select(beams.flatten(), kept), state, kept)
+            going_rows = torch.tensor(going, device=lane.slot.device)
+            beams = going_rows.unsqueeze(1) * width + torch.arange(width, device=going_rows.device)
+            state = self._enter(state.select(beams.flatten(), going_rows), state, going_rows)
 
     def _begin(self, memory: Memory, limits: Sequence[int]) -> StaticState:
         """Take a lane and do the first step, which starts from one hypothesis for each sentence."""
         state = self.model.begin(memory, self.width, partial(self._record, width=self.width))
         lane = state.lease.lane
         graph, first = self._record(lane, 1), lane.of_width(1)
-        # what was recorded has run
+        # recording ran the step, so its results are reset
         self._choices(lane).reset(limits)
         lane.slot.zero_()
         first.table.fill_(float("-inf"))
@@ -122,17 +123,17 @@ class DeviceSearch:
         filled = state.filled + steps * (width or self.width)
         return StaticState(state.lease, table, filled, state.length + steps)
 
-    def _enter(self, new: StaticState, old: StaticState, kept: Tensor | None) -> StaticState:
-        """Move the search to another lane, or to other rows and slots of the same lane."""
+    def _enter(self, new: StaticState, old: StaticState, remaining: Tensor | None) -> StaticState:
+        """Move the remaining sentences to another lane, or to other rows and slots of the same."""
         before, after = old.lease.lane, new.lease.lane
         step = after.of_width(self.width)
         step.table[: new.sentences].copy_(new.table)
         after.slot.fill_(new.filled)
-        if kept is None:
-            kept = torch.arange(new.sentences, device=after.slot.device)
-        tokens = before.of_width(self.width).tokens.index_select(0, kept)
+        if remaining is None:
+            remaining = torch.arange(new.sentences, device=after.slot.device)
+        tokens = before.of_width(self.width).tokens.index_select(0, remaining)
         step.tokens[: new.sentences].copy_(tokens)
-        self._choices(after).move(self._choices(before), kept)
+        self._choices(after).move(self._choices(before), remaining)
         return new
 
     def _choices(self, lane: Lane) -> Choices:
@@ -141,7 +142,7 @@ class DeviceSearch:
         return choices
 
     def _record(self, lane: Lane, width: int) -> Graph:
-        """Return the graph of a step; it is recorded before the search writes to the lane."""
+        """Return the graph of a step; record it if needed, before the search writes to the lane."""
         if self.plan not in lane.choices:
             kind = BeamChoices if self.plan.beam else GreedyChoices
             vocabulary = self.model.output.weight.size(0)

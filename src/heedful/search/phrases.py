@@ -2,8 +2,8 @@
 Matching of phrases token by token.
 
 Each phrase has an automaton of Knuth, Morris and Pratt (1977). After every token it knows how many
-tokens of the phrase the text ends in. So no match is missed if phrases overlap, repeat or break
-off.
+of the phrase's first tokens the text ends with. So no match is missed if phrases overlap, repeat or
+break off.
 """
 
 from collections import Counter
@@ -16,10 +16,10 @@ Ids = Sequence[int]
 
 @dataclass(frozen=True)
 class LineConstraints:
-    """Constraints on one line; the same letters in other subwords are another phrase."""
+    """Constraints on one line, as subwords: other subwords with the same letters do not match."""
 
     prefix: tuple[int, ...] = ()
-    """Its first tokens."""
+    """First tokens of the translation."""
     phrases: tuple[tuple[int, ...], ...] = ()
     """Phrases that must occur in the translation, as often as they are listed."""
     avoided: tuple[tuple[int, ...], ...] = ()
@@ -32,7 +32,7 @@ class PhraseProgress(NamedTuple):
     counts: tuple[int, ...]
     """Occurrences of each phrase."""
     matched: tuple[int, ...]
-    """For each phrase, the number of its first tokens that the hypothesis ends in."""
+    """For each phrase, the number of its first tokens that the hypothesis ends with."""
 
 
 class Phrases:
@@ -78,13 +78,13 @@ class Phrases:
         return all(have >= want for have, want in zip(progress.counts, self.wanted, strict=True))
 
     def bank(self, progress: PhraseProgress) -> int:
-        """Count the tokens of the phrases that are met; breaking off a phrase loses its tokens."""
-        whole = sum(
+        """Count the phrase tokens met; the tokens of a phrase that breaks off no longer count."""
+        complete = sum(
             min(have, want) * len(phrase)
             for phrase, have, want in zip(self.phrases, progress.counts, self.wanted, strict=True)
         )
         begun = (self._open_end(i, progress.matched[i]) for i in self._missing(progress))
-        return whole + max(begun, default=0)
+        return complete + max(begun, default=0)
 
     def onward(self, progress: PhraseProgress) -> set[int]:
         """Find the tokens that continue a missing phrase."""

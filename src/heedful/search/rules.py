@@ -1,11 +1,11 @@
 """
 Rules for the next token, applied by every search to the log-probabilities of a step.
 
-A rule is a function. It sees the log-probabilities, the tokens of each open row so far, and whose
-row it is. It sets forbidden tokens to minus infinity and leaves the other log-probabilities
-unchanged. So the scores of a hypothesis stay log-probabilities of the model. Only three rules of
-other toolkits change the log-probabilities: FirstToken and the last two. Rules are applied one
-after the other:
+A rule is a function of the log-probabilities, the tokens of each row so far and the sentence of
+each row. It sets forbidden tokens to minus infinity and leaves the other log-probabilities
+unchanged. So the scores of a hypothesis stay log-probabilities of the model. Only three rules,
+which come from other toolkits, change log-probabilities: FirstToken, ForcedEos and Renormalization.
+Rules are applied one after the other:
 
 ::
 
@@ -16,10 +16,10 @@ after the other:
     AvoidPhrases     some phrases must not occur
     NoRepeatNgram    no n-gram occurs twice
     ForcedEos        a translation at its limit ends
-    Renormalization  the probabilities of what is left add up to one
+    Renormalization  the probabilities of the remaining tokens add up to one
 
-AvoidPhrases and NoRepeatNgram are skipped where they would forbid every token, because a given
-prefix may repeat itself.
+AvoidPhrases and NoRepeatNgram do not apply to a row in which they would forbid every token: a given
+prefix may contain a repeated n-gram or an avoided phrase.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ from torch import Tensor
 @runtime_checkable
 class DecodingRule(Protocol):
     """
-    The interface of a rule: forbids some next tokens.
+    The interface of a rule, which forbids some next tokens.
 
     All open rows of a search have the same length, so rules work on tensors.
     """
@@ -69,7 +69,7 @@ class DecodingRule(Protocol):
 
 @dataclass(frozen=True)
 class AllowedTokens:
-    """Only subwords and the end symbol are allowed: smoothing gives every id some probability."""
+    """Only subwords and the end symbol are allowed; smoothing gives every id a probability."""
 
     vocabulary: int | None = None
     """Ids from here on are padding of the output matrix; None if there are none."""
@@ -94,7 +94,7 @@ def _others(
 ) -> Int[Tensor, " others"]:
     """List the ids of a row that are forbidden or are not subwords."""
     padding = range(width if vocabulary is None else vocabulary, width)
-    with torch.inference_mode(False):  # kept for callers with gradients, too
+    with torch.inference_mode(False):  # cached for callers that compute gradients, too
         return torch.tensor([*forbidden, *padding], dtype=torch.long, device=device)
 
 
@@ -152,14 +152,14 @@ class ForcedPrefix:
 
 
 class AvoidPhrases:
-    """Given token sequences never occur; the same letters in other subwords are another phrase."""
+    """Given token sequences never occur; other subwords with the same letters are allowed."""
 
     def __init__(
         self, phrases: Sequence[Sequence[Sequence[int]]], device: torch.device | None = None
     ) -> None:
         by_length: dict[int, list[tuple[int, Sequence[int]]]] = {}
-        for sentence, some in enumerate(phrases):
-            for phrase in filter(len, some):
+        for sentence, sentence_phrases in enumerate(phrases):
+            for phrase in filter(len, sentence_phrases):
                 by_length.setdefault(len(phrase), []).append((sentence, phrase))
         self.tables = [
             (
@@ -227,7 +227,7 @@ class Renormalization:
         written: Int[Tensor, "rows length"],
         sentences: Int[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocabulary"]:
-        """Redistribute the probability of forbidden tokens over the row, in proportion."""
+        """Distribute the probability of forbidden tokens over the others, in proportion."""
         del written, sentences
         return torch.log_softmax(scores, dim=-1)
 
@@ -258,7 +258,7 @@ def _forbid(
 
 @dataclass(frozen=True)
 class MinLength:
-    """No translation ends before a minimum number of tokens: fairseq and Joey NMT require one."""
+    """No translation ends before a minimum number of tokens; it is 1 in fairseq and Joey NMT."""
 
     tokens: int
     """Number of tokens, the end symbol not counted."""
@@ -280,13 +280,13 @@ class MinLength:
 
 class ForcedEos:
     """
-    Forced end symbol at the limit, at no cost or with its own probability.
+    Each translation ends at its limit, at no cost or with the end symbol's probability.
 
     `limits`: maximum number of tokens of each sentence, the end symbol not counted.
 
-    ``forced_eos_token_id`` of Hugging Face is free. So the score of such a translation is better
-    than the model's. fairseq counts the model's probability. An end symbol that another rule
-    forbids has no cost at the limit, either.
+    The end symbol has no cost with Hugging Face's ``forced_eos_token_id``, so the score is better
+    than the model's. In fairseq the model's probability counts. An end symbol that another rule
+    forbids has no cost at the limit in either case.
     """
 
     def __init__(

@@ -1,12 +1,12 @@
 """
 Sampling from the model's distribution, token by token.
 
-Each draw depends on four numbers only: the seed and the numbers of the line, of the sample and of
-the token. SplitMix64's mixing function (Steele, Lea and Flood 2014) turns them into 64 bits, and 48
-bits make a uniform number. The token is drawn whose interval of the cumulative distribution
-contains this number. So the samples of a line do not depend on the rest of the batch. Only if a sum
-of probabilities and a draw agree to about seven digits can rounding in another batch shape change
-the choice.
+Each draw depends on only four numbers: the seed and the indices of the line, the sample and the
+token. SplitMix64's mixing function (Steele, Lea and Flood 2014) turns them into 64 bits, and 48 of
+these make a uniform number. The drawn token is the one whose interval of the cumulative
+distribution contains this number. So the samples of a line do not depend on the rest of the batch.
+Rounding in another batch shape can change a token only if a cumulative probability and the uniform
+number agree to about seven digits.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from heedful.search.step import start_decoding
 
 # SplitMix64: an odd number near 2^64 / golden ratio, and the two multipliers of its mixer.
 _STEP, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-# Few enough that u x total stays below the total in fp64, so that some token is always hit.
+# Few enough that u x total stays below the total in fp64, so some interval always contains it.
 _BITS = 48
 
 
@@ -43,15 +43,14 @@ def sample(
     Draw `n_best` translations of each sentence of a batch.
 
     `limits`: maximum number of target tokens of each sentence, the end symbol not counted. `lines`:
-    the number of each sentence in its text, on which the draws depend; its place in the batch if
-    None.
+    the index of each sentence in its text, on which the draws depend; its row in the batch if None.
 
-    In the order drawn, not sorted: the best of several samples is not a sample. The decoder's copy
-    of the source is repeated for every sample, so each may end on its own.
+    Samples are in the order drawn, not sorted: the best of several samples is not a sample. The
+    decoder's state is repeated for every sample, so each may end on its own.
     """
     next_log_probabilities, state, tokens = start_decoding(model, source)
     sampling, samples = settings.sample or Sampling(), settings.n_best
-    # (sentences * samples,): of each walk its sentence, its line, and its number in that sentence
+    # (sentences * samples,): sentence, line, and sample index of each walk
     owners = torch.arange(len(limits), device=source.device).repeat_interleave(samples)
     numbers = range(len(limits)) if lines is None else lines
     line_of = torch.tensor(list(numbers), device=source.device)[owners]
@@ -61,7 +60,7 @@ def sample(
         chance = uniforms(sampling.seed, line_of[walks], number_of[walks], step)
         return choose(filter_scores(scores, sampling), chance)
 
-    found = decode_stepwise(
+    drawn = decode_stepwise(
         next_log_probabilities,
         state.select(owners, owners),
         tokens[owners],
@@ -73,14 +72,14 @@ def sample(
         each=samples,
         observer=observer,
     )
-    return [found[row * samples : (row + 1) * samples] for row in range(len(limits))]
+    return [drawn[row * samples : (row + 1) * samples] for row in range(len(limits))]
 
 
 def filter_scores(
     scores: Float[Tensor, "rows vocabulary"], sampling: Sampling
 ) -> Float64[Tensor, "rows vocabulary"]:
     """
-    Apply temperature, top-k and top-p; return the cumulative distribution.
+    Apply temperature, top-k and top-p; return the normalized probabilities.
 
     `scores`: log-probabilities of the next token; minus infinity where it is forbidden.
 
@@ -106,16 +105,16 @@ def choose(
     probabilities: Float64[Tensor, "rows vocabulary"], chance: Float64[Tensor, " rows"]
 ) -> Int[Tensor, " rows"]:
     """
-    Find the token whose interval of the cumulative distribution contains the draw, in [0, 1).
+    Find the token whose interval of the cumulative distribution contains `chance`, in [0, 1).
 
     Inversion of the cumulative distribution needs one random number per draw; Gumbel noise would
     need one for each token of the vocabulary.
     """
     cumulative = probabilities.cumsum(dim=1)  # (rows, vocabulary)
     aim = chance.unsqueeze(1) * cumulative[:, -1:]  # (rows, 1)
-    found = torch.searchsorted(cumulative, aim, right=True).squeeze(1)  # (rows,)
-    # Beyond the last token only if the model returned NaN, which the caller notices by the score.
-    return found.clamp_(max=probabilities.size(1) - 1)
+    tokens = torch.searchsorted(cumulative, aim, right=True).squeeze(1)  # (rows,)
+    # Only NaN from the model gives an id beyond the last; the caller detects it by the score.
+    return tokens.clamp_(max=probabilities.size(1) - 1)
 
 
 def uniforms(
@@ -124,8 +123,8 @@ def uniforms(
     """
     Compute a uniform number in [0, 1) per row from seed, line, sample and position.
 
-    The numbers are counter-based, without a generator state: rows can end or be reordered, and the
-    rest of the batch has no influence.
+    The numbers are counter-based, without a generator state. So rows can end or be reordered, and
+    do not depend on the rest of the batch.
     """
     bits = _mix(torch.full_like(lines, seed))
     for word in (lines, samples, torch.full_like(lines, step)):

@@ -1,7 +1,7 @@
 """
 Forced decoding: log-probabilities of given translations.
 
-It gives the log-probability of each token, and the tokens that the model would have preferred.
+Also computes the rank of each token, and the tokens that the model finds most probable.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from heedful.search.rules import DecodingRule, apply_all
 
 Ids = Sequence[int]
 
-# Places whose scores over the whole vocabulary are held at once.
+# Number of positions whose scores over the whole vocabulary are in memory at once.
 _ROWS = 64
 
 
@@ -33,8 +33,8 @@ def target_ranks(
     """
     Compute the rank of every given token in the model's distribution; equal tokens share a rank.
 
-    A translation whose ranks are all 1 is what greedy search finds. `vocabulary`: ids from here on
-    are padding and do not count.
+    If all ranks are 1, greedy search finds the same translation. `vocabulary`: ids from here on are
+    padding of the output matrix and do not count.
     """
     states = model.states(source, target_in)
     real = target_out != model.padding
@@ -62,19 +62,19 @@ def best_candidates(
     """
     Find the model's most probable tokens at every position of a given translation.
 
-    Returns for each place the most probable tokens with their probabilities, best first. The given
-    token is always included, if necessary as an additional last entry.
+    Returns for each position the most probable tokens with their probabilities, best first. The
+    given token is always included, if necessary as an additional last entry.
 
-    One pass over the known target, so the probabilities are those of the search up to rounding. A
-    given token that a rule forbids keeps the model's probability.
+    One pass over the given target computes all positions, so the probabilities equal those of a
+    search up to rounding. A given token that a rule forbids keeps the model's probability.
     """
     states = model.states(source, target_in)[0]
-    given = target_out[0]
-    found: list[list[tuple[int, float]]] = []
-    for some, own_tokens in zip(states.split(_ROWS), given.split(_ROWS), strict=True):
-        scores = model.log_probabilities(some)
+    target = target_out[0]
+    candidates: list[list[tuple[int, float]]] = []
+    for states_part, own_tokens in zip(states.split(_ROWS), target.split(_ROWS), strict=True):
+        scores = model.log_probabilities(states_part)
         own = scores.gather(1, own_tokens.unsqueeze(1)).squeeze(1).exp()  # (places,)
-        nothing, first = given.new_empty(len(some), 0), given.new_zeros(len(some))
+        nothing, first = target.new_empty(len(states_part), 0), target.new_zeros(len(states_part))
         best = apply_all(rules, scores, nothing, first).topk(min(wanted, scores.size(1)), dim=1)
         columns = (best.indices, best.values.exp(), own_tokens, own)
         for tokens, values, token, probability in zip(
@@ -82,8 +82,8 @@ def best_candidates(
         ):
             row = [pair for pair in zip(tokens, values, strict=True) if pair[1] > 0.0]
             others = token not in dict(row)
-            found.append([*row, (token, probability)] if others else row)
-    return found
+            candidates.append([*row, (token, probability)] if others else row)
+    return candidates
 
 
 @torch.inference_mode()
@@ -91,7 +91,7 @@ def pair_log_probabilities(
     model: EncoderDecoder, collator: Collator, sources: Sequence[Ids], targets: Sequence[Ids]
 ) -> list[list[float]]:
     """
-    Compute the log-probability of every target token, as a search that chose these reports.
+    Compute the log-probability of every target token, as a search reports it for its choices.
 
     `sources, targets`: ids of the pairs, without special symbols.
     """
@@ -111,7 +111,7 @@ def token_log_probabilities(
     weight: Float[Tensor, "vocabulary d_model"],
     bias: Float[Tensor, " vocabulary"] | None = None,
 ) -> Float[Tensor, " rows"]:
-    """Compute the log-probability, in fp32, of one given token for each state."""
+    """Compute the log-probability, in fp32, of one target token for each state."""
     result = torch.empty(len(targets), dtype=torch.float32, device=states.device)
     for part in chunk_rows(len(targets), weight.size(0), states.device):
         scores = nn.functional.linear(states[part], weight, bias).float()

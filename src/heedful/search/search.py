@@ -1,4 +1,4 @@
-"""Selection of the search that the settings name."""
+"""Selection of the search that the settings request."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -42,15 +42,15 @@ def run_search(
     observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
     """
-    Translate a batch of sentences with the search that the settings name.
+    Translate a batch of sentences with the search that the settings request.
 
     `limits`: maximum number of target tokens of each sentence, the end symbol not counted. `rules`:
-    rules that apply with all settings. `lines`: number of each sentence in its text, which samples
-    depend on. `constrained`: whether any line of the text has phrases that must occur. Returns for
-    each sentence its hypotheses: samples as they were drawn, all others best first.
+    rules that apply with all settings. `lines`: index of each sentence in its text, on which
+    samples depend. `constrained`: whether any line of the text has phrases that must occur. Returns
+    for each sentence its hypotheses: samples as they were drawn, all others best first.
 
-    The search of a sentence does not depend on its batch: a constrained beam without constraints of
-    its own is a plain beam. Its probabilities may depend on the batch: in bf16 without compiled
+    The search of a sentence does not depend on its batch: without own phrases, constrained search
+    equals plain beam search. Probabilities may depend on the batch: in bf16 without compiled
     functions, products of other shapes round differently. A beam of 1 is greedy search, except with
     constraints.
     """
@@ -58,9 +58,9 @@ def run_search(
     phrases = [constraint.phrases for constraint in line_constraints]
     is_greedy = settings.size == 1 and not constrained
     if settings.sample is None and observer is None and not any(phrases):
-        found = search_on_device(model, source, limits, settings, rules, greedy=is_greedy)
-        if found is not None:
-            return found
+        on_device = search_on_device(model, source, limits, settings, rules, greedy=is_greedy)
+        if on_device is not None:
+            return on_device
     if settings.sample is not None:
         return sample(model, source, limits, settings, lines, rules, observer)
     if is_greedy:
@@ -83,8 +83,8 @@ def rules_for(
     device: torch.device,
 ) -> list[DecodingRule]:
     """Collect the rules that a batch needs."""
-    # The order counts: a forced end at the limit overrules what forbids it, and probabilities are
-    # renormalized when all that is forbidden is known.
+    # The order matters: ForcedEos overrules rules that forbid the end symbol, and Renormalization
+    # comes after all rules that forbid tokens.
     rules = [*always]
     if settings.min_length:
         rules.append(MinLength(settings.min_length, end_token))

@@ -2,8 +2,8 @@
 Settings of a search: the caller's options, completed from a recipe.
 
 The fields of `SearchOptions` are the flags of the commands, the keywords of `Translator.translate`
-and the options of a request. Does not import torch, so the command line can refuse conflicting
-options before it reads the model.
+and the options of a request. The module does not import torch, so the command line can refuse
+conflicting options before it loads the model.
 """
 
 import math
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from heedful.config.search import SearchConfig
 
 _LARGEST_SEED = 2**63 - 1
-# Lowest temperature: a log-probability divided by it stays a number in fp64.
+# Lowest temperature: a log-probability divided by it stays finite in fp64.
 _COLDEST = 1e-300
 
 
@@ -139,9 +139,9 @@ class SearchOptions:
     def __post_init__(self) -> None:
         """Check types, ranges and combinations."""
         check_fields(self)
-        if self.max_length is not None:  # a number means as many tokens as the same text
+        if self.max_length is not None:  # 200 and "200" are equivalent
             object.__setattr__(self, "max_length", str(self.max_length))
-        _ = self.penalty, self.limit, self.stopping  # each refuses text that it cannot parse
+        _ = self.penalty, self.limit, self.stopping  # raise errors for text that is invalid
         for option in fields(self):
             name, value = option.name.replace("_", "-"), getattr(self, option.name)
             least, most = option.metadata.get("least"), option.metadata.get("most")
@@ -169,21 +169,21 @@ class SearchOptions:
                 f"coverage-penalty must be a number from 0 to {most}, but is {beta}; GNMT's is 0.2."
             )
         if beta and (self.sample is not None or self.size == 1):
-            other = "a beam of 1 (greedy search)" if self.sample is None else "sampling"
+            method = "a beam of 1 (greedy search)" if self.sample is None else "sampling"
             raise SettingError(
-                f"coverage-penalty compares the finished hypotheses of a beam, but {other} "
+                f"coverage-penalty compares the finished hypotheses of a beam, but {method} "
                 "compares none; leave coverage-penalty out, or search with a beam of 2 or more."
             )
         if self.sample is not None and (self.beam is not None or self.diverse_groups > 1):
-            given = "a beam" if self.beam is not None else "diverse-groups"
+            excess = "a beam" if self.beam is not None else "diverse-groups"
             raise SettingError(
-                f"sampling draws each translation without a beam, but got {given} as well; leave "
+                f"sampling draws each translation without a beam, but got {excess} as well; leave "
                 "out one of the two (n-best is the number of samples)."
             )
 
     @property
     def size(self) -> int:
-        """Open hypotheses per sentence: enough for the n-best list, and the same for all groups."""
+        """Open hypotheses per sentence: at least `n_best`, and a multiple of `diverse_groups`."""
         if self.sample is not None:
             return self.n_best
         wanted = max(4 if self.beam is None else self.beam, self.n_best)
@@ -191,12 +191,12 @@ class SearchOptions:
 
     @property
     def width(self) -> int:
-        """Open hypotheses of each group; of the whole beam if there is one group."""
+        """Open hypotheses of each group."""
         return self.size // self.diverse_groups
 
     @property
     def eos_ranks(self) -> int:
-        """Number of best candidates of a step, or of a group's, among which EOS finishes one."""
+        """Number of best candidates of a group in a step among which EOS finishes a hypothesis."""
         return 2 * self.width if self.eos_candidates == "twice" else self.width
 
     @cached_property
@@ -219,7 +219,7 @@ class SearchOptions:
 
     @property
     def group_cost(self) -> float:
-        """Cost of an earlier group's token; Vijayakumar et al. find 0.2 to 0.8 useful."""
+        """Cost of a token of an earlier group; Vijayakumar et al. find 0.2 to 0.8 useful."""
         return 0.5 if self.diversity_strength is None else self.diversity_strength
 
     @classmethod
@@ -251,7 +251,7 @@ class SearchOptions:
 
     def over(self, recipe: "SearchConfig") -> "SearchOptions":
         """
-        Fill what is None from the table ``[search]`` of a recipe.
+        Fill the fields that are None from the table ``[search]`` of a recipe.
 
         Parameters
         ----------
@@ -282,16 +282,16 @@ class SearchOptions:
         Raises `SettingError`. Constraints need a beam that keeps hypotheses with different numbers
         of phrases side by side.
         """
-        other = "diverse-groups" if self.diverse_groups > 1 else ""
-        other = "sampling" if self.sample is not None else other
-        if other:
+        excess = "diverse-groups" if self.diverse_groups > 1 else ""
+        excess = "sampling" if self.sample is not None else excess
+        if excess:
             raise SettingError(
-                f"force-phrases needs a beam that is divided by the phrases met, but got {other} "
+                f"force-phrases needs a beam that is divided by the phrases met, but got {excess} "
                 "as well; leave out one of the two."
             )
 
 
 PAPER_SEARCH = SearchOptions()
-"""The paper's (section 6.1)."""
+"""The paper's settings (section 6.1)."""
 PEERS_SEARCH = SearchOptions(4, "power:1", max_length="input+50", stop="as-ctranslate2")
-"""The search of other toolkits, for measurements against them."""
+"""The default search of other toolkits, for comparisons with them."""

@@ -1,8 +1,8 @@
 """
 One step of a search: next-token log-probabilities, and the best continuations of a beam.
 
-`extend` chooses for plain beam search. Other searches (`heedful.search.diverse`,
-`heedful.search.constrained`) choose in their own way and return the same `Candidates`.
+`extend` chooses the continuations in plain beam search. Other searches (`heedful.search.diverse`,
+`heedful.search.constrained`) choose differently, but return `Candidates`, too.
 """
 
 import math
@@ -19,9 +19,9 @@ from heedful.model.contracts import DecodingState, Seq2Seq
 NextLogProbabilities = Callable[[Tensor, DecodingState], tuple[Tensor, DecodingState]]
 """Map newest tokens (rows,) and a state to log-probabilities (rows, vocabulary) and a state."""
 
-# Drop finished sentences once they are a quarter of the batch: dropping copies the cache, and each
-# new batch size makes oneDNN compile new kernels. Chosen by hand: a smaller share copies
-# more often, a larger one computes more that nobody needs.
+# Finished sentences leave once they make up this share of the batch. Removing them copies the
+# cache, and each new batch size makes oneDNN compile new kernels. Chosen by hand: a smaller share
+# copies more often, a larger share computes more rows that are not needed.
 COMPACT_SHARE = 1 / 4
 
 
@@ -29,8 +29,7 @@ def start_decoding(
     model: Seq2Seq, source: Int[Tensor, "sentences source"]
 ) -> tuple[NextLogProbabilities, DecodingState, Int[Tensor, " sentences"]]:
     """Encode the source and return the function, state and tokens that a search starts with."""
-    # The only place where a search touches the model, so tests can pass tables of probabilities
-    # instead.
+    # Searches call the model only here, so tests can pass tables of probabilities instead.
     state = model.start(model.encode(source))
     tokens = torch.full((len(source),), model.start_token, device=source.device)
 
@@ -45,20 +44,20 @@ def start_decoding(
 
 @dataclass(frozen=True)
 class Candidates:
-    """The best 2 x beam continuations of each beam, best first: if half end, `beam` stay open."""
+    """The best 2 x beam continuations of each beam, best first; `beam` stay open if half end."""
 
     totals: Float[Tensor, "beams candidates"]
     """Sort keys of the hypotheses: in plain beam search their log-probability."""
     log_probabilities: Float[Tensor, "beams candidates"]
     """The model's log-probability of the new token."""
     parents: Int[Tensor, "beams candidates"]
-    """Index of the continued open hypothesis of the beam."""
+    """Index, in the beam, of the open hypothesis that is continued."""
     tokens: Int[Tensor, "beams candidates"]
     """The new token."""
 
 
-# Tokens per block. Block maxima are compared first, then the best blocks: two rounds over about 250
-# numbers each for a vocabulary of 8,000 and 8 best.
+# Tokens per block. Block maxima are compared first, then the tokens of the best blocks. For a
+# vocabulary of 8,000 and the 8 best, each round compares about 250 numbers.
 _BLOCK = 32
 
 Extend = Callable[[Tensor, Tensor, Tensor, Tensor], Candidates]
@@ -74,15 +73,15 @@ def extend(
     candidates: int,
 ) -> Candidates:
     """
-    Find the best one-token continuations of each beam; minus infinity is forbidden.
+    Find the best one-token continuations of each beam; minus infinity marks forbidden tokens.
 
     Totals are compared without a length penalty: all candidates have the same length.
     """
     is_fp32 = totals.dtype == next_log_probabilities.dtype == torch.float32
-    if is_fp32 and next_log_probabilities.is_cpu:  # as the totals are
-        found = best_continuations(totals, next_log_probabilities, candidates)
-        if found is not None:
-            return Candidates(*found)
+    if is_fp32 and next_log_probabilities.is_cpu:  # totals are there, too
+        best = best_continuations(totals, next_log_probabilities, candidates)
+        if best is not None:
+            return Candidates(*best)
     return extend_plainly(totals, next_log_probabilities, candidates)
 
 
@@ -91,15 +90,15 @@ def extend_plainly(
     next_log_probabilities: Float[Tensor, "beams width vocabulary"],
     candidates: int,
 ) -> Candidates:
-    """Find the best continuations by functions of torch."""
+    """Find the best continuations with torch functions."""
     beams, width, vocabulary = next_log_probabilities.shape
     scores, tokens = best_of_each(next_log_probabilities.flatten(0, 1), min(candidates, vocabulary))
-    each = scores.view(beams, width, -1)  # (beams, width, candidates)
-    sums = (totals.unsqueeze(2) + each).flatten(1)  # (beams, width * candidates)
+    log_probabilities = scores.view(beams, width, -1)  # (beams, width, candidates)
+    sums = (totals.unsqueeze(2) + log_probabilities).flatten(1)  # (beams, width * candidates)
     best, where = sums.topk(min(candidates, sums.size(1)), dim=1)  # (beams, candidates)
-    parents = where // each.size(2)
+    parents = where // log_probabilities.size(2)
     tokens = tokens.view(beams, -1).gather(1, where)  # (beams, candidates)
-    return Candidates(best, each.flatten(1).gather(1, where), parents, tokens)
+    return Candidates(best, log_probabilities.flatten(1).gather(1, where), parents, tokens)
 
 
 def best_of_each(
@@ -114,9 +113,9 @@ def best_of_each(
     """
     rows, vocabulary = scores.shape
     if scores.device.type == "cpu" and scores.dtype == torch.float32:
-        found = best_of_rows(scores, wanted)
-        if found is not None:
-            return found
+        compiled = best_of_rows(scores, wanted)
+        if compiled is not None:
+            return compiled
     size = math.gcd(vocabulary, _BLOCK)
     blocks = vocabulary // size
     if scores.device.type != "cpu" or size == 1 or blocks <= 2 * wanted:
@@ -126,7 +125,7 @@ def best_of_each(
     chosen = cut.amax(dim=2).topk(wanted, dim=1, sorted=False).indices  # (rows, wanted)
     first = torch.arange(0, rows * blocks, blocks).unsqueeze(1)  # (rows, 1)
     few = cut.view(-1, size).index_select(0, (first + chosen).flatten()).view(rows, -1)
-    values, where = few.topk(wanted, dim=1)  # (rows, wanted), places among wanted * size
+    values, where = few.topk(wanted, dim=1)  # (rows, wanted), columns of `few`
     return values, chosen.gather(1, where // size) * size + where % size
 
 
@@ -137,6 +136,11 @@ def pick(
 ) -> Candidates:
     """Gather the chosen continuations."""
     vocabulary = next_log_probabilities.size(2)
-    each = next_log_probabilities.flatten(1).gather(1, where)  # (beams, candidates)
+    log_probabilities = next_log_probabilities.flatten(1).gather(1, where)  # (beams, candidates)
     parents = where // vocabulary
-    return Candidates(totals.gather(1, parents) + each, each, parents, where % vocabulary)
+    return Candidates(
+        totals.gather(1, parents) + log_probabilities,
+        log_probabilities,
+        parents,
+        where % vocabulary,
+    )

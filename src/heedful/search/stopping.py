@@ -7,7 +7,7 @@ The stopping rules of beam search, and the treatment of hypotheses at the length
                         early when possible”); loses nothing
 
 That is the paper's rule. `heedful.search.compat` has the rules of other toolkits, which may stop
-before the best is found. A rule is known by its name.
+before the best is found. Recipes and options refer to a rule by its name.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from heedful.search.step import Candidates
 
-# Each module has a `RULES`.
+# Modules with stopping rules, in their `RULES`.
 MODULES = ("heedful.search.compat",)
 
 
@@ -48,7 +48,7 @@ class BeamProgress(NamedTuple):
     end_token: int
     """The end symbol."""
     closed: set[int]
-    """Places of the beam that have reached an end, kept between steps for rules that count them."""
+    """Places of the beam that have held an ended hypothesis; some rules add to the set."""
 
     @property
     def best_open(self) -> float:
@@ -62,9 +62,9 @@ Pruned = tuple["Tensor", "Tensor", "Tensor"]
 
 class StoppingRule:
     """
-    The rule ``when-none-can-win``; subclasses are the other rules.
+    The rule ``when-none-can-win``, and base class of the other rules.
 
-    The rule of a toolkit also sets how the beam is pruned and how lengths are counted.
+    The rule of a toolkit also determines how the beam is pruned and how lengths are counted.
     """
 
     name: ClassVar[str] = "when-none-can-win"
@@ -103,24 +103,24 @@ class StoppingRule:
         Returns
         -------
         tuple of Tensor or None
-            Columns that stay open, their totals, and which candidates end; None for the paper's.
+            Columns that stay open, their totals, and which candidates end; None for the default.
         """
         del candidates, ended, prefixes, beam, end_token
         return None
 
     def goes_on(self, progress: BeamProgress) -> bool:
         """
-        Decide whether a sentence's search, whose beam is below the limit, continues.
+        Decide whether the search of a sentence continues; its beam is below the limit.
 
         Parameters
         ----------
         progress : BeamProgress
-            Progress of its beam.
+            Progress of the sentence's beam.
 
         Returns
         -------
         bool
-            False if it is over. The paper's rule looks ahead to the limit; most others do not.
+            False if it ends. The paper's rule looks ahead to the limit; most others do not.
         """
         return can_still_win(
             progress.best_open,
@@ -140,23 +140,23 @@ class StoppingRule:
         return self.name
 
     def counted(self, penalty: LengthPenalty) -> LengthPenalty:
-        """Return the penalty by a toolkit's own count of lengths, else with the end symbol."""
+        """Return the penalty with the lengths that the toolkit counts; by default unchanged."""
         return penalty
 
 
 @cache
 def stopping_rules() -> dict[str, StoppingRule]:
-    """List the stopping rules by name, the paper's first; those of a module are its `RULES`."""
+    """Return the stopping rules by name, the paper's first; a module has its own in `RULES`."""
     others = (rule for module in MODULES for rule in import_module(module).RULES)
     return {rule.name: rule for rule in (StoppingRule(), *others)}
 
 
 @dataclass(frozen=True)
 class StoppingPolicy:
-    """When a search stops and what happens at the length limit; by default as in the paper."""
+    """The stopping rule and the treatment of hypotheses at the limit; by default the paper's."""
 
     stop: str = "when-none-can-win"
-    """When a sentence is done."""
+    """Name of the stopping rule."""
     length_limit_policy: str = "cut"
     """
     The treatment of a hypothesis at its limit. ``cut``: it counts only if too few have ended.
@@ -165,7 +165,7 @@ class StoppingPolicy:
     """
 
     def __post_init__(self) -> None:
-        """Refuse an unknown rule."""
+        """Raise `SettingError` for an unknown rule."""
         if self.stop not in stopping_rules():
             names = " or ".join(stopping_rules())
             raise SettingError(f"stop must be {names}, but is {self.stop!r}.")

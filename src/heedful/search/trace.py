@@ -60,22 +60,22 @@ class Trace:
         """
         Find the best hypothesis of a sentence.
 
-        The complete hypothesis with the best score, else the first cut hypothesis. Raises
-        `ValueError` if the sentence was not observed to its end.
+        The complete hypothesis with the best score; if none is complete, the best of the first cut
+        hypothesis of each step. Raises `ValueError` if the sentence was not observed to its end.
         """
         _, chosen, complete = self._best(sentence)
         return chosen.tokens, complete
 
     def tree(self, sentence: int = 0) -> tuple[tuple[BeamNode, ...], ...]:
         """Build the tree of a sentence from its steps."""
-        # The groups of a diverse beam are in order in each step; no edge leads from one to another.
+        # Each step lists the groups of a diverse beam in order; parents are in the same group.
         where, chosen, complete = self._best(sentence)
         groups = self._steps[sentence]
         steps: list[list[BeamNode]] = [[] for _ in range(max(map(len, groups.values())))]
         for group, snapshots in sorted(groups.items()):
             own = chosen if group == where else None
             for step, branches in enumerate(_branches(snapshots, own, chosen.score, complete)):
-                # Groups never end before others have, so earlier groups are in every step.
+                # The groups of a sentence end together, so earlier groups are in every step.
                 shift = len(steps[step - 1]) - _width(snapshots, step - 1) if step else 0
                 steps[step] += [_shifted(branch, shift) for branch in branches]
         return tuple(map(tuple, steps))
@@ -84,14 +84,14 @@ class Trace:
         """Find the group and index of the best hypothesis, and whether it is complete."""
         groups = sorted(self._steps.get(sentence, {}).items())
         for complete in (True, False):
-            found = [
+            candidates = [
                 (group, seen)
                 for group, snapshots in groups
                 for snapshot in snapshots
                 for seen in (snapshot.ended if complete else snapshot.cut[:1])
             ]
-            if found:
-                return *max(found, key=lambda one: one[1].score), complete
+            if candidates:
+                return *max(candidates, key=lambda pair: pair[1].score), complete
         raise ValueError(f"sentence {sentence} must have been watched to its end, but was not")
 
 
@@ -150,17 +150,21 @@ def _status(
     if seen in snapshot.ended:
         return "ended", f"Its score, {seen.score:.3f}, is not above the best, {best_score:.3f}."
     if seen in snapshot.dropped:
-        kept = len(snapshot.open) + sum(one.why in _FOLLOWED for one in snapshot.dropped)
-        places = "The one place" if kept == 1 else f"The {kept} places"
+        count = len(snapshot.open) + sum(dropped.why in _FOLLOWED for dropped in snapshot.dropped)
+        places = "The one place" if count == 1 else f"The {count} places"
         return "dropped", _REASONS.get(seen.why, f"{places} in the beam went to others.")
     return ("open", "") if after is None else _status_of_open(snapshot.open.index(seen), after)
 
 
 def _status_of_open(place: int, after: Snapshot) -> tuple[NodeStatus, str]:
-    """Return what the next step did with an open hypothesis."""
+    """Return the status of an open hypothesis after the next step, and the reason."""
     if any(cut.parent == place for cut in after.cut):
         return "dropped", _REASONS["limit"]
-    followed = (*after.open, *after.ended, *(one for one in after.dropped if one.why in _FOLLOWED))
-    if any(one.parent == place for one in followed):
+    followed = (
+        *after.open,
+        *after.ended,
+        *(continuation for continuation in after.dropped if continuation.why in _FOLLOWED),
+    )
+    if any(continuation.parent == place for continuation in followed):
         return "open", ""
     return "dropped", "None of its continuations got a place in the beam."

@@ -40,7 +40,7 @@ class AttentionSettings(SettingsTable):
     """Neighbors r that self-attention sees: half on each side, or the last r. None means all."""
 
     def changed(self) -> list[tuple[str, object]]:
-        """List the settings that differ from the paper; dropout acts in training only."""
+        """List settings that differ from the paper, except dropout, which acts only in training."""
         values = self.model_dump(exclude={"dropout"})
         paper = {name: field.default for name, field in type(self).model_fields.items()}
         return [(f"{self.table}.{name}", v) for name, v in values.items() if v != paper[name]]

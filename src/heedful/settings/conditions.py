@@ -1,13 +1,13 @@
 """
 Settings that act only where another setting has a certain value.
 
-The condition is beside the setting, or beside a whole table, in `schema.py`::
+The annotation of a setting, or of a whole table, contains the condition::
 
     momentum: Annotated[Share, ActsIf("train.optimizer", ("sgd",))] = 0.0
 
 A setting that does not act must keep its default. Another value is refused, unless it comes from a
-recipe or base and a later change has made it idle: then it is reset. So files with every setting
-can be read, and only active settings are printed.
+recipe and a later change made the setting idle; then it is reset to the default. So a file may list
+every setting, and only active settings are printed.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,26 +17,26 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ActsIf:
-    """The condition that another setting has certain values, and acts itself."""
+    """The condition that another setting acts and has certain values."""
 
     settings: str | tuple[str, ...]
     """Dotted name of the other setting; of several settings, at least one must have the value."""
     values: tuple[object, ...] = ()
-    """The values with which it acts; empty means all values except `unless`."""
+    """The other setting's values that fulfill the condition; empty for all except `unless`."""
     unless: tuple[object, ...] = ()
-    """The values with which it does not act."""
+    """The other setting's values that do not fulfill the condition."""
     families_with: str = ""
-    """A trait: the names of all families that have it are among `values`."""
+    """A trait; the names of all families with this trait count as `values`."""
     families_without: str = ""
-    """A trait: the names of all families that have it are among `unless`."""
+    """A trait; the names of all families with this trait count as `unless`."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The other settings."""
+        """Dotted names of the other settings."""
         return (self.settings,) if isinstance(self.settings, str) else self.settings
 
     def with_families(self, names_with: "NamesWith") -> "ActsIf":
-        """Replace traits by names. `names_with`: the values of settings by a trait of families."""
+        """Replace traits by names of families. `names_with`: finds the names by a trait."""
         values, unless = self.values, self.unless
         if self.families_with:
             names = names_with(self.families_with, self.names)
@@ -46,7 +46,7 @@ class ActsIf:
         return ActsIf(self.settings, values, unless)
 
     def holds_for(self, value: object) -> bool:
-        """Whether it acts with this value of the other setting."""
+        """Return whether a value of the other setting fulfills the condition."""
         return value in self.values if self.values else value not in self.unless
 
     def describe(self) -> str:
@@ -63,13 +63,13 @@ class ActsIf:
 
 
 NamesWith = Callable[[str, tuple[str, ...]], tuple[str, ...]]
-"""Map a trait and some settings to the values that name families with the trait."""
+"""Maps a trait and some settings to those values that name families with the trait."""
 Conditions = Mapping[str, tuple[ActsIf, ...]]
 """Conditions by dotted names of settings; all conditions of a setting must hold."""
 
 
 def acts(name: str, values: Mapping[str, Any], conditions: Conditions) -> bool:
-    """Whether a setting acts. `values`: all settings by their dotted names."""
+    """Return whether a setting acts. `values`: all settings by their dotted names."""
     return all(_holds(condition, values, conditions) for condition in conditions.get(name, ()))
 
 
@@ -81,9 +81,9 @@ def idle_settings(
     for name in conditions:
         if acts(name, values, conditions) or values[name] == defaults[name]:
             continue
-        # the first condition that fails is the one to change
+        # only the first condition that fails is reported
         condition = next(c for c in conditions[name] if not _holds(c, values, conditions))
-        now = [written(values[other]) for other in condition.names]
+        now = [written(values[setting]) for setting in condition.names]
         is_now = f"that is {now[0]}" if len(now) == 1 else f"they are {' and '.join(now)}"
         complaints.append(
             f"`{name}` acts only if {condition.describe()}, but {is_now}; leave `{name}` out, or "
@@ -94,13 +94,13 @@ def idle_settings(
 
 def flat(values: Mapping[str, Any], table: str = "") -> dict[str, Any]:
     """Flatten tables to dotted names, to any depth."""
-    found: dict[str, Any] = {}
+    flattened: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):
-            found |= flat(value, f"{table}{name}.")
+            flattened |= flat(value, f"{table}{name}.")
         else:
-            found[f"{table}{name}"] = value
-    return found
+            flattened[f"{table}{name}"] = value
+    return flattened
 
 
 def written(value: object) -> str:
@@ -115,7 +115,7 @@ def listed(values: tuple[object, ...]) -> str:
 
 
 def _holds(condition: ActsIf, values: Mapping[str, Any], conditions: Conditions) -> bool:
-    """Whether another setting has the required value and acts itself."""
+    """Return whether one of the other settings has a required value and acts itself."""
     return any(
         condition.holds_for(values.get(name)) and acts(name, values, conditions)
         for name in condition.names

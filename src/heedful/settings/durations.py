@@ -9,7 +9,7 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 def parse_duration(text: str, option: str) -> float:
     """
-    Read a time in seconds; raises `SettingError`, which names the option, for other text.
+    Parse a time and return seconds; raise `SettingError`, which names the option, for other text.
 
     >>> parse_duration("1.5h", "--budget")
     5400.0

@@ -33,7 +33,7 @@ _RULES = {
     "missing": "given",
     "model_type": "a table of settings",
 }
-"""The rule for a value, by pydantic's type of error; names in braces are from its context."""
+"""The rule for a value, by pydantic's type of error; names in braces are keys of its context."""
 _LIST_THEM = "`heedful train RECIPE --print-config` lists every setting"
 
 
@@ -42,21 +42,19 @@ def setting_error(error: ValidationError, table: str, known: Collection[str]) ->
     Convert pydantic's errors to one paragraph that names every wrong setting.
 
     Returns the error to raise, which gives for each setting its dotted name, the rule and the value
-    found.
-
-    A message of ours from a check of several settings names them itself and is kept word for word.
-    Every other message is prefixed with the name of its setting.
+    found. Our own checks of several settings name the settings themselves; their messages stay
+    unchanged. Every other message is prefixed with the name of its setting.
     """
     complaints = []
-    for found in error.errors(include_url=False):
-        name = ".".join(str(part) for part in (table, *found["loc"]) if part != "")
-        if found["type"] == "extra_forbidden":
-            complaints += [unknown_setting(key, known) for key in _leaves(name, found["input"])]
-        elif found["type"] == "value_error":
-            rule = str(found["ctx"]["error"])
-            complaints.append(rule if rule.startswith("`") else _complaint(name, rule, found))
+    for details in error.errors(include_url=False):
+        name = ".".join(str(part) for part in (table, *details["loc"]) if part != "")
+        if details["type"] == "extra_forbidden":
+            complaints += [unknown_setting(key, known) for key in _leaves(name, details["input"])]
+        elif details["type"] == "value_error":
+            rule = str(details["ctx"]["error"])
+            complaints.append(rule if rule.startswith("`") else _complaint(name, rule, details))
         else:
-            complaints.append(_complaint(name, describe_rule(found), found))
+            complaints.append(_complaint(name, describe_rule(details), details))
     message = "; ".join(complaints)
     return SettingError(message if message.endswith("?") else f"{message}.")
 
@@ -68,14 +66,14 @@ def unknown_setting(name: str, known: Collection[str]) -> str:
 
 
 def known_elsewhere(name: str, known: Collection[str]) -> list[str]:
-    """List the settings that have this name in other toolkits, some with a value."""
+    """List the settings, some with a value, that have this name in other toolkits."""
     last = name.rpartition(".")[2].lower().replace("_", "-")
     names = foreign_names.SETTINGS.get(last, ())
     return [setting for setting in names if setting.partition("=")[0] in known]
 
 
 def did_you_mean(names: Sequence[str]) -> str:
-    """Format a suggestion. `names`: at least one name that may have been meant."""
+    """Format a suggestion. `names`: at least one name that the user may mean."""
     return "did you mean " + " or ".join(f"`{name}`" for name in names) + "?"
 
 
@@ -109,23 +107,23 @@ def _leaves(name: str, value: object) -> Iterator[str]:
         yield name
 
 
-def describe_rule(found: Any) -> str:
-    """Describe in our words the rule behind one of pydantic's errors."""
-    rule = _RULES.get(found["type"])
-    message = str(found["msg"]).removeprefix("Value error, ")
-    if found["type"] == "value_error" and " is not one of " in message:
+def describe_rule(details: Any) -> str:
+    """Describe in our words the rule that one of pydantic's errors is about."""
+    rule = _RULES.get(details["type"])
+    message = str(details["msg"]).removeprefix("Value error, ")
+    if details["type"] == "value_error" and " is not one of " in message:
         *others, last = message.partition(" is not one of ")[2].rstrip(".").split(", ")
         rule = " or ".join(filter(None, (", ".join(others), last)))
     if rule is None:
         return message.replace("Input should", "must", 1)
     return "must be " + rule.format(
-        **{name: _write_bound(value) for name, value in found.get("ctx", {}).items()}
+        **{name: _write_bound(value) for name, value in details.get("ctx", {}).items()}
     )
 
 
-def _complaint(name: str, rule: str, found: Any) -> str:
+def _complaint(name: str, rule: str, details: Any) -> str:
     """Describe the setting, its rule, and the value found."""
-    value = found["input"]
+    value = details["input"]
     plain = value is None or isinstance(value, bool)
     text = str(value).lower() if plain else shorten(value)
     return f"`{name}` {rule}, but got {text}"

@@ -1,4 +1,4 @@
-"""Types of settings: numbers in a range, and text of a form."""
+"""Types of settings: numbers in a range, and text of a certain form."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -9,7 +9,7 @@ from heedful.settings.search import PENALTY_FORM, SearchSetting
 
 
 def written_as(pattern: str, rule: str) -> AfterValidator:
-    """Check that text has the form of `pattern`, or raise an error with the rule."""
+    """Return a check that refuses text of another form than `pattern`, with the rule as error."""
 
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text):
@@ -25,13 +25,13 @@ def number_as_text(value: object) -> object:
 
 
 def explained(setting: SearchSetting, more: str = "", **field: Any) -> Any:
-    """Declare a setting of the search. `more`: text after its own. `field`: instead of its own."""
+    """Declare a search setting. `more`: text after its help. `field`: replaces its properties."""
     text = f"{setting.text} {more}".rstrip()
     own = {"description": text, "ge": setting.least, "le": setting.most}
     return Field(**own | field)
 
 
-# Bounds that nothing reaches, so that products of a few stay below torch's 2^63 bytes.
+# Bounds that no model reaches. They keep the size of a tensor below torch's limit of 2^63 bytes.
 Count = Annotated[int, Field(ge=1, le=10**12)]
 Width = Annotated[int, Field(ge=1, le=1_000_000)]
 MOST_LAYERS = 1000

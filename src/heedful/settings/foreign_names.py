@@ -1,8 +1,8 @@
 """
-Names of options and settings in other toolkits, each with its name here.
+Names of options and settings in other toolkits, each with our name for it.
 
 The toolkits are fairseq, OpenNMT-py, Joey NMT, Hugging Face's trainer and sacreBLEU. An error about
-an unknown option or setting names ours; nothing is accepted under two names.
+an unknown option or setting suggests our name; a foreign name is never accepted.
 `docs/howto/coming-from.md` explains the differences.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 
 def _by_name(names: Mapping[tuple[str, ...], str]) -> dict[str, tuple[str, ...]]:
-    """Invert a table whose entries are words with spaces between."""
+    """Invert a table from our names to foreign names, which spaces separate."""
     return {name: ours for ours, theirs in names.items() for name in theirs.split()}
 
 
@@ -77,7 +77,7 @@ SETTINGS = _by_name(
         ("train.warmup",): "learning-rate-warmup warmup-steps warmup-updates",
     }
 )
-"""Settings by the names of others, in lower case and with hyphens; some with a value."""
+"""Our settings, some with a value, by foreign names in lower case with hyphens."""
 
 _DEVICES = "cpu cuda gpu gpu-ranks gpus no-cuda use-cuda world-size"
 _SEARCH: dict[tuple[str, ...], str] = {
@@ -164,4 +164,4 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         }
     ),
 }
-"""Options by command, then by the names of others without their leading hyphens."""
+"""Our options by command, then by foreign names without leading hyphens."""

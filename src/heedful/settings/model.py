@@ -115,7 +115,7 @@ class ModelSettings(SettingsTable):
         raise LookupError(f"no family has the table {table.table}")
 
     def sharing(self, side: str) -> tuple[int, ...]:
-        """List the weights of each layer of the encoder or decoder, numbered from 1."""
+        """Return, for each layer of the encoder or decoder, the number of its weights, from 1."""
         numbers = getattr(self, f"{side}_sharing")
         if not numbers:
             return tuple(range(1, getattr(self, f"{side}_layers") + 1))
@@ -123,7 +123,7 @@ class ModelSettings(SettingsTable):
 
     def clashes(self, has_positions: bool) -> Iterator[str]:
         """
-        List conflicts: heads must divide the width, and sinusoids come in pairs.
+        List conflicts: heads must divide the width, and sinusoids need an even width.
 
         `has_positions`: whether a family of the model adds positions to its embeddings.
         """
@@ -148,7 +148,7 @@ class ModelSettings(SettingsTable):
         return [name for name in dict.fromkeys(deciding) if self.d_model % getattr(self, name)]
 
     def _near_divisors(self, name: str) -> str:
-        """Report that the heads must divide the width, with the nearest numbers that do."""
+        """Report that the heads must divide the width, and name the nearest divisors."""
         heads = getattr(self, name)
         most = min(self.d_model, 100_000)  # bounds the time; no model has so many heads
         divisors = [n for n in range(1, most + 1) if self.d_model % n == 0]

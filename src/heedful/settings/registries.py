@@ -21,9 +21,9 @@ from heedful.errors import PluginError
 from heedful.settings.registry import Registry, cannot_take
 
 ScoreText = Callable[[Sequence[str]], float]
-"""Map translations, one for each reference, to a number."""
+"""Maps translations, one for each reference, to a number."""
 BuildScore = Callable[[Sequence[str], str], ScoreText]
-"""Map references and the code of their language to a `ScoreText`."""
+"""Maps references and the code of their language to a `ScoreText`."""
 
 
 @dataclass(frozen=True)
@@ -39,16 +39,16 @@ class ValidationMetric:
     """
 
     key: str
-    """Its name in `log.jsonl`, and in `train.best_by`."""
+    """The metric's name in `log.jsonl`; a plugin's also in `train.best_by`."""
     label: str
-    """Its name for people."""
+    """The metric's name in printed text."""
     higher_is_better: bool
-    """Whether 30 is better than 20."""
+    """Whether a higher number is better."""
     score: BuildScore | str = ""
-    """The function that computes it from text, or its place; empty if there is none."""
+    """The function that computes the metric from text, or its ``module:name``; empty for none."""
 
     def of(self, references: Sequence[str], language: str) -> ScoreText:
-        """Prepare references."""
+        """Return the function that scores translations of the references."""
         build = resolve_name(self.score) if isinstance(self.score, str) else self.score
         score: ScoreText = build(references, language)
         if not callable(score):
@@ -59,17 +59,17 @@ class ValidationMetric:
         return score
 
 
-# What a validation in the log has besides metrics.
+# Entries of a validation in the log that are not metrics.
 _LOGGED = ("step", "flops", "valid_loss", "valid_perplexity", "samples", "bleu_signature")
 
 
 def _takes(*names: str) -> Callable[[str, Any], str]:
-    """Build the check of a part that must be a function."""
+    """Return a check that a part is a function with these parameters."""
     return lambda _, part: cannot_take(part, names)
 
 
 def _wrong_metric(name: str, part: Any) -> str:
-    """Say what is wrong with a metric."""
+    """Return what is wrong with a metric; empty if nothing is."""
     if not isinstance(part, ValidationMetric):
         return f"must be a `ValidationMetric`, but is {type(part).__name__}"
     if part.key != name:
@@ -79,7 +79,7 @@ def _wrong_metric(name: str, part: Any) -> str:
     return cannot_take(part.score, ("references", "language"))
 
 
-# The own scores are cases of `MultiHeadAttention`, for which there are kernels.
+# `MultiHeadAttention` computes our own scores, with kernels, so their parts are None.
 SCORES: Registry[Any] = Registry(
     "attention score",
     dict.fromkeys(("scaled", "unscaled", "additive")),
@@ -120,7 +120,7 @@ METRICS: Registry[ValidationMetric] = Registry(
             "exact_match", "exact match", True, f"{_SCORE}:score_exact_match"
         ),
         "cer": ValidationMetric("cer", "CER", False, f"{_SCORE}:score_cer"),
-        "f1": ValidationMetric("f1", "F1", True),  # of trees, which a task computes
+        "f1": ValidationMetric("f1", "F1", True),  # of trees; a task computes it
         "loss": ValidationMetric("valid_loss", "loss", False),
     },
     _wrong_metric,
@@ -149,7 +149,7 @@ CHOSEN_BY: Mapping[str, Registry[Any]] = {
     "search.rules": RULES,
     "data.augment": AUGMENTATIONS,
 }
-"""By the dotted names of the settings."""
+"""Registries by the dotted names of the settings that choose from them."""
 
 
 def score_metrics() -> tuple[ValidationMetric, ...]:
@@ -158,13 +158,13 @@ def score_metrics() -> tuple[ValidationMetric, ...]:
 
 
 def unknown_rules(names: str) -> list[str]:
-    """List the names of rules, separated by spaces, that nobody has registered."""
+    """List the rules that are not registered. `names`: names separated by spaces."""
     return [name for name in names.split() if name not in RULES]
 
 
 def augmentation_shares(text: str) -> dict[str, float]:
     """
-    Read the share of the pairs that each augmentation changes; `ValueError` says what is wrong.
+    Parse the share of pairs that each augmentation changes; raise `ValueError` for other text.
 
     >>> augmentation_shares("capitals:0.05 typos:0.1")
     {'capitals': 0.05, 'typos': 0.1}

@@ -1,8 +1,8 @@
 """
-Parts that settings name: those of heedful, and those that plugins add.
+Registries of the parts that settings name: heedful's own parts, and those of plugins.
 
-A part of heedful may be written as ``module:name``, which is imported when the part is used. So the
-names are known without torch.
+One of heedful's parts may be written as ``module:name``, which is imported when the part is used.
+So the names are known without torch.
 """
 
 import inspect
@@ -28,15 +28,15 @@ class Registry(Mapping[str, Part]):
     Parameters
     ----------
     kind : str
-        The name of such a part in messages.
+        What messages call a part of this kind.
     own : mapping of str to object
-        The parts of heedful; text is ``module:name``.
+        Heedful's own parts; text is ``module:name``.
     refusal : callable, optional
-        Returns the error in a name and a part; empty if there is none.
+        Maps a name and a part to an error message; empty if they can be registered.
 
     Notes
     -----
-    Heedful finds its own parts in the same way as those of plugins.
+    Heedful looks up its own parts in the same way as those of plugins.
     """
 
     every: ClassVar[list["Registry[Any]"]] = []
@@ -57,8 +57,8 @@ class Registry(Mapping[str, Part]):
         part = self._parts[name]
         if isinstance(part, str):
             part = self._parts[name] = resolve_name(part)
-        found: Part = part
-        return found
+        resolved: Part = part
+        return resolved
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._parts)
@@ -107,11 +107,11 @@ class Registry(Mapping[str, Part]):
         return tuple(self._plugins)
 
     def plugin_of(self, name: str) -> Any:
-        """Find the plugin that registered a name; None for a part that no file registered."""
+        """Return the plugin that registered a name; None if no plugin file did."""
         return self._plugins.get(name)
 
     def forget(self, plugin: Any) -> None:
-        """Remove what a plugin registered."""
+        """Remove the parts that a plugin registered."""
         names = [name for name, owner in self._plugins.items() if owner is plugin]
         for name in names:
             del self._parts[name], self._plugins[name]
@@ -123,14 +123,14 @@ class Registry(Mapping[str, Part]):
         self._watchers.append(function)
 
     def _changed(self) -> None:
-        """Tell those who watch."""
+        """Call the functions that watch the registry."""
         for function in self._watchers:
             function()
 
 
 @contextmanager
 def registering(plugin: Any) -> Iterator[None]:
-    """Ascribe to a plugin all parts that are registered inside the context."""
+    """Record a plugin as the owner of all parts that are registered inside the context."""
     token = _loading.set(plugin)
     try:
         yield
@@ -139,7 +139,7 @@ def registering(plugin: Any) -> Iterator[None]:
 
 
 def cannot_take(function: Any, names: Sequence[str]) -> str:
-    """Return an error if a function cannot be called with some arguments; empty if it can."""
+    """Return an error if a function cannot take these arguments; empty if it can."""
     wanted = f"must be a function of ({', '.join(names)})"
     if not callable(function):
         return f"{wanted}, but is {type(function).__name__}"
@@ -147,6 +147,6 @@ def cannot_take(function: Any, names: Sequence[str]) -> str:
         inspect.signature(function).bind(*names)
     except TypeError:
         return f"{wanted}, but takes {inspect.signature(function)}"
-    except ValueError:  # a function of C does not say what it takes
+    except ValueError:  # a C function without a signature
         return ""
     return ""

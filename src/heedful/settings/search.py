@@ -17,12 +17,12 @@ class SearchSetting(NamedTuple):
     most: int | None = None
 
 
-# For each sentence a step keeps as many rows of the vocabulary's size in memory.
+# For each sentence, a step holds `beam` rows of the vocabulary's size in memory.
 BEAM = SearchSetting("Beam size: hypotheses kept at every step; 1 is greedy search.", 1, 10_000)
 LENGTH_PENALTY = SearchSetting("Length penalty: gnmt:ALPHA (the paper's), power:ALPHA or none.")
 PENALTY_FORM = r"none|(gnmt|power):(10(\.0+)?|[0-9](\.[0-9]+)?)"
 """The form of a length penalty."""
-# Up to 10 scores stay numbers.
+# With a beta up to 10, scores stay finite.
 COVERAGE_PENALTY = SearchSetting(
     "Beta of GNMT's coverage penalty, for recurrent decoders; 0 is off.", 0, 10
 )

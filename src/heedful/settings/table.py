@@ -1,4 +1,4 @@
-"""A table of settings, which is checked when it is made and never changed."""
+"""A table of settings that is checked when it is created and never changes."""
 
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -32,14 +32,14 @@ class SettingsTable(BaseModel):
             raise setting_error(error, self.table, known) from None
 
     # Pydantic calls an overridden __init__ for nested tables too, unless it is marked like this.
-    # Marked, tables are checked together, and one error lists the wrong settings of all of them.
+    # With the mark, tables are checked together, and one error lists the wrong settings of all.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
 
 def walk(
     tables: type[BaseModel], prefix: str = "", above: tuple[ActsIf, ...] = ()
 ) -> Iterator[tuple[str, FieldInfo, tuple[ActsIf, ...]]]:
-    """Yield every setting with its dotted name and conditions; tables inside come last."""
+    """Yield every setting with its dotted name and conditions; nested tables come last."""
     inside = []
     for name, field in tables.model_fields.items():
         conditions = above + tuple(item for item in field.metadata if isinstance(item, ActsIf))

@@ -1,7 +1,7 @@
 """
 The training pairs of each epoch: one corpus or a mixture, with fixed or sampled subwords.
 
-Training needs nothing else: the batches of an epoch, and the tensors of a batch.
+Training reads pairs only here: the batches of an epoch, and the tensors of a batch.
 """
 
 from collections.abc import Sequence
@@ -28,15 +28,15 @@ from heedful.tokenization.tokenizer import Tokenizer
 from heedful.training.device.packed import PackedBatch, Room, pack
 from heedful.training.distributed import RankGroup
 
-# Rows of any length are computed without padding.
+# A length limit that no row reaches: rows of any length are computed without padding.
 _ANY_LENGTH = 1 << 30
 
 
 class Sampler:
     """
-    Re-encodes the pairs with sampled subwords, or with changed text, for every epoch.
+    A sampler that encodes the pairs of every epoch with sampled subwords or changed text.
 
-    The disk holds one epoch at a time. An epoch depends only on the seed and its number, so a
+    Only one epoch at a time is on the disk. An epoch depends only on the seed and its number, so a
     resumed run makes the same pairs again, or finds them.
     """
 
@@ -47,13 +47,13 @@ class Sampler:
         self._processes = processes
 
     def __call__(self, epoch: int) -> JoinedPairs:
-        """Return the pairs of an epoch, made or reopened."""
+        """Make or reopen the pairs of an epoch."""
         made = self._sample(epoch) if self._ranks.is_first else ()
         self._ranks.barrier()
         return JoinedPairs(made or self._sample(epoch))
 
     def _sample(self, epoch: int) -> tuple[EncodedPairs, ...]:
-        """Sample or reopen every corpus."""
+        """Sample or reopen the pairs of every corpus."""
         data, seed = self._run.config.data, self._run.config.train.seed
         folder = self._run.folder.path / "epoch"
         return tuple(
@@ -78,10 +78,10 @@ class TrainingPairs:
 
     `collator`: adds special symbols and padding. `mixture`: the pairs of an epoch; all pairs once
     if None. `sampler`: samples new subwords of the same pairs for every epoch; None keeps the usual
-    subwords. `without_padding`: whether batches are laid out by `pack`, and not by `collate`.
+    subwords. `without_padding`: whether `pack` makes the batches instead of `collate`.
 
-    Row numbers mean the same pairs in every epoch; only their subwords, and so their lengths,
-    change.
+    Row numbers refer to the same pairs in every epoch; only the subwords of a pair, and so its
+    lengths, change.
     """
 
     def __init__(
@@ -124,11 +124,11 @@ class TrainingPairs:
         return self._collator.batch([s.tolist() for s in sources], [t.tolist() for t in targets])
 
     def room(self, batches: Sequence[Rows]) -> Room:
-        """Find a room that holds any micro-batch of these batches without padding."""
+        """Compute the room that any micro-batch of these batches needs without padding."""
         return Room.of_batches(batches, *self._lengths, self._most_tokens)
 
     def pack(self, rows: Rows, room: Room) -> PackedBatch:
-        """Lay pairs out in a room."""
+        """Pack pairs into a room."""
         return pack(*self._pairs.gather(rows), self._collator, room)
 
     def describe(self, rows: list[int]) -> list[dict[str, Any]]:
@@ -154,7 +154,7 @@ class TrainingPairs:
 
     @property
     def _most_tokens(self) -> int:
-        """Tokens per side of a micro-batch; without padding, slightly larger ones are not split."""
+        """Maximum tokens per side of a micro-batch; without padding slightly more are allowed."""
         if self._left_out < _ANY_LENGTH:
             return self.micro_batch_tokens
         return self.micro_batch_tokens + max(int(side.max()) for side in self._lengths)
@@ -176,7 +176,7 @@ class TrainingPairs:
 
 
 def _leaves_out(run: Run, machine_settings: MachineSettings) -> int:
-    """Return the length up to which rows are computed without padding; 0 for none."""
+    """Return the maximum length of rows that are computed without padding; 0 for none."""
     model, attention = run.config.model, run.config.model.attention
     by_products = (attention.encoder, attention.decoder) == ("attention", "attention")
     by_products &= attention.score in ("scaled", "unscaled") and attention.window is None

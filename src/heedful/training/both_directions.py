@@ -1,5 +1,5 @@
 """
-Both directions first: train on each pair in both directions, then on the wanted direction.
+Both directions first: train on each pair in both directions, then on the requested direction.
 
 ::
 
@@ -7,9 +7,9 @@ Both directions first: train on each pair in both directions, then on the wanted
     target -> source ┴─ a share of the steps, in OUT-both ── weights, subwords ─┐
     source -> target ─────────── the other steps, in OUT, with a fresh schedule ┘
 
-Subwords are joint, and no tag tells the directions apart: a source shows its language (Ding et al.
-2021; Gao et al. 2022, “Bi-SimCut”). The second training is a fine-tuning of the first, and both are
-runs like any others.
+Both languages share their subwords. No tag marks the direction, because the language of a source
+shows it (Ding et al. 2021; Gao et al. 2022, “Bi-SimCut”). The second training fine-tunes the first,
+and both are ordinary runs.
 """
 
 from dataclasses import replace
@@ -64,15 +64,15 @@ def two_trainings(recipe: str, options: TrainingOptions) -> tuple[TrainingOption
         options,
         both_directions_first=None,
         finetune_from=both,
-        tokenizer=None,  # that of the first
-        resume=options.resume and has_begun,  # not if the first was interrupted
+        tokenizer=None,  # the first run has one
+        resume=options.resume and has_begun,  # False if the first training was interrupted
         settings=[*settings, *_length(config, config.train.steps - steps, 1.0 - share)],
     )
     return first, second
 
 
 def _length(config: RunConfig, steps: int, share: float) -> list[str]:
-    """Write the settings that give the length of a part."""
+    """Return the settings for the length of one of the two trainings."""
     lengths = [f"train.steps={steps}"]
     if config.train.minutes is not None:
         lengths.append(f"train.minutes={config.train.minutes * share}")

@@ -1,13 +1,13 @@
 """
-Callbacks: code of a user's own that runs while a model trains.
+Callbacks: user code that runs while a model trains.
 
 ::
 
     step ─ on_step ─ line of the log? ─ on_log ─ validation? ─ on_validation ─ checkpoint? ─
     on_checkpoint ─ next step … end ─ on_end
 
-With several processes only the first one has callbacks. A request to stop reaches the other
-processes with the next step's sums. They therefore end one step later than a single process would.
+With several processes only the first process has callbacks. A request to stop reaches the others
+with the sums of the next step. So training ends one step later than with a single process.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ class Callback:
     """
 
     stop_reason: str = ""
-    """Why this callback wants to stop the run; empty if it does not."""
+    """Reason why this callback stops the run; empty if it does not."""
 
     def stop(self, reason: str = "callback") -> None:
         """
@@ -53,8 +53,9 @@ class Callback:
 
         Notes
         -----
-        With several processes it ends after the next step. `heedful.train(…, resume=True)` goes on
-        from the checkpoint. Raises `ArgumentError` for a reason that is not text, or empty.
+        With several processes the run ends after the next step. `heedful.train(…, resume=True)`
+        continues from the checkpoint. Raises `ArgumentError` for an empty reason or one that is not
+        text.
         """
         if not isinstance(reason, str) or not reason:
             raise ArgumentError(
@@ -76,11 +77,11 @@ class Callback:
         Returns
         -------
         None
-            Nothing is read.
+            The result is not used.
 
         Notes
         -----
-        Called between steps, so its time is added to the training.
+        Called between steps, so the time of this method is added to the training.
         """
 
     def on_log(self, line: dict[str, Any]) -> None:
@@ -90,16 +91,16 @@ class Callback:
         Parameters
         ----------
         line : dict
-            The line that was written to ``log.jsonl``: means since the line before it.
+            The line that was written to ``log.jsonl``: means since the previous line.
 
         Returns
         -------
         None
-            Nothing is read.
+            The result is not used.
 
         Notes
         -----
-        There is a line every 50 steps, every 10 seconds, and at the end.
+        A line is written every 50 steps, every 10 seconds, and at the end.
         """
 
     def on_validation(self, line: dict[str, Any]) -> None:
@@ -115,7 +116,7 @@ class Callback:
         Returns
         -------
         None
-            Nothing is read.
+            The result is not used.
 
         Notes
         -----
@@ -134,11 +135,11 @@ class Callback:
         Returns
         -------
         None
-            Nothing is read.
+            The result is not used.
 
         Notes
         -----
-        The run may delete the folder later, as ``train.keep_last`` says.
+        The run may delete the folder later, depending on ``train.keep_last``.
         """
 
     def on_end(self, result: "TrainingResult") -> None:
@@ -148,16 +149,16 @@ class Callback:
         Parameters
         ----------
         result : TrainingResult
-            What `heedful.train` returns.
+            The result of `heedful.train`.
 
         Returns
         -------
         None
-            Nothing is read.
+            The result is not used.
 
         Notes
         -----
-        Called after a stop by a signal as well, but not after an error.
+        Also called after a stop by a signal, but not after an error.
         """
 
 
@@ -168,11 +169,11 @@ class Callbacks:
         self.members = tuple(callbacks)
         self._failure: BaseException | None = None
         for callback in self.members:
-            callback.stop_reason = ""  # it may have stopped an earlier run
+            callback.stop_reason = ""  # the callback may have stopped an earlier run
 
     @property
     def stop_reason(self) -> str:
-        """Return why the run must end; empty if it continues."""
+        """The reason why the run must end; empty if it continues."""
         if self._failure is not None:
             return "a failed callback"
         reasons = (callback.stop_reason for callback in self.members)
@@ -180,11 +181,11 @@ class Callbacks:
 
     @property
     def follows_steps(self) -> bool:
-        """Whether any callback asks for every step; a GPU must wait for each then."""
+        """Whether any callback is called at every step, so that each step waits for the GPU."""
         return any(type(member).on_step is not Callback.on_step for member in self.members)
 
     def step(self, figures: Mapping[str, float]) -> None:
-        """Report a step."""
+        """Report a step to the callbacks."""
         self._call("on_step", lambda callback: callback.on_step(dict(figures)))
 
     def log(self, line: dict[str, Any]) -> None:
@@ -209,7 +210,7 @@ class Callbacks:
             raise self._failure
 
     def _call(self, method: str, report: Callable[[Callback], None]) -> None:
-        """Call all callbacks, up to one that fails; after that none is called any more."""
+        """Call the callbacks in order until one fails; after a failure none is called again."""
         for callback in self.members:
             if self._failure is not None:
                 return

@@ -2,8 +2,8 @@
 Data-parallel training under `torchrun`.
 
 Each rank computes its share of the micro-batches of a step. Gradients and counts are summed over
-all ranks and every rank takes the same step. Summing once per step, instead of wrapping the model,
-allows ranks without a micro-batch. It also keeps the arithmetic of a single process.
+all ranks, and every rank takes the same step. The model is not wrapped; the sums are computed once
+per step. So ranks may have no micro-batch, and the arithmetic is that of a single process.
 """
 
 import os
@@ -19,13 +19,13 @@ from torch import Tensor
 from heedful.errors import SettingError, TrainingFailed
 from heedful.kernels.api import copy_all
 
-# A rank that dies closes its connections, which the others notice at once; the limit is for a
-# rank that hangs. It must be longer than what only rank zero does: subwords, ids, validation.
+# A rank that dies closes its connections, which the others notice at once; the timeout is for a
+# rank that hangs. It must be longer than the tasks of rank zero alone: subwords, ids, validation.
 _TIMEOUT = timedelta(hours=6)
-# Larger buckets are fewer messages and more memory for their copies; chosen by hand.
+# Larger buckets mean fewer messages, but more memory for their copies; chosen by hand.
 _BUCKET_BYTES = 64 << 20
-# The variable in which a launcher gives the number of its processes: its name, and the variable of
-# the process's number. Both must be set: SLURM gives the first to every shell of an allocation.
+# The variable with the number of processes that a launcher started; the launcher's name, and the
+# variable with the rank. Both must be set: SLURM sets the first in every shell of an allocation.
 _LAUNCHERS = {
     "SLURM_NTASKS": ("srun", "SLURM_PROCID"),
     "OMPI_COMM_WORLD_SIZE": ("mpirun", "OMPI_COMM_WORLD_RANK"),
@@ -37,7 +37,7 @@ _OF_A_JOB = ("RANK", "MASTER_ADDR", "MASTER_PORT")
 
 @dataclass(frozen=True)
 class RankGroup:
-    """The group of training processes, and this one's rank."""
+    """The group of training processes, with the rank of this process."""
 
     rank: int = 0
     """Rank of this process."""
@@ -46,11 +46,11 @@ class RankGroup:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is rank zero, which writes files and talks to the user."""
+        """Whether this is rank zero, which writes files and messages."""
         return self.rank == 0
 
     def all_reduce(self, values: Tensor) -> Tensor:
-        """Sum a tensor over all ranks, in place. Raises `TrainingFailed` if a rank is gone."""
+        """Sum a tensor over all ranks, in place; raises `TrainingFailed` if a rank has ended."""
         if self.world > 1:
             with _peer_failures():
                 dist.all_reduce(values)
@@ -66,14 +66,14 @@ class RankGroup:
             copy_all(list(bucket), [p.view_as(t) for p, t in zip(parts, bucket, strict=True)])
 
     def broadcast(self, value: float) -> float:
-        """Send a number from rank zero to all ranks, by a sum to which the others add zero."""
+        """Send a number from rank zero to all ranks, as a sum to which other ranks add zero."""
         return float(
             self.all_reduce(torch.tensor(value if self.is_first else 0.0, dtype=torch.float64))
         )
 
     def barrier(self) -> None:
         """Wait for all ranks; afterwards they can read the files that rank zero has written."""
-        # Not dist.barrier: with NCCL that needs the GPU, and a lost peer must end in a sentence.
+        # Not dist.barrier: it needs the GPU with NCCL, and has no message for a process that ended.
         self.all_reduce(torch.zeros(()))
 
 
@@ -82,7 +82,7 @@ def rank_group(device: torch.device) -> Iterator[RankGroup]:
     """
     Join the process group that `torchrun` started.
 
-    `torchrun` ends all processes when one dies; the waiting ones report it first.
+    `torchrun` ends all processes when one dies; processes that wait for it report this first.
     """
     refuse_separate_processes(os.environ)
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
@@ -125,7 +125,7 @@ def refuse_separate_processes(environment: Mapping[str, str]) -> None:
 
 @contextmanager
 def _peer_failures() -> Iterator[None]:
-    """Turn a communication error into a message that another process is gone."""
+    """Turn a communication error into a message that another process has ended."""
     try:
         yield
     except RuntimeError as error:

@@ -35,7 +35,7 @@ def describe_plan(setup: TrainingSetup, say: Say, devices: Devices | None = None
     """
     Prepare the text in a temporary folder, as training does, and describe the run.
 
-    `devices`: also compute memory and hours on these.
+    `devices`: devices for which memory and hours are computed, too.
 
     Raises the errors that training would raise before its first step. Leaves nothing on the disk.
     """
@@ -69,7 +69,7 @@ def describe_plan(setup: TrainingSetup, say: Say, devices: Devices | None = None
 def _steps(
     setup: TrainingSetup, model: EncoderDecoder, machine_settings: MachineSettings
 ) -> Iterator[str]:
-    """Say how a GPU takes its steps, and why they have padding, if they do."""
+    """Yield how a GPU computes steps, and why with padding, if so; nothing for a processor."""
     device, settings = resolve_device(setup.config.train.device), setup.config.train
     if device.type == "cuda":
         padded = why_padded(model, device, machine_settings.precision, settings.optimizer)
@@ -79,14 +79,14 @@ def _steps(
 
 
 def _target_share(pairs: Sequence[EncodedPairs]) -> float:
-    """Divide the target tokens by those of the side that has more."""
+    """Divide the target tokens by the tokens of the longer side."""
     source = sum(int(part.source_lengths.sum()) + len(part) for part in pairs)
     target = sum(int(part.target_lengths.sum()) + len(part) for part in pairs)
     return target / max(source, target, 1)
 
 
 def _by_objective(settings: TrainConfig) -> str:
-    """Name the objective, if it is not the likelihood, and the cost of its second passes."""
+    """Name an objective other than likelihood, and the cost of its second passes."""
     if settings.objective == "likelihood":
         return ""
     if settings.objective not in TWO_PASSES:
@@ -99,7 +99,7 @@ def _by_objective(settings: TrainConfig) -> str:
 
 
 def _kinds(tokenizer: Tokenizer) -> str:
-    """Name how the text of both sides is split."""
+    """Name the kinds of subwords of both sides."""
     kinds = dict.fromkeys((tokenizer.kind, tokenizer.target_kind))
     return " and ".join(kinds)
 

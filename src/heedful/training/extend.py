@@ -1,9 +1,9 @@
 """
-A run with a longer vocabulary: another language for a model that was trained without it.
+Extension of a run's vocabulary for another language.
 
-The embedding, output row and bias of a new subword start as the means over its old subwords. Those
-of a new language tag start as the means over the old tags. Everything else is unchanged, and the
-result is an ordinary run that `heedful train --finetune-from` can continue.
+The embedding, output row and bias of a new subword start as the means over the old subwords that
+spell it. Those of a new language tag start as the means over the old tags. Everything else is
+unchanged, and the result is an ordinary run that `heedful train --finetune-from` can continue.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,26 +36,26 @@ from heedful.tokenization.subword_model import SubwordModel
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.training.finetune import TABLES
 
-# As many as subwords are learned from at most.
+# Maximum number of lines from which new subwords are learned.
 _MOST_LINES = 1_000_000
 _FIRST_FREE = len(SPECIAL_PIECES)
 
 Rows = list[list[int]]
-"""For each new id the old ids whose mean it starts as."""
+"""For each new id, the old ids whose mean is its initial value."""
 
 
 @dataclass(frozen=True)
 class NewLanguage:
-    """The text of the language that is added."""
+    """A language to add, with its text."""
 
     source: Files | None = None
-    """Text that the model will read."""
+    """Text that the model will read, in the new language."""
     target: Files | None = None
-    """Text that it will write."""
+    """Text that the model will write, in the new language."""
     pieces: int = 500
     """Maximum number of new subwords in a vocabulary."""
     tag: str = ""
-    """Its language tag, with or without angle brackets; empty for none."""
+    """The language tag, with or without angle brackets; empty for none."""
     keep: Files | None = None
     """Text that must be split into the same subwords as before."""
 
@@ -65,7 +65,7 @@ class NewLanguage:
         return self.tag[2:-2] if is_tag(self.tag) else self.tag
 
     def symbol(self, tokenizer: Tokenizer) -> str:
-        """Spell the entry of the tag as a vocabulary spells those of its languages."""
+        """Return the vocabulary entry of the tag, spelled like those of the known languages."""
         frame = tokenizer.frame
         if not self.tag or frame is None or not frame.languages:
             return self.tag and f">>{self.code}<<"
@@ -75,12 +75,12 @@ class NewLanguage:
 
 @dataclass(frozen=True)
 class Extended:
-    """What an extension did."""
+    """The result of an extension."""
 
     run: Path
     """The new run folder."""
     sizes: tuple[tuple[int, int], tuple[int, int]]
-    """Entries of the vocabulary before and after, of the source and of the target."""
+    """Vocabulary sizes before and after, of the source and of the target."""
     notes: tuple[str, ...] = ()
     """Notes for the user."""
 
@@ -94,7 +94,7 @@ def extend(
     run: str | Path, out: str | Path, language: NewLanguage, *, weights: str = "default"
 ) -> Extended:
     """
-    Write a run whose vocabulary has a further language.
+    Write a copy of a run whose vocabulary contains another language.
 
     Raises `TextError` for text that cannot be read or is empty, and `SettingError` for a tag that
     cannot be added. Raises `TokenizerError` for a vocabulary that cannot be extended, or text
@@ -176,7 +176,7 @@ def _check(run: Run, language: NewLanguage) -> None:
 
 
 def _alike(code: str, known: Sequence[str]) -> list[str]:
-    """List the codes that mean the same; a bare language means all of its scripts and countries."""
+    """List the known codes of the same language; a bare code includes all scripts and countries."""
     meant = parse_code(code)
     if meant is None:
         return []
@@ -192,23 +192,23 @@ def _alike(code: str, known: Sequence[str]) -> list[str]:
 def _extend_models(
     run: Run, language: NewLanguage
 ) -> tuple[list[SubwordModel], tuple[Rows, Rows], tuple[str, ...]]:
-    """Extend the models of both sides; models that share their ids stay identical."""
+    """Extend the subword models of both sides; shared ids stay shared."""
     tokenizer = run.tokenizer
     sides = [ExtensibleModel(model) for model in dict.fromkeys(tokenizer.models)]
     texts: list[Sequence[Files | None]] = [(language.source,), (language.target,)]
     if len(sides) == 1:
         texts = [(language.source, language.target)]
-    kept = list(_lines(language.keep)) if language.keep is not None else []
+    keep_lines = list(_lines(language.keep)) if language.keep is not None else []
     notes = []
     learned: list[list[NewPiece]] = []
     for side, files in zip(sides, texts, strict=True):
         lines = [line for part in files if part is not None for line in _lines(part)]
-        pieces = side.learn(lines, kept, language.pieces) if lines and language.pieces else []
-        learned.append(_harmless(side, pieces, kept))
+        pieces = side.learn(lines, keep_lines, language.pieces) if lines and language.pieces else []
+        learned.append(_harmless(side, pieces, keep_lines))
     if language.pieces and not any(learned):
         raise TokenizerError(
             "the text must have a subword, at least twice, that the vocabulary lacks"
-            + (" and absent from --keep" if kept else "")
+            + (" and absent from --keep" if keep_lines else "")
             + ", but no new subword is possible; give more text, or --pieces 0 for the tag alone."
         )
     shared = tokenizer.shared
@@ -224,8 +224,8 @@ def _extend_models(
         models.append(side.extended(own, listed))
         rows.append(_means(side, entries, listed, same or [*side.model.tags.values()]))
         notes.append(f"{len(own):,} new subwords of {side.model.kind}")
-    if kept:
-        notes.append(f"all {len(kept):,} lines of --keep still have the same ids")
+    if keep_lines:
+        notes.append(f"all {len(keep_lines):,} lines of --keep still have the same ids")
     else:
         notes.append(
             "text that holds the new subwords is cut otherwise, in the old languages too; --keep "
@@ -236,14 +236,16 @@ def _extend_models(
     return models, (rows[0], rows[-1]), tuple(notes)
 
 
-def _harmless(side: ExtensibleModel, pieces: list[NewPiece], kept: list[str]) -> list[NewPiece]:
-    """Leave out subwords until the text of `--keep` is split as before."""
-    while kept and pieces:
+def _harmless(
+    side: ExtensibleModel, pieces: list[NewPiece], keep_lines: list[str]
+) -> list[NewPiece]:
+    """Leave out new subwords until the lines of `--keep` are split as before."""
+    while keep_lines and pieces:
         longer = side.extended(pieces, [new.piece for new in pieces if new.piece not in side.ids])
         names = {new.piece for new in pieces}
         met = {
             longer.piece(number)
-            for row in side.changed_by(longer, kept)
+            for row in side.changed_by(longer, keep_lines)
             for number in row
             if longer.piece(number) in names
         }
@@ -254,7 +256,7 @@ def _harmless(side: ExtensibleModel, pieces: list[NewPiece], kept: list[str]) ->
 
 
 def _longer_frame(old: Tokenizer, language: NewLanguage, model: SubwordModel) -> Frame | None:
-    """Add a language to those with a token around each text, if the tokenizer has such tokens."""
+    """Add the language to a frame with language tokens; return any other frame unchanged."""
     frame, symbol = old.frame, language.symbol(old)
     if frame is None or not frame.languages or not symbol:
         return frame
@@ -268,7 +270,7 @@ def _means(
     listed: Sequence[str],
     tags: Sequence[int],
 ) -> Rows:
-    """List the old ids that each new entry averages at first; `tags`: those of the languages."""
+    """List the old ids whose mean each new entry starts as; `tags`: ids of the languages."""
     every = [number for number in range(_FIRST_FREE, side.model.size) if number not in tags]
     rows = []
     for name in listed:
@@ -283,7 +285,7 @@ def _longer_tables(
     rows: tuple[Rows, Rows],
     multiple: int,
 ) -> dict[str, Tensor]:
-    """Add rows to the tables of the vocabulary; rows without a token are padding."""
+    """Add rows to all tables of the vocabulary; rows without a token are padding."""
     longer = dict(weights)
     for name, side in TABLES.items():
         if name not in weights:

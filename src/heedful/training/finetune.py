@@ -1,8 +1,8 @@
 """
-Fine-tuning: the state taken from a pretrained run, and the state that is reset.
+Fine-tuning: the state that a run inherits from a pretrained run, and the state that is reset.
 
-The weights, the shape and the subwords of the other run are taken over. The optimizer's moments and
-the learning rate's schedule start from zero unless they are kept; parts of the model are reset on
+A run inherits the weights, shape and subwords of the pretrained run. The optimizer's moments and
+the learning rate's schedule start from zero unless they are kept. Parts of the model are reset on
 request.
 """
 
@@ -37,32 +37,32 @@ TABLES = {
     "output.weight": "target",
     "output.bias": "target",
 }
-"""The tables that have one row for each subword, and the side they belong to."""
+"""The tables with one row for each subword, and the side to which each belongs."""
 _POSITIONS = ("source_positions.weight", "target_positions.weight")
 
 
 @dataclass(frozen=True)
 class PretrainedRun:
     """
-    The pretrained run that a training started from.
+    The pretrained run from which a training started.
 
-    Written to `origin.json` of the new run; resuming checks against it.
+    The record is written to `origin.json` of the new run, and resuming checks it.
     """
 
     run: str
-    """The other run's folder."""
+    """Folder of the pretrained run."""
     weights: str
-    """Which of its weights, as in `Run.checkpoint_folder`."""
+    """Name of the weights, as in `Run.checkpoint_folder`."""
     sha256: str
-    """Checksum of those weights."""
+    """Checksum of the weights."""
     step: int
-    """Number of steps they were trained for."""
+    """Number of steps for which the weights were trained."""
     keep_state: tuple[str, ...] = ()
-    """State kept besides the weights: optimizer, schedule."""
+    """Other state that was kept: optimizer, schedule."""
     reset: tuple[str, ...] = ()
     """Parts that were reset: tokenizer, embeddings, encoder, decoder."""
     decays: int = 0
-    """Decays by validations before this run, if the schedule is kept."""
+    """Number of decays by validations before this run, if the schedule is kept."""
 
     @property
     def optimizer_steps(self) -> int:
@@ -88,10 +88,10 @@ def find_pretrained(
     path: str | Path, weights: str, keep_state: Sequence[str], reset: Sequence[str]
 ) -> PretrainedRun:
     """
-    Inspect the pretrained run.
+    Read the weights and steps of a pretrained run.
 
     Raises `SettingError` for unknown or incompatible keywords. Moments belong to individual
-    weights, so they are kept only with all weights.
+    weights, so they can be kept only if no weights are reset.
     """
     for option, words, known in (("--keep-state", keep_state, KEEP), ("--reset", reset, RESET)):
         for word in words:
@@ -112,7 +112,7 @@ def find_pretrained(
             f"{place / 'state.json'} must say after how many steps the weights were written, but "
             "does not; it was changed. Name others with --finetune-weights."
         )
-    step = max(steps)  # an average is as old as its newest part
+    step = max(steps)  # an average counts as its newest checkpoint
     if "optimizer" in keep_state and not (place / "training.safetensors").is_file():
         raise SettingError(
             f"--keep-state optimizer needs a checkpoint with its moments, but {place} has none: "
@@ -133,7 +133,7 @@ def find_pretrained(
 
 
 def _decays(state: dict[str, Any], place: Path) -> int:
-    """Read how often validations have lowered the learning rate."""
+    """Read how many times validations have lowered the learning rate."""
     decays = state.get("decays")
     if type(decays) is not int:
         raise SettingError(
@@ -149,18 +149,18 @@ def check_same_optimizer(pretrained: PretrainedRun, settings: TrainConfig) -> No
     if "optimizer" not in pretrained.keep_state:
         return
     there = Run.open(pretrained.run).config.train
-    kept, needed = ((t.optimizer, bool(t.momentum)) for t in (there, settings))
-    if kept != needed:
-        of = "{} with momentum" if kept[1] else "{}"
+    inherited, needed = ((t.optimizer, bool(t.momentum)) for t in (there, settings))
+    if inherited != needed:
+        of = "{} with momentum" if inherited[1] else "{}"
         raise SettingError(
             f"--keep-state optimizer must go on with the optimizer of {pretrained.run}, "
-            f"{of.format(kept[0])}, but `train.optimizer` is {needed[0]} and `train.momentum` "
+            f"{of.format(inherited[0])}, but `train.optimizer` is {needed[0]} and `train.momentum` "
             f"{settings.momentum}; set the same, or leave --keep-state optimizer out."
         )
 
 
 def check_objective(pretrained: PretrainedRun | None, objective: str) -> None:
-    """Refuse objectives over own translations for models that cannot translate yet."""
+    """Refuse objectives that use the model's own translations if it cannot translate yet."""
     if objective not in ("reward", "risk"):
         return
     if pretrained is None:
@@ -178,9 +178,9 @@ def check_objective(pretrained: PretrainedRun | None, objective: str) -> None:
 
 
 def inherited_settings(pretrained: PretrainedRun, task: Task) -> dict[str, Any]:
-    """List the settings inherited with the weights and subwords, and those of the same task."""
-    # They override the recipe, and `--set` overrides them: dropout may well change. An imported run
-    # also brings its search rule, which may name ids.
+    """Return the settings inherited with weights and subwords, and those of the same task."""
+    # They override the recipe, and `--set` overrides them: dropout, for example, may change. The
+    # search settings of an imported run are inherited, too, because they may contain ids.
     parent = Run.open(pretrained.run)
     config = parent.config.to_dict()
     settings = {f"model.{name}": value for name, value in config["model"].items()}
@@ -200,19 +200,19 @@ def check_shape(pretrained: PretrainedRun, model: ModelConfig) -> None:
     there, here = Run.open(pretrained.run).config.model, model
     if _shapes(there, pretrained) == _shapes(here, pretrained):
         return
-    other = [
+    differences = [
         f"model.{name} is {value} in that run and {getattr(here, name)} in this one"
         for name, value in there
         if value != getattr(here, name)
     ]
     raise SettingError(
         f"--finetune-from {pretrained.run} must have a model of the same shape, but "
-        f"{'; '.join(other)}. Leave these settings out, or begin those parts with --reset."
+        f"{'; '.join(differences)}. Leave these settings out, or begin those parts with --reset."
     )
 
 
 def _shapes(model: ModelConfig, pretrained: PretrainedRun) -> dict[str, torch.Size]:
-    """List the shapes of the inherited weights, with the same vocabulary size for all models."""
+    """Return the shapes of the inherited weights, with the same vocabulary size for all models."""
     with torch.device("meta"):
         parameters = named_weights(build_model(model, 8, 8, max_length=8)).items()
     anew = {*pretrained.reset, *(TABLES if "embeddings" in pretrained.reset else ())}
@@ -224,7 +224,7 @@ def _shapes(model: ModelConfig, pretrained: PretrainedRun) -> dict[str, torch.Si
 
 
 def check_pretrained(folder: RunFolder, pretrained: PretrainedRun | None) -> None:
-    """Refuse to resume a run from other pretrained weights than it started with."""
+    """Refuse to resume a run with other pretrained weights than those it started from."""
     began = read_pretrained(folder)
     if folder.config.exists() and pretrained != began:
         raise RunFolderError(
@@ -238,11 +238,11 @@ def check_pretrained(folder: RunFolder, pretrained: PretrainedRun | None) -> Non
 
 def write_pretrained(folder: RunFolder, pretrained: PretrainedRun | None) -> None:
     """
-    Record the pretrained weights in a new run, or check them in a resumed one.
+    Record the pretrained weights in a new run, or check them in a resumed run.
 
     `pretrained`: None for a run without pretrained weights.
 
-    Raises `RunFolderError` if a run that has begun is resumed from other weights.
+    Raises `RunFolderError` if a run is resumed with other pretrained weights.
     """
     check_pretrained(folder, pretrained)
     if pretrained is not None and read_pretrained(folder) is None:
@@ -255,15 +255,15 @@ def read_pretrained(folder: RunFolder) -> PretrainedRun | None:
 
     Returns None for a run without pretrained weights.
 
-    Using the run needs nothing else; resuming it needs the pretrained run, unchanged.
+    Translating with a run does not need the pretrained run; resuming needs it, unchanged.
     """
     path = folder.path / ORIGIN_FILE
     if not path.exists():
         return None
     content = read_json(path)
     try:
-        kept, reset = (tuple(map(str, content.pop(name))) for name in ("keep_state", "reset"))
-        return PretrainedRun(**content, keep_state=kept, reset=reset)
+        keep_state, reset = (tuple(map(str, content.pop(name))) for name in ("keep_state", "reset"))
+        return PretrainedRun(**content, keep_state=keep_state, reset=reset)
     except (KeyError, TypeError) as error:
         raise RunFolderError(
             f"{path} must say which weights the run began with, but does not ({error}); it is "
@@ -275,11 +275,11 @@ def subwords_of(pretrained: PretrainedRun, tokenizer: str | Path | None) -> Path
     """
     Choose the tokenizer of a fine-tuning run.
 
-    Returns the pretrained run's tokenizer, or with ``--reset tokenizer`` the requested one; None to
-    learn new subwords.
+    Returns the folder of the pretrained run, or with ``--reset tokenizer`` the requested tokenizer;
+    None to learn new subwords.
 
-    With other subwords the embedding rows would mean other tokens. Raises `SettingError` if both
-    are requested.
+    With other subwords the inherited embedding rows would belong to other tokens. Raises
+    `SettingError` if a tokenizer is requested without ``--reset tokenizer``.
     """
     if "tokenizer" in pretrained.reset:
         return None if tokenizer is None else Path(tokenizer)
@@ -293,24 +293,24 @@ def subwords_of(pretrained: PretrainedRun, tokenizer: str | Path | None) -> Path
 
 def first_weights(pretrained: PretrainedRun, run: Run, model: EncoderDecoder) -> Checkpoint:
     """
-    Assemble the initial weights.
+    Assemble the initial weights of a fine-tuning run.
 
     With other subwords, an embedding row is inherited if both vocabularies have the subword, else
-    drawn again. (Zoph et al. 2016 draw all of them again.) Raises `RunFolderError` if the
-    pretrained weights have changed since the run was begun, or do not fit its settings.
+    drawn anew (Zoph et al. 2016 draw all rows anew). Raises `RunFolderError` if the pretrained
+    weights have changed since the run began, or do not fit its settings.
     """
     parent = Run.open(pretrained.run)
     place = parent.checkpoint_folder(pretrained.weights)
-    found = parent.load_checkpoint(place, with_training="optimizer" in pretrained.keep_state)
-    if found.state["sha256"].get("model.safetensors") != pretrained.sha256:
+    checkpoint = parent.load_checkpoint(place, with_training="optimizer" in pretrained.keep_state)
+    if checkpoint.state["sha256"].get("model.safetensors") != pretrained.sha256:
         raise RunFolderError(
             f"--finetune-from must lead to the weights that this run was begun with, but those in "
             f"{place} have changed since. Start a new run with another --out."
         )
     with torch.device("meta"):
-        check_weights(parent.build(), found.model, place)
+        check_weights(parent.build(), checkpoint.model, place)
     weights = {name: tensor.detach().clone() for name, tensor in named_weights(model).items()}
-    for name, old in found.model.items():
+    for name, old in checkpoint.model.items():
         if name.split(".")[0] in pretrained.reset:
             continue
         if name in TABLES and name in weights:
@@ -323,11 +323,11 @@ def first_weights(pretrained: PretrainedRun, run: Run, model: EncoderDecoder) ->
         else:
             weights[name] = old
     check_weights(model, weights, place)
-    return Checkpoint(weights, found.training, found.state)
+    return Checkpoint(weights, checkpoint.training, checkpoint.state)
 
 
 def _shared_rows(new: Tokenizer, old: Tokenizer, side: str) -> list[tuple[int, int]]:
-    """List pairs of new and old rows of the same subword."""
+    """List the new and the old row of each subword that both vocabularies have."""
     if new.fingerprint == old.fingerprint:
         size = new.source_size if side == "source" else new.target_size
         return [(row, row) for row in range(size)]
@@ -344,7 +344,7 @@ def _all_pieces(tokenizer: Tokenizer, side: str) -> list[str]:
 
 
 def _with_rows(table: Tensor, old: Tensor, rows: Sequence[tuple[int, int]]) -> Tensor:
-    """Replace some rows of a table by those of another; raises if the widths differ."""
+    """Replace some rows of a table by rows of `old`; return `old` if the widths differ."""
     if table.shape[1:] != old.shape[1:]:
         return old
     filled = table.clone()

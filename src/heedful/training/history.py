@@ -1,8 +1,8 @@
 """
 The training log of a run as arrays.
 
-`heedful.training.log` writes `log.jsonl`; curves, costs and comparisons read it here. A log may
-still be growing, may have been cut in the middle of a line by a kill, and may be very long. So it
+`heedful.training.log` writes `log.jsonl`; curves, costs and comparisons read it with this module. A
+log may still be growing, may end in the middle of a line after a kill, and may be very long. So it
 is read as a stream into plain columns of numbers.
 """
 
@@ -19,7 +19,7 @@ from heedful.runs.log_entries import read_entries
 from heedful.settings.registries import METRICS
 
 FIGURES = ("reward", "risk", "divergence")
-"""Means that an objective adds to the log (`heedful.training.objective`), where it has them."""
+"""Means that some objectives add to the log (`heedful.training.objective`)."""
 TRAINING = (
     "step",
     "loss",
@@ -47,22 +47,21 @@ class History:
     """
 
     training: TrainingColumns
-    """A column for each of `TRAINING`, in rising order of steps."""
+    """A column for each of `TRAINING`, in increasing order of steps."""
     validation: ValidationColumns
     """A column for each of `validation_columns`."""
     refused: tuple[int, ...] = ()
-    """Steps not taken because loss or gradient was not finite."""
+    """Steps that were not taken because the loss or gradient was not finite."""
     unreadable: int = 0
-    """Lines that are not log lines, a half-written last one not counted."""
+    """Number of lines that are not log lines, except for an incomplete last line."""
 
     def at_step(self, column: str, steps: Float64[np.ndarray, " steps"]) -> np.ndarray:
         """
         Interpolate a counter of the training lines at other steps.
 
-        `column`: one that only grows, such as `target_tokens` or `seconds`.
+        `column`: a counter that never decreases, such as `target_tokens` or `seconds`.
 
-        Validation lines carry no counters of their own. The nearest training lines are seconds
-        away.
+        Validation lines have no counters. The nearest training lines are only seconds apart.
         """
         known = np.concatenate(([0.0], self.training["step"]))
         values = np.concatenate(([0.0], self.training[column]))
@@ -71,11 +70,9 @@ class History:
 
     def last(self, column: str) -> float | None:
         """
-        Return the last number in a column of the training lines.
+        Return the last finite number in a column of the training lines; None if there is none.
 
-        Returns the number; None if no line has one.
-
-        Counters run over all sittings, so the last number is the total.
+        Counters continue when a run is resumed, so the last number is the total.
         """
         finite = self.training[column][np.isfinite(self.training[column])]
         return float(finite[-1]) if len(finite) else None
@@ -84,10 +81,10 @@ class History:
         """
         Find the best validation of the log.
 
-        Returns the value and its step, the first one if there are several; None without
+        Returns the value and its step, the first step if values are equal; None without
         validations.
 
-        Searches all logged validations, whether or not their checkpoints were kept.
+        Includes validations whose checkpoints were deleted.
         """
         values = self.validation[column]
         if not np.isfinite(values).any():
@@ -100,7 +97,7 @@ class History:
 
     @property
     def steps(self) -> int:
-        """Steps up to the last line; 0 for an empty log."""
+        """The step of the last line; 0 for an empty log."""
         return int(max([0, *self.training["step"][-1:], *self.validation["step"][-1:]]))
 
 
@@ -113,8 +110,8 @@ def read_history(path: Path) -> History:
     """
     Read a training log.
 
-    A million lines take some seconds and 100 MB. If steps go back, for example in two logs joined
-    by hand, the later line counts, as in the log of a resumed run.
+    A million lines take a few seconds and 100 MB. If steps decrease, as in two logs joined by hand,
+    later lines replace earlier lines, as in the log of a resumed run.
 
     Raises `RunFolderError` if there is no such file, or it cannot be read.
     """
@@ -143,7 +140,7 @@ def _append(columns: Mapping[str, MutableSequence[float]], entry: Mapping[str, A
 
 
 def _number(value: Any) -> float:
-    """Parse a number; NaN for other text, and for one too long."""
+    """Convert a value to a float; NaN if it is not a number or too large."""
     try:
         return float(value) if isinstance(value, int | float) else np.nan
     except OverflowError:

@@ -1,7 +1,7 @@
 """
-One line of a notebook that a training updates in place.
+A line in a notebook that a training updates in place.
 
-IPython is not needed: where no kernel runs, there is no such line, and a terminal gets a bar
+IPython is not required. Without its kernel there is no such line; a terminal shows a progress bar
 (`heedful.training.log`).
 """
 
@@ -20,12 +20,12 @@ class LiveLine:
         self._handle: Any = None
 
     def show(self, text: str) -> None:
-        """Replace the line."""
+        """Replace the text of the line."""
         style = "margin: 0; white-space: pre-wrap"
         self._update(text, f'<pre style="{style}">{escape(text)}</pre>')
 
     def say(self, text: str) -> None:
-        """Replace the line by a message; a warning stays, below the line."""
+        """Replace the line by a message; print a warning to stderr instead, where it stays."""
         if text.startswith("warning"):
             print(escape_controls(text), file=sys.stderr, flush=True)
         else:
@@ -36,7 +36,7 @@ class LiveLine:
         self._update(repr(shown), shown._repr_html_())
 
     def _update(self, text: str, html: str) -> None:
-        """Display the line at first, and change it afterwards."""
+        """Display the line at the first call, and update it afterwards."""
         content = {"text/plain": text, "text/html": html}
         if self._handle is None:
             notebook: Any = import_module("IPython.display")

@@ -74,7 +74,7 @@ class RunLog:
             self._file.close()
 
     def training(self, line: dict[str, Any], share: float, remaining: float) -> None:
-        """Log a training line; flushed at once: a killed process loses no line."""
+        """Log a training line, flushed at once, so that a killed process loses no line."""
         self._write(line)
         rate, speed = line["learning_rate"], line["target_tokens_per_second"]
         if self._bar is not None:  # fits into 80 columns
@@ -98,7 +98,7 @@ class RunLog:
         )
 
     def validation(self, line: dict[str, Any]) -> None:
-        """Log a validation; scores may be absent: a run can be validated by loss alone."""
+        """Log a validation; scores are absent if a run is validated by loss alone."""
         self._write(line)
         scores = "".join(
             f", {metric.label} {line[metric.key]:.1f}"
@@ -115,7 +115,7 @@ class RunLog:
                 self.say(f"  {side:<11}  {_shortened(text)}")
 
     def result(self, result: Any) -> None:
-        """Show a notebook how the training ended, with its curve, in place of the line."""
+        """Replace the line of a notebook by the result of the training, with its curve."""
         if self._line is not None:
             self._line.show_object(result)
 
@@ -128,12 +128,12 @@ class RunLog:
         if self._line is not None:
             self._line.say(text)
             return
-        # Not part of the log file. A closed terminal does not end the run.
+        # The message is not part of the log file. A closed terminal does not end the run.
         with suppress(OSError):
             self._console.print(escape_controls(text), markup=False, soft_wrap=True)
 
     def _write(self, line: dict[str, Any]) -> None:
-        """Append one line."""
+        """Append a line to the log file."""
         if self._file is None:
             return
         # JSON has no infinity
@@ -175,38 +175,36 @@ def perplexity(nll: float) -> float:
 
 def duration(seconds: float) -> str:
     """
-    Format a duration.
-
-    Returns hours, minutes and seconds, as in ``27:05:09``.
+    Format a duration as hours, minutes and seconds, as in ``27:05:09``.
 
     Days are shown as hours, so that runs are easy to compare.
     """
-    whole = round(seconds) if math.isfinite(seconds) else 0
-    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+    total = round(seconds) if math.isfinite(seconds) else 0
+    return f"{total // 3600}:{total // 60 % 60:02d}:{total % 60:02d}"
 
 
 def _open_to_append(path: Path) -> TextIO:
-    """Open a log; a link there is replaced by a file, since others may have made it."""
+    """Open a log; replace a symbolic link by a file, since someone else may have made it."""
     if path.is_symlink():
         path.unlink()
     return open(path, "a", encoding="utf-8", opener=_never_follow)
 
 
 def _never_follow(path: str, flags: int) -> int:
-    """Open a file that is no link; a pipe without a reader raises an error instead of blocking."""
+    """Open a file, but no link; a pipe without a reader raises an error instead of blocking."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
 def _lines_up_to(path: Path, step: int) -> bytes | None:
-    """Read a log without what was logged after the last checkpoint; None if there is no log."""
-    kept = []
+    """Read the lines of a log up to a step; None if there is no log."""
+    complete = []
     try:
         with open_ordinary(path) as lines:
             for line in lines:
-                # None for a truncated line, and for one that is not of a log
+                # None for a line that is truncated or not from a log
                 entry = parse_line(line)
                 if entry is not None and line.endswith(b"\n") and entry["step"] <= step:
-                    kept.append(line)
+                    complete.append(line)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -214,4 +212,4 @@ def _lines_up_to(path: Path, step: int) -> bytes | None:
             f"{path} must be the log of this run, but cannot be read: {error.strerror}; move it "
             "away, and another one is begun."
         ) from error
-    return b"".join(kept)
+    return b"".join(complete)

@@ -2,13 +2,13 @@
 Adam (section 5.3) or SGD with fp32 master weights.
 
 In fp32 the model's parameters are the masters. In bf16 the model computes with a bf16 copy of the
-masters. Gradients of every micro-batch are added up in fp32, the optimizer changes the masters, and
-each step ends with a new copy. Checkpoints hold the masters only.
+masters. Gradients of every micro-batch are added up in fp32, the optimizer updates the masters, and
+each step ends with a new copy. Checkpoints contain only the masters.
 
-A moving average is a third set of weights, and it is what is validated, saved and used. The masters
-are then stored with the optimizer's moments, because only training needs them.
+A moving average is a third set of weights, which is then validated, saved and used. The masters are
+stored with the optimizer's moments in this case, because only training needs them.
 
-Adam has two moments of each weight, SGD with momentum has one, and SGD without momentum has none.
+Adam has two moments for each weight, SGD with momentum has one, SGD without momentum none.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,20 +26,20 @@ from heedful.model.weights import running_averages
 if TYPE_CHECKING:
     from heedful.config.train import TrainConfig
 
-# The moments of each rule, by their names in a checkpoint.
+# Names of the moments in a checkpoint, for Adam and for SGD with momentum.
 _ADAM = ("first", "second")
 _MOMENTUM = ("momentum",)
 
 
 class MixedPrecisionOptimizer:
     """
-    Adam or SGD with fp32 master weights, by torch's fused kernels.
+    Adam or SGD with fp32 master weights, using torch's fused kernels.
 
     The parameters of the model must be fp32; in bf16 they are replaced by rounded copies. Tied
     weights are one parameter and are counted, updated and saved once. The kernels are called as
-    functions: torch's classes import its compiler, which takes over a second. AdamW without decay
-    is Adam. With `ema_decay` the masters have an exponential moving average; the paper has neither
-    this nor weight decay.
+    functions, because torch's classes import its compiler, which takes over a second. AdamW without
+    decay is Adam. With `ema_decay` the masters have an exponential moving average. The paper has
+    neither a moving average nor weight decay.
     """
 
     def __init__(
@@ -67,12 +67,12 @@ class MixedPrecisionOptimizer:
             self.masters = [parameter.detach().clone() for parameter in self.model_parameters]
             for parameter in self.model_parameters:
                 parameter.data = parameter.data.to(torch.bfloat16)
-            kept = {id(average) for average in self.running_averages.values()}
+            average_ids = {id(average) for average in self.running_averages.values()}
             for buffer in model.buffers():
-                # small shares are added to running averages
-                if id(buffer) not in kept and buffer.is_floating_point():
+                # not running averages, whose updates are too small for bf16
+                if id(buffer) not in average_ids and buffer.is_floating_point():
                     buffer.data = buffer.data.to(torch.bfloat16)
-        # in one kernel of a GPU; on a processor, one by one needs less memory
+        # together in one kernel on a GPU; one by one on a processor, which needs less memory
         self._converts_together = not self.masters[0].is_cpu
         self.zero_grad()
         self.steps = 0
@@ -83,15 +83,17 @@ class MixedPrecisionOptimizer:
         if ema_decay is not None:
             self.averages = [master.detach().clone() for master in self.masters]
         kinds = _ADAM if optimizer == "adam" else _MOMENTUM if momentum else ()
-        # There from the start, so that a lack of memory for them shows before the first step.
-        self._moments = {kind: [torch.zeros_like(one) for one in self.masters] for kind in kinds}
+        # Allocated at the start, so that a lack of memory for them shows before the first step.
+        self._moments = {
+            kind: [torch.zeros_like(master) for master in self.masters] for kind in kinds
+        }
         self._counters = self._count(0)
 
     @classmethod
     def of(
         cls, model: nn.Module, precision: str, settings: "TrainConfig"
     ) -> "MixedPrecisionOptimizer":
-        """Create the optimizer that a run's settings describe; their defaults are the paper's."""
+        """Create the optimizer from a run's settings; their defaults are the paper's."""
         return cls(
             model,
             precision,
@@ -107,13 +109,13 @@ class MixedPrecisionOptimizer:
 
     @property
     def moment_kinds(self) -> tuple[str, ...]:
-        """Moments of each weight, in a checkpoint: first and second, or momentum, or none."""
+        """Names of the moments of each weight: first and second, or momentum, or none."""
         return tuple(self._moments)
 
     @property
     def gradients(self) -> list[Tensor]:
         """
-        Return the fp32 gradients since the last step, in the order of `names`; ranks add them up.
+        The fp32 gradients since the last step, in the order of `names`, for the sum over ranks.
 
         No gradient is None: a rank without a micro-batch contributes zeros.
         """
@@ -125,7 +127,7 @@ class MixedPrecisionOptimizer:
         return gradients
 
     def accumulate_gradients(self) -> None:
-        """Add the gradients of a backward pass to the sums; in fp32 torch has already done so."""
+        """Add the gradients of a backward pass to the sums, as torch itself does in fp32."""
         if not self.has_working_copy:
             return
         if self._converts_together and self._accumulate_at_once():
@@ -133,7 +135,7 @@ class MixedPrecisionOptimizer:
         for master, parameter in zip(self.masters, self.model_parameters, strict=True):
             if parameter.grad is None:
                 continue
-            # torch adds bf16 to fp32 four times as slowly as it converts and adds
+            # converting first is four times as fast as adding bf16 to fp32 directly
             gradient = parameter.grad.float()
             parameter.grad = None
             if master.grad is None:
@@ -143,23 +145,23 @@ class MixedPrecisionOptimizer:
 
     def _accumulate_at_once(self) -> bool:
         """Convert the first gradients of a step together; return False for later gradients."""
-        given = [
+        pairs = [
             (master, parameter.grad)
             for master, parameter in zip(self.masters, self.model_parameters, strict=True)
             if parameter.grad is not None
         ]
-        if any(one.grad is not None for one, _ in given):
+        if any(master.grad is not None for master, _ in pairs):
             return False
-        sums = [torch.empty_like(master) for master, _ in given]
-        copy_all(sums, [gradient for _, gradient in given])
-        for (master, _), total in zip(given, sums, strict=True):
+        sums = [torch.empty_like(master) for master, _ in pairs]
+        copy_all(sums, [gradient for _, gradient in pairs])
+        for (master, _), total in zip(pairs, sums, strict=True):
             master.grad = total
         for parameter in self.model_parameters:
             parameter.grad = None
         return True
 
     def gradient_norm(self) -> float:
-        """Compute the Euclidean norm of the summed gradients; not finite if any gradient is not."""
+        """Compute the Euclidean norm of the summed gradients; not finite if any number is not."""
         return float(nn.utils.get_total_norm(self.gradients))
 
     @property
@@ -169,10 +171,10 @@ class MixedPrecisionOptimizer:
 
     def step(self, learning_rate: float, scale: float) -> None:
         """
-        Change the weights by one step, and reset the sums.
+        Update the weights, and reset the summed gradients.
 
-        `scale`: factor of the summed gradients, at most one over the tokens of the batch; less to
-        clip. torch scales the gradients within the same pass.
+        `scale`: factor of the summed gradients, 1 / target tokens of the batch, or less to clip.
+        torch scales the gradients in the same pass.
         """
         with torch.no_grad():
             if self.optimizer == "adam":
@@ -195,10 +197,10 @@ class MixedPrecisionOptimizer:
         skips: Tensor,
     ) -> None:
         """
-        Change the weights by Adam with all numbers on the device, for use in a graph.
+        Update the weights by Adam with all numbers on the device, for use in a graph.
 
-        `gradients`: sums, divided by `divisor`. `share`: `averaged_share` of this step. `skips`:
-        one if nothing may change, else zero. The caller counts `steps`.
+        `gradients`: sums, which `divisor` divides. `share`: `averaged_share` of this step. `skips`:
+        1 if nothing may change, else 0. The caller counts `steps`.
         """
         scaling = {"grad_scale": divisor, "found_inf": skips}
         self._step_of_adam(learning_rate, scaling, gradients)
@@ -210,7 +212,7 @@ class MixedPrecisionOptimizer:
 
     @property
     def averaged_share(self) -> float:
-        """Share of the newest weights in the moving average; large while they are mostly noise."""
+        """Share of the newest weights in the moving average; larger in the first steps."""
         if self.ema_decay is None:
             return 0.0
         return 1.0 - min(self.ema_decay, self.steps / (self.steps + 9.0))
@@ -221,7 +223,7 @@ class MixedPrecisionOptimizer:
         scaling: dict[str, Any],
         gradients: list[Tensor] | None = None,
     ) -> None:
-        """Change the masters by Adam, which AdamW without decay is."""
+        """Update the masters by AdamW, which is Adam if there is no weight decay."""
         gradients = self.gradients if gradients is None else gradients
         adamw(
             *(self.masters, gradients, self._moments["first"], self._moments["second"]),
@@ -238,8 +240,8 @@ class MixedPrecisionOptimizer:
         )
 
     def _step_of_sgd(self, learning_rate: float, scaling: dict[str, Any]) -> None:
-        """Change the masters by SGD."""
-        if self.weight_decay:  # torch's decay of SGD goes through the momentum, so it is done here
+        """Update the masters by SGD."""
+        if self.weight_decay:  # torch would add the decay to the momentum
             scale_all(self.masters, 1.0 - learning_rate * self.weight_decay)
         none = [None] * len(self.masters)
         momentum: list[Tensor | None] = [*self._moments.get("momentum", none)]
@@ -256,13 +258,13 @@ class MixedPrecisionOptimizer:
         )
 
     def zero_grad(self) -> None:
-        """Reset the summed gradients, so that the next backward pass need not add to zeros."""
+        """Set the summed gradients to None; the next backward pass then need not add to zeros."""
         for master in self.masters:
             master.grad = None
 
     @contextmanager
     def averaged_weights(self) -> Iterator[None]:
-        """Use the weights that a checkpoint would hold, within the context, for a validation."""
+        """Use the weights that a checkpoint would contain within the context, for a validation."""
         if self.averages:
             self._exchange()
         try:
@@ -273,22 +275,22 @@ class MixedPrecisionOptimizer:
 
     def weights(self) -> dict[str, Tensor]:
         """
-        Return the fp32 weights to save by name, detached and not copied: `model.safetensors`.
+        Return the fp32 weights for `model.safetensors` by name, detached but not copied.
 
-        They are the moving average, if there is one, and the running averages of batch norm, which
-        belong to the latest weights.
+        They are the moving average or, without one, the masters. The running averages of batch norm
+        are included; they belong to the latest weights.
         """
         used = self.averages or self.masters
-        found = {name: weight.detach() for name, weight in zip(self.names, used, strict=True)}
-        return found | self.running_averages
+        saved = {name: weight.detach() for name, weight in zip(self.names, used, strict=True)}
+        return saved | self.running_averages
 
     def moments(self) -> dict[str, Tensor]:
         """
-        Return the state that only training needs: the content of `training.safetensors`.
+        Return the state that only training needs, for `training.safetensors`.
 
-        ``first.NAME`` and ``second.NAME``, or ``momentum.NAME``; with a moving average also
-        ``master.NAME``. Adam's counter is not in it: it is the step number, plus the pretrained
-        run's steps if its optimizer was kept.
+        The names are ``first.NAME`` and ``second.NAME``, or ``momentum.NAME``; with a moving
+        average also ``master.NAME``. Adam's counter is not included: it equals the step number,
+        plus the pretrained run's steps if its optimizer was kept.
         """
         moments = {}
         if self.averages:
@@ -296,12 +298,12 @@ class MixedPrecisionOptimizer:
                 moments[f"master.{name}"] = master.detach()
         for kind, tensors in self._moments.items():
             moments |= {
-                f"{kind}.{name}": one for name, one in zip(self.names, tensors, strict=True)
+                f"{kind}.{name}": tensor for name, tensor in zip(self.names, tensors, strict=True)
             }
         return moments
 
     def load(self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], step: int) -> None:
-        """Continue from a checkpoint, bit for bit; without moments they start from zero."""
+        """Continue from a checkpoint, bit for bit; `moments` may be empty to start from zero."""
         with torch.no_grad():
             for name, average in self.running_averages.items():
                 average.copy_(weights[name])
@@ -318,20 +320,20 @@ class MixedPrecisionOptimizer:
         self._copy()
 
     def _count(self, step: int) -> list[Tensor]:
-        """Set Adam's counter of each weight."""
+        """Create Adam's counter of each weight, set to `step`."""
         if self.optimizer != "adam":
             return []
         return [torch.tensor(float(step), device=master.device) for master in self.masters]
 
     @torch.no_grad()
     def _average(self) -> None:
-        """Update the moving averages; faster at the beginning, when weights are mostly noise."""
+        """Update the moving averages."""
         if self.ema_decay is None:
             return
         approach_all(self.averages, self.masters, self.averaged_share)
 
     def _exchange(self) -> None:
-        """Swap masters and averages, here and in the model."""
+        """Swap masters and averages, also in the model."""
         for index, master in enumerate(self.masters):
             master.data, self.averages[index] = self.averages[index], master.data
         self._copy()

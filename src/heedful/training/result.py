@@ -1,4 +1,4 @@
-"""What a training returns."""
+"""The result of a training."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _TRAINING, _VALIDATION, _SCORES = "#0072b2", "#d55e00", ("#009e73", "#cc79a7", "
 
 @dataclass(frozen=True)
 class TrainingCurve:
-    """The course of a training as arrays, for your own plots."""
+    """Losses and scores of a training as arrays, for your own plots."""
 
     steps: Float64[np.ndarray, " lines"]
     """Steps of the lines of the log."""
@@ -37,23 +37,23 @@ class TrainingCurve:
 @dataclass(frozen=True)
 class TrainingResult:
     """
-    How a training ended and what it produced.
+    The result of a training: how it ended, and what it produced.
 
     Notes
     -----
-    Functions that take a run folder also take this result. A notebook shows its line and its curve.
+    Functions that take a run folder also take this result. A notebook shows it with its curve.
     """
 
     reason: str
-    """Why it ended: steps, minutes or patience, or what a callback said."""
+    """Why the training ended: steps, minutes or patience, or the reason of a callback."""
     run: Path
     """The run folder, for `Translator.load`."""
     step: int
-    """Steps of the run, those of earlier sittings included."""
+    """Steps of the run, those before it was resumed included."""
     best: tuple[dict[str, Any], ...]
     """The best validations, best first: step, valid_loss, bleu; empty without held-out text."""
     log: Path
-    """The file with a line of JSON for every report and validation."""
+    """The log file, a line of JSON for every report and validation."""
 
     @cached_property
     def curve(self) -> TrainingCurve:
@@ -78,7 +78,7 @@ class TrainingResult:
         )
 
     def __fspath__(self) -> str:
-        """Return the run folder, which makes a result usable as a path."""
+        """Return the run folder, so that a result can be used as a path."""
         return str(self.run)
 
     def __repr__(self) -> str:
@@ -91,9 +91,11 @@ class TrainingResult:
         return f"TrainingResult({str(self.run)!r}, {', '.join(words)})"
 
     def _best_words(self) -> str:
-        """Say the first score of the best validation, or its loss, and its step."""
+        """Describe the best validation by its first score, or its loss, and its step."""
         best = self.best[0]
-        metric = next((one for one in score_metrics() if one.key in best), METRICS["loss"])
+        metric = next(
+            (candidate for candidate in score_metrics() if candidate.key in best), METRICS["loss"]
+        )
         step, value = best["step"], best.get(metric.key)
         if value is None:
             return f"best validation at step {step:,}"
@@ -102,7 +104,7 @@ class TrainingResult:
         return f"best {name} {value:.{digits}f} at step {step:,}"
 
     def _repr_html_(self) -> str:
-        """Show the line, and the curves of loss and scores, in a notebook."""
+        """Return HTML for a notebook: `repr`, and the curves of loss and scores."""
         curve = self.curve
         losses = [
             SmallCurve("training loss", curve.steps, curve.losses, _TRAINING),

@@ -1,7 +1,7 @@
 """
-A run folder during training: claimed, kept complete, removed after a user error.
+A run folder during training: locked, kept complete, and removed after a user error.
 
-One process writes into it, and a start that is refused leaves nothing behind.
+Only one process writes to it, and a training that is refused leaves no files.
 """
 
 import shutil
@@ -21,16 +21,16 @@ from heedful.training.state import TrainState
 
 @dataclass
 class Claim:
-    """Files made by a start, removed if the start is refused."""
+    """The folders that a training fills, emptied again if the training is refused."""
 
     emptied: list[Path] = field(default_factory=list)
     """Folders to empty on failure: they were empty or did not exist."""
     made: list[Path] = field(default_factory=list)
     """Folders to delete on failure: they did not exist."""
     trains: bool = False
-    """Whether the loop has been entered."""
+    """Whether the training loop has begun."""
     train_state: TrainState | None = None
-    """State of the loop, once known; after its first step nothing is removed."""
+    """State of the training, once known; after the first step nothing is removed."""
 
     def will_make(self, folder: Path) -> None:
         """Record a folder that is about to be filled."""
@@ -42,8 +42,8 @@ class Claim:
         """
         Remove new files after a user error, or after any error before the loop.
 
-        An interrupted run, a run on a full disk, and a trained run stay and can be resumed. A
-        failure in the training loop leaves its report.
+        An interrupted run, a run on a full disk, and a trained run stay and can be resumed. After a
+        failure in the training loop, the report of the failure stays.
         """
         began = self.train_state is not None and self.train_state.counters.step > 0
         refused = isinstance(error, UserError)
@@ -62,14 +62,14 @@ class Claim:
 
 @contextmanager
 def create_run_folder(folder: RunFolder, setup: TrainingSetup) -> Iterator[Claim]:
-    """Lock a run folder, created if missing; raises `RunFolderError` if it is in use."""
+    """Create a run folder if missing, and lock it; raises `RunFolderError` if it is in use."""
     refuse_if_written(folder.path)
     check_folder(folder, setup)
     claim = Claim(made=_missing(folder.path))
     with writing(folder.path):
         folder.path.mkdir(parents=True, exist_ok=True)
     with only_writer(folder.path, "train"):
-        check_folder(folder, setup)  # it may have been taken meanwhile
+        check_folder(folder, setup)  # another process may have filled it meanwhile
         claim.will_make(folder.path)
         with writing(folder.path):
             tidy(folder.path)
@@ -90,7 +90,7 @@ _PATTERNS = ("config.json", "origin.json", "tokenizer*")
 
 
 class RunFiles:
-    """Copies of settings and tokenizer from the start, restored if the files are deleted."""
+    """Copies of a run's first files, such as settings and tokenizer, to restore deleted files."""
 
     def __init__(self, folder: RunFolder) -> None:
         paths = [path for pattern in _PATTERNS for path in sorted(folder.path.glob(pattern))]
@@ -98,7 +98,7 @@ class RunFiles:
         self._content = {path: read_within(path) for path in paths}
 
     def restore(self) -> list[str]:
-        """Write missing files again; return their names."""
+        """Restore deleted files; return their names."""
         lost = [path for path in self._content if not path.exists()]
         for path in lost:
             with writing(path.parent):
@@ -108,7 +108,7 @@ class RunFiles:
 
 
 def require_usable(folder: RunFolder) -> None:
-    """Raise `TrainingFailed` unless the run and each of its last weights can be read."""
+    """Raise `TrainingFailed` unless the run and all of its last weights can be read."""
     try:
         run = Run.open(folder.path)
         for _ in run.load_checkpoint(run.checkpoint_folder("last")).model.values():

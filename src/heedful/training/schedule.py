@@ -1,11 +1,11 @@
 """
 Schedules of the learning rate: equation 3 of the paper (section 5.3), and other schedules.
 
-All but the paper's rise linearly to a peak over the warm-up, which may be none, and differ in what
-follows::
+All except the paper's rise linearly to a peak during the warm-up, which may have no steps. They
+differ after it::
 
     constant        peak
-    inverse_sqrt    peak * (warmup / step)^0.5          equation 3 with a peak of one's choice
+    inverse_sqrt    peak * (warmup / step)^0.5          equation 3 with a chosen peak
     cosine          half a wave from the peak to the minimum
     step, plateau   peak * decay_factor^decays          decays at fixed steps, or at validations
 """
@@ -61,7 +61,7 @@ def decayed_rate(
     decay_factor: float = 0.5,
     minimum: float = 0.0,
 ) -> float:
-    """Compute ``peak * decay_factor^decays``; `decays`: those of schedules step and plateau."""
+    """Compute ``peak * decay_factor^decays``, for the schedules step and plateau."""
     lowered = peak * decay_factor**decays
     if step < warmup:
         return constant_rate(step, lowered, warmup)
@@ -69,7 +69,7 @@ def decayed_rate(
 
 
 def decays_before(step: int, decay_start: int, decay_steps: int) -> int:
-    """Count the decays of schedule step: 0 up to `decay_start`, 1 in the next `decay_steps`, …."""
+    """Count the decays of schedule step: 0 up to `decay_start`, 1 for `decay_steps`, and so on."""
     return max(0, -(-(step - decay_start) // decay_steps))
 
 
@@ -78,19 +78,19 @@ class Schedule:
     """
     The learning rate of every step of a training.
 
-    It has plain values, so all ranks and a resumed run compute the same rates. Only `plateau` also
-    depends on the decays that validations caused.
+    The fields are plain values, so all ranks and a resumed run compute the same rates. Only
+    `plateau` also depends on decays caused by validations.
     """
 
     name: str = "paper"
-    """paper, constant, inverse_sqrt, cosine, plateau, step, or one of a plugin."""
+    """paper, constant, inverse_sqrt, cosine, plateau, step, or the name of a plugin's."""
     warmup: int = 4000
-    """Steps over which the rate rises."""
+    """Number of steps in which the rate rises."""
     d_model: int = 512
     factor: float = 1.0
-    """Of equation 3."""
+    """Factor of equation 3."""
     peak: float = 0.0
-    """The rate after the warm-up, for all schedules but the paper's."""
+    """The rate at the end of the warm-up, for all schedules except the paper's."""
     minimum: float = 0.0
     """Lowest rate after the warm-up."""
     steps: int = 0
@@ -99,7 +99,7 @@ class Schedule:
     """Factor of the rate at each decay of plateau and step."""
     decay_start: int = 0
     decay_steps: int = 1
-    """Steps before the first decay of step, and between two."""
+    """Steps before the first decay of step, and between two decays."""
     patience: int = 0
     """Validations without a better result before plateau lowers the rate."""
     earlier_steps: int = 0
@@ -108,9 +108,9 @@ class Schedule:
     @classmethod
     def of(cls, config: "RunConfig", earlier_steps: int = 0) -> "Schedule":
         """
-        Take the schedule of a run, or continue that of a pretrained run.
+        Make the schedule of a run, or continue the schedule of a pretrained run.
 
-        A continued cosine ends with this run, as if both runs were one.
+        A continued cosine ends with this run, as if both runs were a single run.
         """
         settings = config.train
         decay_steps = settings.decay_steps or 1
@@ -135,7 +135,7 @@ class Schedule:
         return SCHEDULES[self.name]
 
     def rate(self, step: int, decays: int = 0) -> float:
-        """Compute the learning rate of a step, counted from 1; only `plateau` counts `decays`."""
+        """Compute the learning rate of a step, counted from 1; only `plateau` reads `decays`."""
         step += self.earlier_steps
         rate = self._formula(self, step, decays)
         try:
@@ -151,15 +151,15 @@ class Schedule:
 
     def is_past_warmup(self, step: int) -> bool:
         """
-        Tell whether the warm-up is over after a step: true from the step with the peak rate.
+        Return whether the warm-up is over after a step: true from the step with the peak rate on.
 
-        While the rate still rises, a validation is no reason to lower it: fairseq's
-        ``reduce_lr_on_plateau`` waits as well.
+        Validations do not lower the rate while it still rises, as in fairseq's
+        ``reduce_lr_on_plateau``.
         """
         return step + self.earlier_steps >= self.warmup
 
 
-# What the registry names; the numbers come from a `Schedule`, as in a plugin.
+# The functions in the registry; a plugin registers a function with the same parameters.
 
 
 def paper(schedule: Schedule, step: int, decays: int) -> float:
@@ -169,30 +169,30 @@ def paper(schedule: Schedule, step: int, decays: int) -> float:
 
 
 def constant(schedule: Schedule, step: int, decays: int) -> float:
-    """Stay at the peak."""
+    """Compute the warm-up, then a constant rate."""
     del decays
     return constant_rate(step, schedule.peak, schedule.warmup)
 
 
 def inverse_sqrt(schedule: Schedule, step: int, decays: int) -> float:
-    """Lower the rate with the square root of the step."""
+    """Compute a rate that falls with the square root of the step."""
     del decays
     return inverse_sqrt_rate(step, schedule.peak, schedule.warmup, schedule.minimum)
 
 
 def cosine(schedule: Schedule, step: int, decays: int) -> float:
-    """Lower the rate along half a wave."""
+    """Compute a rate that falls along half a cosine wave."""
     del decays
     return cosine_rate(step, schedule.peak, schedule.warmup, schedule.steps, schedule.minimum)
 
 
 def plateau(schedule: Schedule, step: int, decays: int) -> float:
-    """Lower the rate by the decays that validations caused."""
+    """Compute a rate that is lowered by decays, which validations cause."""
     factor, minimum = schedule.decay_factor, schedule.minimum
     return decayed_rate(step, schedule.peak, schedule.warmup, decays, factor, minimum)
 
 
 def step_decay(schedule: Schedule, step: int, decays: int) -> float:
-    """Fall at fixed steps."""
+    """Compute a rate that falls at fixed steps."""
     del decays
     return plateau(schedule, step, decays_before(step, schedule.decay_start, schedule.decay_steps))

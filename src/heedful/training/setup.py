@@ -1,7 +1,7 @@
 """
-The inputs of a training: checked, prepared and resolved before the first step.
+The inputs of a training: resolved, checked and prepared before the first step.
 
-Every rank resolves and checks the arguments. Rank zero alone derives and writes machine settings,
+Every rank resolves and checks the arguments. Only rank zero chooses and writes machine settings,
 subwords and ids; other ranks and a resumed run read them.
 """
 
@@ -71,7 +71,7 @@ from heedful.training.options import TrainingOptions
 from heedful.training.tensorboard import require_tensorboard
 from heedful.training.validation import find_held_out
 
-# Settings of duration, frequency and place, which do not change the weights of a step.
+# Settings of duration and intervals, which do not change the weights after a step.
 _MAY_CHANGE = frozenset(
     f"train.{name}"
     for name in (
@@ -86,31 +86,31 @@ _MAY_CHANGE = frozenset(
         "patience",
     )
 )
-# But a schedule may be made of them: cosine ends at the last step, plateau decays at validations.
+# Schedules that depend on such settings: cosine on the last step, plateau on validations.
 _OF_THE_SCHEDULE = {"cosine": {"train.steps"}, "plateau": {"train.validate_steps"}}
 _OF_THE_MACHINE = frozenset(("train.device", "train.precision", "train.threads"))
-# Validation text is known by its content too; training text by what was encoded of it.
+# Validation text is also compared by content; training text by the digests of encoded pairs.
 _VALIDATION = ("valid_source", "valid_target")
-# Tokens a side on a processor: a step of the base model peaks at about 3 GB with them
-# (docs/results/speed.md). So a batch of about 4,096 tokens is computed at once: a step of `small`
-# took 0.9 of the time of one in parts of 2,048.
+# Tokens a side on a processor: with them a step of the base model needs at most about 3 GB
+# (docs/results/speed.md). So a batch of about 4,096 tokens is computed at once, which took 0.9 of
+# the time of parts of 2,048 tokens for a step of `small`.
 _CPU_MICRO_BATCH_TOKENS = 4608
 
 
 @dataclass(frozen=True)
 class TrainingSetup:
-    """The settings, text and folders of a training, resolved once before anything is written."""
+    """The settings, text and folders of a training, resolved before anything is written."""
 
     config: RunConfig
-    """The recipe with all settings over it."""
+    """The recipe with all changed settings."""
     training_data: TrainingData
     """Raw or prepared text."""
     files: Sizes
-    """Sizes of all text files, by which a resumed run recognizes them."""
+    """Sizes of all text files, to compare when the run is resumed."""
     valid: tuple[list[str], list[str]] | None = None
     """Held-out sources and their translations."""
     held_out: HeldOutPairs | None = None
-    """The same pairs with their lines, to search for in the training text; None for trees."""
+    """The same pairs with line numbers, to find them in the training text; None for trees."""
     pretrained: PretrainedRun | None = None
     """The run that fine-tuning starts from."""
     folder: RunFolder | None = None
@@ -120,14 +120,14 @@ class TrainingSetup:
     allow_inexact: bool = False
     """Whether to continue even if this machine cannot reproduce the run bit for bit."""
     events: Path | None = None
-    """The folder of TensorBoard's events, named like the run."""
+    """The folder for TensorBoard's events, named like the run."""
     stores_valid: bool = False
-    """Whether the held-out pairs were given without files, and are stored in the run."""
+    """Whether held-out pairs were passed in memory and must be stored in the run."""
     valid_note: str = ""
-    """Notes on unused held-out text: pairs with an empty side, and rows without text."""
+    """Note on omitted held-out text: pairs with an empty side, rows without text."""
 
     def describe_valid(self) -> str:
-        """Count the held-out pairs."""
+        """Describe the held-out pairs by their number and the note."""
         if self.valid is None:
             return "none"
         return f"{len(self.valid[0]):,} pairs{self.valid_note}"
@@ -142,9 +142,9 @@ class TrainingSetup:
         """
         Resolve and check the arguments of `heedful.train`; writes nothing.
 
-        `task_texts`: the text of a task, by its names (`Task.text_options`).
+        `task_texts`: the text of a task, by the names of its options (`Task.text_options`).
         """
-        # 1. what needs no file of text
+        # 1. plugins and options, which need no text
         load_plugins(options.plugins)
         if options.tensorboard is not None:
             require_tensorboard()
@@ -155,7 +155,7 @@ class TrainingSetup:
         settings, pretrained = setting_list(options.settings), None
         task, task_text, task_valid = _choose_task(task_texts or {})
 
-        # 2. the pretrained run, whose shape and subwords go below the given settings
+        # 2. the pretrained run; settings override its shape and subwords
         tokenizer = None if options.tokenizer is None else run_folder(options.tokenizer)
         if options.finetune_from is not None:
             pretrained = find_pretrained(
@@ -182,7 +182,7 @@ class TrainingSetup:
             check_same_optimizer(pretrained, config.train)
             tokenizer = subwords_of(pretrained, tokenizer)
 
-        # 3. text: it fills in the languages
+        # 3. text, which may determine the languages
         named = (options.source, options.target, options.corpora, options.data, task_text)
         pair_text = find_pair_text(options.pairs, resumed, any(named), options.exclude, tokenizer)
         training_data: TrainingData = pair_text or find_training_data(
@@ -210,7 +210,7 @@ class TrainingSetup:
         if (acting := task_of(flat_settings(config))) is not task:
             raise SettingError(acting.other_text)
 
-        # 4. places
+        # 4. folders
         events = None
         if options.tensorboard is not None and options.out is not None:
             events = Path(options.tensorboard, Path(abspath(options.out)).name)
@@ -231,7 +231,7 @@ class TrainingSetup:
 
 
 def _choose_task(texts: Mapping[str, Files | None]) -> tuple[Task, Files | None, Files | None]:
-    """Find the task whose text was named, with its text for training and for validation."""
+    """Find the task whose text was given; return its texts for training and validation, too."""
     for task in tasks():
         if task.text_options is None:
             continue
@@ -281,12 +281,12 @@ def check_folder(folder: RunFolder, setup: TrainingSetup) -> None:
 
 
 def _is_filled(folder: Path) -> bool:
-    """Whether a folder holds more than the lock file of a killed process."""
+    """Return whether a folder contains more than the lock file of a killed process."""
     return any(entry.name != LOCK for entry in folder.iterdir())
 
 
 def _unknown_files(folder: RunFolder) -> list[str]:
-    """List files that no killed run can have left."""
+    """List files that cannot come from a killed run."""
     own = re.compile(
         r"(tokenizer|data|epoch|checkpoints|average|config|log|best|origin|plugins)\b.*|\..*"
     )
@@ -294,18 +294,18 @@ def _unknown_files(folder: RunFolder) -> list[str]:
 
 
 def _check_same(folder: RunFolder, setup: TrainingSetup) -> None:
-    """Refuse to resume with changes that would make the run another run."""
+    """Refuse to resume with changed settings or text that would change the results."""
     files, may_change = setup.files, _may_change(setup.config)
     if setup.allow_inexact:
         may_change |= _OF_THE_MACHINE
     began_with = read_settings(folder, changed_plugins=setup.allow_inexact)
     old, new = flat_settings(began_with), flat_settings(setup.config)
-    if other := _changed(old, new, may_change):
+    if changes := _changed(old, new, may_change):
         of_the_machine = not _changed(old, new, may_change | _OF_THE_MACHINE)
         inexactly = ", or add --allow-inexact-resume to go on with small differences"
         raise RunFolderError(
             f"--resume must continue the run in {folder.path} with the settings it was begun with, "
-            f"but {'; '.join(other)}. Use the same settings, or go on from its weights in a new "
+            f"but {'; '.join(changes)}. Use the same settings, or go on from its weights in a new "
             f"run with others: --finetune-from {folder.path} --keep-state schedule and another "
             f"--out{inexactly * of_the_machine}."
         )
@@ -332,12 +332,12 @@ def check_continues(
     settings = state.get("settings")
     if isinstance(settings, dict):
         may_change = _may_change(run.config) | _OF_THE_MACHINE
-        # A version that wrote the checkpoint may not have known every setting.
+        # The version that wrote the checkpoint may not have had every setting.
         now = {key: value for key, value in flat_settings(run.config).items() if key in settings}
-        if other := _changed(settings, now, may_change):
+        if changes := _changed(settings, now, may_change):
             raise RunFolderError(
                 f"--resume must continue {place} with the settings it was trained with, but "
-                f"{'; '.join(other)}. Restore {run.folder.config} and give the same settings, or "
+                f"{'; '.join(changes)}. Restore {run.folder.config} and give the same settings, or "
                 "start a new run with another --out."
             )
     if state.get("pairs", digests := pairs_digests(pairs)) != digests:
@@ -349,7 +349,7 @@ def check_continues(
 
 
 def pairs_digests(pairs: Sequence[EncodedPairs]) -> list[str]:
-    """List digests that show whether training reads the same pairs."""
+    """List the digests of the encoded pairs, which show whether they are the same."""
     return [part.digest for part in pairs]
 
 
@@ -357,7 +357,7 @@ def _may_change(config: RunConfig) -> frozenset[str]:
     """List the settings that a resumed run may change."""
     name = config.train.schedule
     of_the_schedule = {"train.steps"} if name in SCHEDULES.added() else set()
-    if 0 < config.train.second_pass_start < 1:  # a share of them
+    if 0 < config.train.second_pass_start < 1:  # a share of the steps
         of_the_schedule.add("train.steps")
     return _MAY_CHANGE - of_the_schedule - _OF_THE_SCHEDULE.get(name, set())
 
@@ -365,7 +365,7 @@ def _may_change(config: RunConfig) -> frozenset[str]:
 def _changed(
     old: Mapping[str, Any], new: Mapping[str, Any], may_change: Collection[str]
 ) -> list[str]:
-    """List the changed settings."""
+    """Describe the changed settings except those that may change."""
     return [
         f"{key} was {old.get(key)!r} and is now {new.get(key)!r}"
         for key in sorted(old.keys() | new.keys())
@@ -374,7 +374,7 @@ def _changed(
 
 
 def _without_names(files: Sizes) -> Sizes:
-    """Drop file names, empty sides and digests of validation text, which older runs lack."""
+    """Drop file names, empty sides, and digests of validation text, which older runs lack."""
     return {
         side: without_keys(records, "file", *(("digest",) if side in _VALIDATION else ()))
         for side, records in files.items()
@@ -383,7 +383,7 @@ def _without_names(files: Sizes) -> Sizes:
 
 
 def _of_other_content(began: Mapping[str, Any], files: Mapping[str, Any]) -> str:
-    """Return the first validation file whose digest differs; older runs recorded none."""
+    """Return the first validation file whose digest differs; older runs have no digests."""
     for side in _VALIDATION:
         for before, now in zip(began.get(side, ()), files.get(side, ()), strict=False):
             if "digest" in before and before["digest"] != now.get("digest"):
@@ -394,7 +394,7 @@ def _of_other_content(began: Mapping[str, Any], files: Mapping[str, Any]) -> str
 def choose_machine_settings(
     folder: RunFolder, setup: TrainingSetup, ranks: RankGroup
 ) -> MachineSettings:
-    """Choose device, threads, precision and micro-batches, or keep those of an earlier session."""
+    """Choose device, threads, precision and micro-batches; a resumed run keeps its own."""
     if ranks.is_first:
         machine_settings = (
             resumed_settings(folder, setup, ranks)
@@ -402,7 +402,7 @@ def choose_machine_settings(
             else _detect_settings(setup.config, ranks)
         )
         write_config(folder, setup.config, machine_settings, setup.files, describe_machine())
-    ranks.barrier()  # the others read what rank zero has written
+    ranks.barrier()  # other ranks read the file that rank zero has written
     return read_machine_settings(folder)
 
 
@@ -414,7 +414,7 @@ def _detect_settings(config: RunConfig, ranks: RankGroup) -> MachineSettings:
     precision = resolve_precision(settings.precision, device)
     micro = settings.micro_batch_tokens
     if micro is None and device.type == "cuda":
-        # the whole share of a rank at once; smaller ones were not compared
+        # the whole share of a rank at once; smaller micro-batches were not compared
         micro = -(-settings.batch_tokens // ranks.world)
     elif micro is None:
         micro = _CPU_MICRO_BATCH_TOKENS
@@ -433,7 +433,7 @@ def _detect_settings(config: RunConfig, ranks: RankGroup) -> MachineSettings:
 
 
 def resumed_settings(folder: RunFolder, setup: TrainingSetup, ranks: RankGroup) -> MachineSettings:
-    """Return an earlier sitting's machine settings if this machine can reproduce them exactly."""
+    """Return the machine settings of a resumed run, or new ones if inexact results are allowed."""
     began = read_machine_settings(folder)
     try:
         device = resolve_device(began.device)
@@ -449,35 +449,35 @@ def resumed_settings(folder: RunFolder, setup: TrainingSetup, ranks: RankGroup) 
         "loss": loss,
         "kernels": kernels,
     }
-    other = [
+    differences = [
         f"{name} was {getattr(began, name)} and is now {value}"
         for name, value in now.items()
         if getattr(began, name) and getattr(began, name) != value
     ]
     began_with = read_settings(folder, changed_plugins=setup.allow_inexact)
-    before, asked = flat_settings(began_with), flat_settings(setup.config)
-    if not other and all(before[name] == asked[name] for name in _OF_THE_MACHINE):
+    before, requested = flat_settings(began_with), flat_settings(setup.config)
+    if not differences and all(before[name] == requested[name] for name in _OF_THE_MACHINE):
         return began
     if not setup.allow_inexact:
         raise RunFolderError(
             f"--resume must continue the run in {folder.path} bit for bit, which began on "
-            f"{began.device}, but {'; '.join(other)}. Use what it began with, or add "
+            f"{began.device}, but {'; '.join(differences)}. Use what it began with, or add "
             "--allow-inexact-resume to go on with small differences."
         )
-    found = _detect_settings(setup.config, ranks)
-    if found.device.partition(":")[0] != began.device.partition(":")[0]:
-        return found  # a processor computes fewer tokens at once
-    return found.model_copy(update={"micro_batch_tokens": began.micro_batch_tokens})
+    detected = _detect_settings(setup.config, ranks)
+    if detected.device.partition(":")[0] != began.device.partition(":")[0]:
+        return detected  # the micro-batches are for another kind of device
+    return detected.model_copy(update={"micro_batch_tokens": began.micro_batch_tokens})
 
 
 def prepare_data(
     folder: RunFolder, setup: TrainingSetup, ranks: RankGroup, say: Say
 ) -> tuple[Run, tuple[EncodedPairs, ...]]:
     """
-    Provide subwords and encoded pairs.
+    Prepare subwords and encoded pairs, or reopen them.
 
-    Each is written atomically, so a killed run continues here. `train.threads` is also the number
-    of processes. Raises `SettingError` for forbidden ids that the target vocabulary lacks.
+    Each file is written atomically, so a killed run can continue here. `train.threads` is also the
+    number of processes. Raises `SettingError` for forbidden ids that the target vocabulary lacks.
     """
     training_data = setup.training_data
     if ranks.is_first:
@@ -485,7 +485,7 @@ def prepare_data(
             store_pairs(folder.path / PAIRS, "valid", zip(*setup.valid, strict=True))
         threads = setup.config.train.threads
         training_data.prepare(folder, setup.config, threads, say, setup.held_out)
-    ranks.barrier()  # the others open what rank zero has written
+    ranks.barrier()  # other ranks open the files that rank zero has written
     run = Run.open(folder.path)
-    run.check_forbidden_ids()  # now that the subwords are known; its translations would be refused
+    run.check_forbidden_ids()  # now that the subwords are known
     return run, tuple(EncodedPairs.open(ids, run.tokenizer) for ids in training_data.ids(folder))

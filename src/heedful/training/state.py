@@ -1,4 +1,4 @@
-"""The training state of a run, without its weights."""
+"""The training state of a run, apart from weights and moments."""
 
 import math
 import time
@@ -14,25 +14,25 @@ from heedful.settings.registries import METRICS, ValidationMetric
 
 @dataclass
 class Clock:
-    """The time of a run over all its sittings."""
+    """The clock of a run, which continues when the run is resumed."""
 
     earlier: float = 0.0
-    """Seconds of earlier sittings."""
+    """Seconds before the run was last resumed."""
     _start: float = field(default_factory=time.monotonic)
 
     @property
     def seconds(self) -> float:
-        """Return the seconds of the run over all sittings, validation and checkpoints included."""
+        """Seconds of the run in all sessions, validations and checkpoints included."""
         return self.earlier + time.monotonic() - self._start
 
 
 _LARGEST = 2**63
-# Results of a validation by name: numbers, and texts for the reader.
+# Results of a validation by name: numbers, and sample texts.
 Validation = dict[str, Any]
 
 
 class StepTotals(NamedTuple):
-    """Sums over the micro-batches of a step; one tensor, so that ranks add them up at once."""
+    """Sums over the micro-batches of a step, which ranks add up as one tensor."""
 
     loss: float = 0.0
     """Smoothed loss, summed over target tokens."""
@@ -42,35 +42,35 @@ class StepTotals(NamedTuple):
     target_tokens: float = 0.0
     """Real tokens."""
     flops: float = 0.0
-    """Operations forward and backward, padding included where it is computed."""
+    """Operations forward and backward, padding included if it is computed."""
     needed_flops: float = 0.0
-    """Operations that the real tokens alone would need."""
+    """Operations that only the real tokens would need."""
     stop_signals: float = 0.0
-    """Number of ranks that got a signal to stop."""
+    """Number of ranks that received a signal to stop."""
     time_over: float = 0.0
     """1 if the planned minutes are over, by rank zero's clock."""
     checkpoint_requests: float = 0.0
-    """Number of ranks that got a signal for a checkpoint."""
+    """Number of ranks that received a signal for a checkpoint."""
     penalty: float = 0.0
     """`Seq2Seq.penalty` times the target tokens of its micro-batch, summed; not in `loss`."""
     figure: float = 0.0
-    """Sum of the figure after the loss in the log: rewards or risks of pairs, or divergences."""
+    """Sum of the objective's figure in the log: rewards or risks of pairs, or divergences."""
     pairs: float = 0.0
-    """Count that `figure` is divided by: pairs with candidates, or target tokens of two passes."""
+    """Divisor of `figure`: number of pairs with candidates, or target tokens of two passes."""
     callback_stops: float = 0.0
     """1 if a callback of rank zero ends the run."""
 
-    def plus(self, other: "StepTotals") -> "StepTotals":
+    def plus(self, added: "StepTotals") -> "StepTotals":
         """Add two sums, field by field."""
-        return StepTotals(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+        return StepTotals(*(mine + theirs for mine, theirs in zip(self, added, strict=True)))
 
     def as_tensor(self) -> Tensor:
-        """Write the sums as one tensor; float64 counts tokens exactly up to 2^53."""
+        """Return the sums as one tensor; float64 counts tokens exactly up to 2^53."""
         return torch.tensor(self, dtype=torch.float64)
 
     @classmethod
     def from_tensor(cls, values: Tensor) -> "StepTotals":
-        """Read what `as_tensor` wrote."""
+        """Read the sums from a tensor of `as_tensor`."""
         return cls(*values.tolist())
 
 
@@ -86,7 +86,7 @@ class LogSums(NamedTuple):
     flops: float = 0.0
     """As in `StepTotals`."""
     seconds: float = 0.0
-    """Time in steps."""
+    """Time of the steps."""
     penalty: float = 0.0
     figure: float = 0.0
     pairs: float = 0.0
@@ -110,13 +110,13 @@ class LogSums(NamedTuple):
 
     @property
     def padding(self) -> float:
-        """The share of the operations that padding takes."""
+        """Share of the operations that are spent on padding."""
         return 1.0 - self.needed_flops / self.flops if self.flops else 0.0
 
 
 @dataclass
 class Counters:
-    """Totals of a run over all its sittings."""
+    """Totals of a run, those before it was resumed included."""
 
     step: int = 0
     """Steps taken."""
@@ -130,11 +130,11 @@ class Counters:
     flops: int = 0
     """Operations forward and backward; 0 for a run that an older version began."""
     seconds: float = 0.0
-    """Time over all sittings."""
+    """Time of the run in all sessions."""
 
     def add(self, totals: StepTotals) -> None:
         """Count one more step of the current epoch."""
-        if self.flops or not self.step:  # else a sum would lack the first steps
+        if self.flops or not self.step:  # else the first steps would be missing
             self.flops += int(totals.flops)
         self.step += 1
         self.position += 1
@@ -147,24 +147,24 @@ class Counters:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Counters":
-        """Read the counters; those that an older version did not count stay zero."""
+        """Read the counters; counters that an older version lacks stay zero."""
         return cls(**{field.name: values.get(field.name, 0) for field in fields(cls)})
 
 
 @dataclass
 class TrainState:
-    """All changing state of a run but weights and moments, from which `--resume` continues."""
+    """The state from which `--resume` continues, apart from weights and moments."""
 
     counters: Counters = field(default_factory=Counters)
     """Steps, tokens, position in the data."""
     best: list[Validation] = field(default_factory=list)
     """The best validations so far, best first."""
     without_better: int = 0
-    """Validations since the best one."""
+    """Number of validations since the best one."""
     decays: int = 0
-    """How often schedule `plateau` has lowered the learning rate."""
+    """Number of times that schedule `plateau` has lowered the learning rate."""
     bad_validations: int = 0
-    """Validations without a better one since the best one or the last decay."""
+    """Number of validations since the best one or the last decay."""
     since_log: LogSums = field(default_factory=LogSums)
     """Sums since the last training line of the log."""
 
@@ -181,12 +181,12 @@ class TrainState:
             and counters.get("step") == values["step"]
             and isinstance(best, list)
             and all(isinstance(entry, dict) and _is_count(entry.get("step")) for entry in best)
-            and all(isinstance(one, int | float) for entry in best for one in entry.values())
+            and all(isinstance(value, int | float) for entry in best for value in entry.values())
             and all("valid_loss" in entry for entry in best)
             and _is_count(values.get("without_better"))
             and all(_is_count(values.get(name, 0)) for name in ("decays", "bad_validations"))
             and isinstance(since_log, list)
-            and len(since_log) in (6, 7, 9, len(LogSums._fields))  # older ones lack the last
+            and len(since_log) in (6, 7, 9, len(LogSums._fields))  # older: without the last
             and all(isinstance(number, int | float) for number in since_log)
         )
         if not expected:
@@ -202,7 +202,7 @@ class TrainState:
 
     def decay_if_due(self, patience: int) -> bool:
         """
-        Count the validation just remembered, as torch's ReduceLROnPlateau does.
+        Count the last remembered validation, like torch's ReduceLROnPlateau.
 
         Returns whether the learning rate is lowered. `patience`: validations without a better
         result before the rate is lowered.
@@ -214,8 +214,9 @@ class TrainState:
         return True
 
     def remember(self, result: Validation, keep_best: int, best_by: str = "bleu") -> bool:
-        """Keep a validation if it is among the best."""
-        # Equal metrics are ordered by loss. The best one is always kept; of each, the numbers only.
+        """Keep a validation if it is among the best; return whether its checkpoint must be kept."""
+        # Equal metrics are ordered by loss. The best entry is always kept; entries keep only
+        # numbers.
         metric = METRICS[best_by]
         result = {key: value for key, value in result.items() if isinstance(value, int | float)}
         first = not self.best or _goodness(result, metric) > _goodness(self.best[0], metric)
@@ -228,26 +229,26 @@ class TrainState:
 
 @dataclass
 class StopSignal:
-    """Signals that request the end or a checkpoint; checked after each step."""
+    """Requests by signals for the end of the run or a checkpoint, checked after each step."""
 
     reason: str = ""
-    """Reason to end the run; empty while there is none."""
+    """Reason to end the run; empty if there is none."""
     checkpoint: bool = False
     """Whether to write a checkpoint and continue training."""
 
 
 def _is_count(value: object) -> bool:
-    """Whether a value is a non-negative 64-bit integer."""
+    """Return whether a value is a number from 0 to below 2^63."""
     return isinstance(value, int | float) and 0 <= value < _LARGEST
 
 
 def _is_number(value: object) -> bool:
-    """Whether a value is a finite number of at least zero, possibly beyond 64 bits."""
+    """Return whether a value is a finite number of at least zero, possibly beyond 64 bits."""
     return isinstance(value, int | float) and 0 <= value < math.inf
 
 
 def _goodness(result: Validation, metric: ValidationMetric) -> tuple[float, float]:
-    """Sort key of validations: the metric, then the loss; NaN is the worst."""
+    """Return the sort key of a validation: the metric, then the loss; NaN is the worst."""
     sign = 1 if metric.higher_is_better else -1
     values = sign * result.get(metric.key, math.nan), -result["valid_loss"]
     metric_value, loss = (-math.inf if math.isnan(value) else value for value in values)

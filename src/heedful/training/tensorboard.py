@@ -1,8 +1,8 @@
 """
 TensorBoard event files, written during training.
 
-TensorBoard shows every folder below its `--logdir` as a run of its own. So each run has a folder
-with its name: write with `heedful train … --tensorboard DIR`, read with `tensorboard --logdir DIR`.
+TensorBoard shows every folder below its `--logdir` as a separate run. So each run has a folder with
+its name: write with `heedful train … --tensorboard DIR`, read with `tensorboard --logdir DIR`.
 """
 
 import math
@@ -35,10 +35,10 @@ _TAGS = {
 
 class EventLog(Callback):
     """
-    A writer of one run's log as TensorBoard events.
+    A callback that writes the log of a run as TensorBoard events.
 
-    A resumed run repeats the steps after its last checkpoint; `next_step` makes TensorBoard drop
-    those of the interrupted training. Raises `MissingExtra` without tensorboard and `StorageError`
+    A resumed run repeats the steps after its last checkpoint; with `next_step` TensorBoard drops
+    the earlier events of these steps. Raises `MissingExtra` without tensorboard and `StorageError`
     if the folder cannot be written.
     """
 
@@ -53,12 +53,12 @@ class EventLog(Callback):
     @classmethod
     def follow(cls, folder: Path, log: Path, step: int) -> "EventLog":
         """
-        Open the events of a run in training, to start or continue.
+        Open the events of a new or resumed run.
 
-        `step`: the step it continues from, 0 for a new run.
+        `step`: the step from which the run continues, 0 for a new run.
 
-        If the folder has no events yet, the log so far is written first. A run resumed with
-        TensorBoard for the first time is therefore complete there.
+        If the folder has no events yet, the log so far is written first. So the events are complete
+        even if a run is resumed with TensorBoard for the first time.
         """
         if any(folder.glob("events.out.tfevents.*")):
             return cls(folder, step + 1)
@@ -68,7 +68,7 @@ class EventLog(Callback):
         return events
 
     def __enter__(self) -> "EventLog":
-        """Return itself."""
+        """Return the object itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -88,7 +88,8 @@ class EventLog(Callback):
 
         `wall_time`: time of the line, in seconds since 1970; now if None.
 
-        The line is on disk when the call returns. Values that are not finite are left out.
+        Without `wall_time`, the line is on disk when the call returns. Values that are not finite
+        are left out.
         """
         with self._storage_errors():
             scores = {m.key: f"validation/{m.key}" for m in score_metrics()}
@@ -105,10 +106,10 @@ class EventLog(Callback):
         """
         Write all lines of a log as events.
 
-        `last_step`: where to stop; the end of the log if None.
+        `last_step`: last step to write; all steps if None.
 
-        The log has seconds of training but no dates. The file's modification time is taken as the
-        end of the run, and pauses between sittings are left out.
+        The log has seconds of training, but no dates. The file's modification time counts as the
+        end of the run, and pauses before it was resumed are left out.
         """
         seconds = read_history(log).last("seconds") or 0.0
         began = log.stat().st_mtime - seconds
@@ -123,7 +124,7 @@ class EventLog(Callback):
 
     @contextmanager
     def _storage_errors(self) -> Iterator[None]:
-        """Turn errors of the disk into a message that names the folder."""
+        """Turn errors of the disk into a `StorageError` with the folder."""
         try:
             yield
         except OSError as error:
@@ -135,7 +136,7 @@ class EventLog(Callback):
 
 
 def require_tensorboard() -> None:
-    """Check that TensorBoard's writer is installed."""
+    """Raise `MissingExtra` unless TensorBoard's writer is installed."""
     try:
         import tensorboard.summary.writer.event_file_writer  # noqa: F401
     except ImportError as error:
@@ -153,5 +154,5 @@ def _sample_table(samples: Sequence[Mapping[str, str]]) -> str:
 
 
 def _is_number(value: object) -> bool:
-    """Whether TensorBoard can plot a value."""
+    """Return whether TensorBoard can plot a value."""
     return isinstance(value, int | float) and math.isfinite(value)

@@ -92,12 +92,12 @@ def train(
     Returns
     -------
     TrainingResult
-        Why it ended, the run folder, its steps, its best validations.
+        Why the training ended, the run folder, its steps and its best validations.
 
     Notes
     -----
     Raises `RunStopped` after a checkpoint if a signal ends the training, and other kinds of
-    `HeedfulError` for errors of the user. Under `torchrun` each process calls this.
+    `HeedfulError` for user errors. Under `torchrun` each process calls this function.
     """
     check_keywords("train", options, TrainingOptions, *text_options())
     names = [option.name for kind in text_options() for option in fields(kind)]
@@ -113,10 +113,10 @@ def train(
 def run_training(
     setup: TrainingSetup, quiet: bool = False, callbacks: Sequence[Callback] = ()
 ) -> TrainingResult:
-    """Train by a setup: build the parts in order, then run the loop."""
+    """Train with a setup: build the parts in order, then run the loop."""
     line = None if quiet else live_line()
     with _open_session(setup, quiet, line) as session, ExitStack() as until_the_end:
-        # 1. the model with initial weights, and the state and the weights to begin with
+        # 1. the model with initial weights, and the state and weights from which training starts
         run, config = session.run, session.run.config
         device = resolve_device(session.machine_settings.device)
         resolve_threads(session.machine_settings.threads)
@@ -125,11 +125,10 @@ def run_training(
         train_state, start_weights = session.first_state(model)
         session.claim.train_state = train_state
 
-        # 2. the optimizer, which keeps the weights in full precision: other than initial ones are
-        # loaded through it
+        # 2. the optimizer, which has the weights in full precision, so weights are loaded into it
         optimizer = session.optimizer(model, device)
         if start_weights is not None:
-            # with --keep-state optimizer it goes on from the pretrained run's steps
+            # with --keep-state optimizer, the steps of the pretrained run count, too
             earlier = setup.pretrained.optimizer_steps if setup.pretrained else 0
             optimizer_step = train_state.counters.step + earlier
             optimizer.load(start_weights.model, start_weights.training, optimizer_step)
@@ -201,7 +200,7 @@ def run_training(
 
 @contextmanager
 def _open_session(setup: TrainingSetup, quiet: bool, line: LiveLine | None) -> Iterator["_Session"]:
-    """Join the ranks, claim the run folder, and make its settings and data."""
+    """Join the ranks, lock the run folder, and prepare its settings and data."""
     folder = setup.folder
     if folder is None:
         raise SettingError("a training needs --out, the run folder to make.")
@@ -211,7 +210,7 @@ def _open_session(setup: TrainingSetup, quiet: bool, line: LiveLine | None) -> I
         if ranks.is_first:
             claim = claimed.enter_context(create_run_folder(folder, setup))
             write_pretrained(folder, setup.pretrained)
-        ranks.barrier()  # the folder is claimed, or rank zero has refused it
+        ranks.barrier()  # until rank zero has locked the folder or refused it
         machine_settings = choose_machine_settings(folder, setup, ranks)
         say = _silent if quiet else line.say if line is not None else _say
         run, pairs = prepare_data(folder, setup, ranks, say)
@@ -222,7 +221,7 @@ def _open_session(setup: TrainingSetup, quiet: bool, line: LiveLine | None) -> I
 
 @dataclass(frozen=True)
 class _Session:
-    """One sitting of a run: its parts before the model is built."""
+    """A session of a run: the parts that exist before the model is built."""
 
     setup: TrainingSetup
     run: Run
@@ -232,19 +231,19 @@ class _Session:
     claim: Claim
 
     def first_model(self, device: torch.device) -> EncoderDecoder:
-        """Build the model with initial weights, if a device has room for it."""
+        """Build the model with initial weights; raises an error if the device lacks memory."""
         with torch.device("meta"):
             require_room(parameter_count(self.run.build()), device)
         seed = self.run.config.train.seed
-        with torch.random.fork_rng(devices=[]):  # modules of plugins may draw when they are made
+        with torch.random.fork_rng(devices=[]):  # modules of plugins may draw when created
             torch.manual_seed(seed)
             model = self.run.build()
         initialize(model, seed)
         return model
 
     def first_state(self, model: EncoderDecoder) -> tuple[TrainState, Checkpoint | None]:
-        """Return the state to begin with and its weights: checkpoint, pretrained, or None."""
-        # there is one only with --resume: `check_folder` refuses other folders that are filled
+        """Return the first state, and weights from a checkpoint or pretrained run, or None."""
+        # a checkpoint exists only with --resume: otherwise `check_folder` refuses filled folders
         checkpoint = self.run.last_checkpoint()
         if checkpoint is not None:
             place = self.run.folder.checkpoint(self.run.folder.steps()[-1])
@@ -257,7 +256,7 @@ class _Session:
         return TrainState(), None
 
     def optimizer(self, model: EncoderDecoder, device: torch.device) -> MixedPrecisionOptimizer:
-        """Move the model, and create its optimizer (section 5.3) in the machine's precision."""
+        """Move the model to the device, and create its optimizer (section 5.3)."""
         precision = self.machine_settings.precision
         try:
             return MixedPrecisionOptimizer.of(model.to(device), precision, self.run.config.train)
@@ -325,7 +324,7 @@ class _Session:
 
 
 def require_sums_in_order(device: torch.device, settings: TrainConfig) -> None:
-    """Refuse sampling objectives on a GPU, which adds probabilities in any order."""
+    """Refuse deterministic training with sampling on a GPU, whose sums have no fixed order."""
     is_asked = settings.deterministic and device.type == "cuda"
     if is_asked and settings.objective not in ("likelihood", *TWO_PASSES):
         raise SettingError(
@@ -349,7 +348,7 @@ class _CheckpointWriter:
         self.pair_digests, self.say, self.files = pair_digests, say, RunFiles(run.folder)
 
     def save(self, reason: str) -> Path:
-        """Write the present state; replace or keep a checkpoint of the same step."""
+        """Write a checkpoint of the current state, and delete those that are no longer kept."""
         folder, settings = self.run.folder, self.run.config.train
         step = self.train_state.counters.step
         for name in self.files.restore():
@@ -400,7 +399,7 @@ def _silent(text: str) -> None:
 
 @contextmanager
 def _not_ended_by_sigusr1() -> Iterator[None]:
-    """Ignore SIGUSR1 while there is nothing to save."""
+    """Ignore SIGUSR1 until there is something to save."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -413,9 +412,9 @@ def _not_ended_by_sigusr1() -> Iterator[None]:
 
 @contextmanager
 def _signals(stop: StopSignal) -> Iterator[None]:
-    """Install signal handlers: stop after the present step, or write a checkpoint."""
+    """Install signal handlers: stop after the current step, or write a checkpoint."""
     # Ctrl-C, SIGTERM and SIGHUP stop the run, a second Ctrl-C at once. SIGUSR1 writes a checkpoint.
-    # A hang-up that is ignored, as under nohup, stays ignored.
+    # If SIGHUP is ignored, as under nohup, it stays ignored.
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,5 +1,5 @@
 """
-The training loop, for one device or several, and the interfaces that it needs.
+The training loop, for one or several devices, and the interfaces that it uses.
 
 ::
 
@@ -7,13 +7,13 @@ The training loop, for one device or several, and the interfaces that it needs.
         cut the batch into micro-batches, a list for each rank
         forward and backward over this rank's micro-batches   loss as sums over tokens
         add up losses, counts and gradients over all ranks
-        refuse to step on anything that is not a finite number
-        divide by the target tokens of the whole batch, clip if asked to, step
-        now and then: log, validate, write a checkpoint
+        refuse the step if loss or gradient is not finite
+        divide by the target tokens of the whole batch, clip if requested, step
+        if due: log, validate, write a checkpoint
 
-Batches depend on (seed, epoch), dropout on (seed, step, micro-batch). A resumed run therefore draws
-the same numbers. A run on other ranks or in other micro-batches has the same batches, but other
-dropout.
+Batches depend on (seed, epoch), dropout on (seed, step, micro-batch). So a resumed run draws the
+same numbers. With another number of ranks or other micro-batches, a run has the same batches, but
+different dropout.
 """
 
 import math
@@ -42,21 +42,21 @@ from heedful.training.state import Clock, LogSums, StepTotals, StopSignal, Train
 from heedful.training.trainer_config import TrainerConfig
 
 LOG_STEPS = 50
-"""Steps after which a line of the log is due."""
+"""Number of steps between lines of the log."""
 LOG_SECONDS = 10.0
-"""Seconds after which a line is due in any case."""
+"""Maximum number of seconds between lines of the log."""
 
 CALLBACK = "a callback of rank zero"
-"""The reason of ranks without callbacks for the end of the run."""
+"""The reason that other ranks report when a callback of rank zero ends the run."""
 
 
 @runtime_checkable
 class BatchSource(Protocol):
-    """Provides the batches of an epoch."""
+    """The interface of the source of batches."""
 
     @property
     def micro_batch_tokens(self) -> int:
-        """Tokens per side and micro-batch."""
+        """Maximum tokens per side of a micro-batch."""
 
     def epoch(self, number: int) -> Sequence[Rows]:
         """Return the batches of an epoch; called once, before its first batch."""
@@ -65,26 +65,26 @@ class BatchSource(Protocol):
         """Cut a batch into micro-batches; return one list per rank."""
 
     def largest(self) -> Rows:
-        """Find the micro-batch that needs the most memory."""
+        """Return the micro-batch that needs the most memory."""
 
 
 @runtime_checkable
 class Checkpointer(Protocol):
-    """Writes checkpoints when Trainer asks."""
+    """The interface of the writer of checkpoints."""
 
     def save(self, reason: str) -> Path:
-        """Write a checkpoint of the present state and return its folder."""
+        """Write a checkpoint of the current state and return its folder."""
 
 
 class Trainer:
     """
     The training loop.
 
-    `describe`: from indices of pairs to what a report shows of them; the indices themselves if
-    None. `objective`: what is minimized; the likelihood if None.
+    `describe`: maps indices of pairs to their descriptions in a report; by default the indices.
+    `objective`: the objective that is minimized; the likelihood if None.
 
-    Section 5. First `check_memory`, then `run`, the loop; the other methods are its parts, in
-    order.
+    Section 5 of the paper. Call `check_memory`, then `run`, the loop; the other methods are its
+    parts, in order.
     """
 
     def __init__(
@@ -119,8 +119,7 @@ class Trainer:
         """
         Compute the largest batch once, so that a lack of memory shows before the first step.
 
-        Neither weights nor random state are touched. Raises `DeviceError` with the setting to
-        change.
+        Weights and random state do not change. Raises `DeviceError` with the setting to change.
         """
         rows = self.batches.largest()
         before = self._copy_averages()
@@ -139,16 +138,16 @@ class Trainer:
         finally:
             self._restore_averages(before)
             self.optimizer.zero_grad()
-            if self.optimizer.has_working_copy:  # its gradients are not the optimizer's sums
+            if self.optimizer.has_working_copy:  # the model's gradients are separate from the sums
                 for parameter in self.optimizer.model_parameters:
                     parameter.grad = None
 
     def run(self) -> str:
         """
-        Train until steps, minutes or patience are used up, or a signal stops it.
+        Train until steps, minutes or patience run out, or a callback or signal stops the run.
 
-        Returns why it ended: 'steps', 'minutes', 'patience', the reason of a callback, `CALLBACK`,
-        a signal's name, or 'a signal to another rank'.
+        Returns the reason: 'steps', 'minutes', 'patience', the reason of a callback, `CALLBACK`, a
+        signal's name, or 'a signal to another rank'.
 
         A checkpoint is always written at the last step.
         """
@@ -164,7 +163,7 @@ class Trainer:
         return reason
 
     def _run_epoch(self, batches: Sequence[Rows]) -> str:
-        """Take the steps of an epoch that are left; return the reason to stop."""
+        """Take the remaining steps of an epoch; return the reason to stop, empty if none."""
         counters, reason = self.train_state.counters, ""
         while counters.position < len(batches) and not reason:
             rows, step = batches[counters.position], counters.step + 1
@@ -181,18 +180,18 @@ class Trainer:
         return {name: part.clone() for name, part in self.optimizer.running_averages.items()}
 
     def _restore_averages(self, averages: dict[str, Tensor]) -> None:
-        """Undo the changes of a forward pass without a step."""
+        """Restore the running averages after a forward pass without a step."""
         for name, part in averages.items():
             self.optimizer.running_averages[name].copy_(part)
 
     def _own_share(self, rows: Rows) -> tuple[MicroBatches, int]:
-        """Cut a batch; return this rank's micro-batches and the number of the first of them."""
+        """Cut a batch; return this rank's micro-batches and the number of the first one."""
         shares = self.batches.cut(rows, self.ranks.world)
-        # Numbers count on from rank to rank, so no two micro-batches of a step share a seed.
+        # Numbers continue from rank to rank, so no two micro-batches of a step share a seed.
         return shares[self.ranks.rank], sum(map(len, shares[: self.ranks.rank]))
 
     def _forward_backward(self, step: int, micro_batches: MicroBatches, first: int) -> StepTotals:
-        """Run micro-batches forwards and backwards, one after the other; sum losses and counts."""
+        """Run micro-batches forward and backward, one after the other; sum losses and counts."""
         totals = StepTotals()
         for index, rows in enumerate(micro_batches, start=first):
             batch = self.collate(rows)
@@ -206,13 +205,13 @@ class Trainer:
                 self.optimizer.accumulate_gradients()
                 totals = totals.plus(part.read_sums())
                 self._has_penalty |= part.has_penalty
-                del part  # the next one needs the memory
+                del part  # the next part needs the memory
             del batch
         return totals
 
     def _sum_over_ranks(self, own: StepTotals) -> StepTotals:
         """Add up losses, counts, requests and gradients over all ranks."""
-        # Requests are read after the micro-batches: a signal during the step counts in it.
+        # Requests are read after the micro-batches, so a signal during the step counts at once.
         own = self._with_requests(own)
         if self.ranks.world == 1:
             return own
@@ -221,7 +220,7 @@ class Trainer:
         return totals
 
     def _with_requests(self, own: StepTotals) -> StepTotals:
-        """Add requests for the end of the run or for a checkpoint."""
+        """Add this rank's requests for the end of the run or for a checkpoint."""
         requests = own._replace(
             stop_signals=float(bool(self.stop.reason)),
             time_over=float(self._time_is_over()),
@@ -235,7 +234,7 @@ class Trainer:
         self, step: int, rows: Rows, totals: StepTotals, averages: dict[str, Tensor]
     ) -> float:
         """Check, scale, clip and step; return the norm of the mean gradient before clipping."""
-        # Gradients are sums over target tokens; the mean is over those of all ranks.
+        # Gradients are sums over target tokens; the mean is over the target tokens of all ranks.
         norm = self.optimizer.gradient_norm() / totals.target_tokens
         if not (math.isfinite(totals.loss) and math.isfinite(norm)):
             self._restore_averages(averages)
@@ -252,7 +251,7 @@ class Trainer:
         step = self.train_state.counters.step
         self._note_step(totals, norm, seconds)
 
-        # 2. log; a stop by a signal writes no line, see `_log_if_due`
+        # 2. log; without a line if a signal stops the run, see `_log_if_due`
         last = step >= self.config.steps
         ended = bool(last or (totals.time_over and not totals.stop_signals))
         of_step = {
@@ -266,7 +265,7 @@ class Trainer:
         # 3. validate
         is_best, out_of_patience = self._validate_if_due(step, ended)
 
-        # 4. stop: a signal is the strongest reason
+        # 4. stop; a signal takes precedence over other reasons
         reason = ""
         if totals.stop_signals:
             reason = self.stop.reason or "a signal to another rank"
@@ -279,14 +278,14 @@ class Trainer:
         elif out_of_patience:
             reason = "patience"
 
-        # 5. save, after the validation, which is stored with the weights
+        # 5. save after validation, because a checkpoint also stores the best validations
         self._save_if_due(step, bool(reason or totals.checkpoint_requests), is_best)
-        if not reason and self._is_stopped_alone():  # when told of that checkpoint
+        if not reason and self._is_stopped_alone():  # `on_checkpoint` may stop the run
             reason = self._callback_reason()
         return reason
 
     def _note_step(self, totals: StepTotals, norm: float, seconds: float) -> None:
-        """Add a step to the sums since the last line of the log, and tell the callbacks."""
+        """Add a step to the sums since the last line of the log, and call the callbacks."""
         counters = self.train_state.counters
         counters.seconds = self.clock.seconds
         if self.callbacks.members:
@@ -296,11 +295,11 @@ class Trainer:
         self.train_state.since_log = self.train_state.since_log.plus(totals, seconds)
 
     def _callback_reason(self) -> str:
-        """Return why a callback wants to end the run; empty if none does."""
+        """Return the reason why a callback ends the run; empty if none does."""
         return self.callbacks.stop_reason if self.callbacks.members else ""
 
     def _is_stopped_alone(self) -> bool:
-        """Whether a callback stops a single process, which need not wait for other ranks."""
+        """Return whether a callback stops the run at once, because there are no other ranks."""
         return self.ranks.world == 1 and bool(self._callback_reason())
 
     def _learning_rate(self, step: int) -> float:
@@ -308,7 +307,7 @@ class Trainer:
         return self.config.schedule.rate(step, self.train_state.decays)
 
     def _stop_on_non_finite(self, step: int, rows: Rows, loss: float, norm: float) -> NoReturn:
-        """Stop the run if loss or gradient is not finite; take no step."""
+        """Report a batch whose loss or gradient is not finite, and stop the run without a step."""
         self.optimizer.zero_grad()
         if self.ranks.is_first:
             pairs = self.describe(rows.tolist())
@@ -327,12 +326,12 @@ class Trainer:
         )
 
     def _time_is_over(self) -> bool:
-        """Whether the planned minutes are over, by rank zero's clock."""
+        """Return whether the planned minutes are over; only rank zero returns True."""
         minutes = self.config.minutes
         return minutes is not None and self.clock.seconds >= minutes * 60 and self.ranks.is_first
 
     def _end_before_step(self) -> str:
-        """Return the reason if the training is already complete."""
+        """Return the reason to end before the first step; empty if the training is not complete."""
         if self.train_state.counters.step >= self.config.steps:
             return "steps"
         if self.ranks.broadcast(float(self._is_out_of_patience())):
@@ -340,9 +339,9 @@ class Trainer:
         return "minutes" if self.ranks.broadcast(float(self._time_is_over())) else ""
 
     def _log_if_due(self, step: int, of_step: dict[str, int | float], forced: bool) -> None:
-        """Write a training line every fifty steps, every ten seconds, and at the planned end."""
-        # A signal writes none: its checkpoint stores the running sums, so that the log of a resumed
-        # run equals that of an uninterrupted one.
+        """Write a training line every `LOG_STEPS`, every `LOG_SECONDS`, and at the planned end."""
+        # A stop by a signal writes no line. The checkpoint stores the sums, so that the log of a
+        # resumed run equals the log of an uninterrupted run.
         counters = self.train_state.counters
         waited = self.clock.seconds - self._logged_at
         if not (forced or step % LOG_STEPS == 0 or waited >= LOG_SECONDS):
@@ -367,7 +366,7 @@ class Trainer:
         }
         if self._has_penalty:
             line["penalty"] = since.penalty / since.target_tokens
-        if self.objective.figure and since.pairs:  # none before a second pass begins
+        if self.objective.figure and since.pairs:  # no pairs before the second passes begin
             line[self.objective.figure] = since.figure / since.pairs
         line |= self.model.log_figures() | self._more_of_log()
         share = self._share(step)
@@ -376,7 +375,7 @@ class Trainer:
         self.train_state.since_log = LogSums()
 
     def _share(self, step: int) -> float:
-        """Return the share of the training that is over, by steps or minutes."""
+        """Return the completed share of the training, by steps or minutes."""
         share, minutes = step / self.config.steps, self.config.minutes
         if minutes is not None:
             share = min(1.0, max(share, self.train_state.counters.seconds / (minutes * 60)))
@@ -389,7 +388,7 @@ class Trainer:
     def _warn_of_warmup(self, step: int, ended: bool) -> None:
         """Warn once if the minutes end before the learning rate has reached its peak."""
         config, seconds = self.config, self.clock.seconds - self.clock.earlier
-        # The pace is known when the log has its first line.
+        # The pace is known when the first line of the log is due.
         known = seconds >= LOG_SECONDS or step - self._began_at >= LOG_STEPS
         if config.minutes is None or not (ended or (known and not self._warned_of_warmup)):
             return
@@ -406,12 +405,12 @@ class Trainer:
             )
 
     def _flops(self) -> dict[str, int]:
-        """Return the operations so far for a line of the log, if they are counted."""
+        """Return the operations so far for a line of the log; nothing if they are not counted."""
         flops = self.train_state.counters.flops
         return {"flops": flops} if flops else {}
 
     def _validate_if_due(self, step: int, ended: bool) -> tuple[bool, bool]:
-        """Validate if due; return whether it is among the best and whether patience has run out."""
+        """Validate if due; return whether the result is among the best, and patience ran out."""
         every = self.config.validate_steps
         if self.validate is None or every is None or (step % every and not ended):
             return False, False
@@ -426,14 +425,14 @@ class Trainer:
             past_warmup = self.config.schedule.is_past_warmup(step)
             self._health.warn(result, self._share(step), past_warmup)
             is_best = self.train_state.remember(result, self.config.keep_best, self.config.best_by)
-            # the extra validation at the end of a sitting would not be there in a longer one
+            # a run that is not interrupted has no extra validation at the end
             if step % every == 0:
                 self._decay_on_plateau(step)
         self.train_state.decays = int(self.ranks.broadcast(float(self.train_state.decays)))
         return is_best, bool(self.ranks.broadcast(float(self._is_out_of_patience())))
 
     def _decay_on_plateau(self, step: int) -> None:
-        """Lower the learning rate of schedule `plateau` if validations are not getting better."""
+        """Lower the learning rate of schedule `plateau` if validations do not improve."""
         schedule, before = self.config.schedule, self._learning_rate(step)
         if schedule.name != "plateau" or not schedule.is_past_warmup(step):
             return
@@ -443,22 +442,21 @@ class Trainer:
                 self.log.say(f"no better {metric}: the learning rate is now {after:.3g}")
 
     def _is_out_of_patience(self) -> bool:
-        """Whether too many validations brought no improvement, as rank zero decides."""
+        """Return whether patience has run out; only rank zero returns True."""
         patience = self.config.patience
         if self.validate is None or patience is None:
             return False
         return self.ranks.is_first and self.train_state.without_better >= patience
 
-    def _save_if_due(self, step: int, asked: bool, is_best: bool) -> None:
-        """Write a checkpoint if due, once, with its reason."""
-        # Of several reasons “regular” comes first: an average and `train.keep_last` count only
-        # those.
+    def _save_if_due(self, step: int, requested: bool, is_best: bool) -> None:
+        """Write a checkpoint if due, with its reason."""
+        # “regular” takes precedence: averages and `train.keep_last` only count regular checkpoints.
         steps = self.config.checkpoint_steps
         due_by_steps = steps is not None and step % steps == 0
         reason = ""
         if due_by_steps or self._is_checkpoint_due():
             reason = "regular"
-        elif asked:
+        elif requested:
             reason = "last"
         elif is_best:
             reason = "best"
@@ -466,7 +464,7 @@ class Trainer:
             self._save(reason)
 
     def _is_checkpoint_due(self) -> bool:
-        """Tell whether the minutes between two checkpoints are over."""
+        """Return whether the minutes between two checkpoints are over."""
         minutes = self.config.checkpoint_minutes
         return minutes is not None and self.clock.seconds - self._saved_at >= minutes * 60
 
@@ -475,16 +473,16 @@ class Trainer:
         self.train_state.counters.seconds = self.clock.seconds
         folder = self.checkpoints.save(reason)
         self._saved_step = self.train_state.counters.step
-        if reason == "regular":  # other checkpoints do not shift those by minutes
+        if reason == "regular":  # other checkpoints do not delay the next regular one
             self._saved_at = self.clock.seconds
         self.callbacks.checkpoint(folder)
 
     def _cuda_devices(self) -> list[torch.device]:
-        """List the GPUs whose random state must be preserved."""
+        """List the GPUs whose random state `check_memory` must preserve."""
         return [self.model.device] if self.model.device.type == "cuda" else []
 
 
 def seed_dropout(seed: int, step: int, micro_batch: int) -> None:
-    """Seed dropout from (seed, step, micro-batch)."""
+    """Seed dropout with a hash of (seed, step, micro-batch)."""
     word = np.random.SeedSequence([seed, step, micro_batch]).generate_state(1, np.uint64)[0]
     torch.manual_seed(int(word))

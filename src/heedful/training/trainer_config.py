@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainerConfig:
-    """Settings of the trainer: plain values, so that `Trainer` needs no recipe."""
+    """Settings of a `Trainer`, which needs no recipe."""
 
     steps: int
     """Number of steps."""
@@ -20,7 +20,7 @@ class TrainerConfig:
     seed: int
     """Seed of dropout; the batch order has its own."""
     minutes: float | None = None
-    """Time limit over all sittings."""
+    """Time limit of the run, sessions before it was resumed included."""
     label_smoothing: float = 0.1
     smoothing_target: str = "uniform"
     """Settings of the loss."""
@@ -32,15 +32,15 @@ class TrainerConfig:
     validate_steps: int | None = None
     """Interval of validations; None means no validation."""
     patience: int | None = None
-    """Validations without improvement before the run ends early."""
+    """Number of validations without improvement that end the run early; None for no limit."""
     keep_best: int = 1
-    """Best validations to remember."""
+    """Number of best validations to keep."""
     best_by: str = "bleu"
-    """The metric that decides, one of `heedful.settings.registries.METRICS`."""
+    """The metric that decides which is best, one of `heedful.settings.registries.METRICS`."""
 
     @classmethod
     def of(cls, config: "RunConfig", schedule_steps: int = 0) -> "TrainerConfig":
-        """Take the settings from a recipe; `schedule_steps` are those of the pretrained run."""
+        """Read the settings from a recipe; `schedule_steps`: those of the pretrained run."""
         settings = config.train
         return cls(
             steps=settings.steps,

@@ -29,11 +29,9 @@ from heedful.training.state import Validation
 
 def held_out_corpus(source: Files | None, target: Files | None, config: RunConfig) -> Corpus | None:
     """
-    Find the validation files.
+    Find the validation files; return None if there are none.
 
-    Returns the files; None if there is to be no validation.
-
-    Raises `TextError` if one side is missing, or both are and a setting needs them.
+    Raises `TextError` if one side is missing, or if both are missing and a setting needs them.
     """
     corpus = held_out_files(source, target)
     if corpus is None:
@@ -52,7 +50,7 @@ def held_out_corpus(source: Files | None, target: Files | None, config: RunConfi
 
 
 def files_of(corpus: Corpus) -> Sizes:
-    """List the validation files with digests, for a run folder."""
+    """Return records of the validation files, with digests, for a run folder."""
     return {
         name: [
             {**entry, "digest": digest_of(text.path)}
@@ -66,10 +64,11 @@ def find_held_out(
     options: TrainingOptions, config: RunConfig, resumed: RunFolder | None
 ) -> tuple[HeldOutPairs | None, Sizes, str]:
     """
-    Find and read the held-out pairs, in files, in memory, or in the run that is continued.
+    Find and read the held-out pairs: from files, from memory, or from a resumed run.
 
     Returns the pairs or None, their files as recorded in the run, and a note on omitted pairs and
-    rows. Raises `TextError` if the pairs are named twice, empty, or missing where they are needed.
+    rows. Raises `TextError` if pairs are given in two forms, are empty, or are required but
+    missing.
     """
     source, target = options.valid_source, options.valid_target
     if options.valid_pairs is not None:
@@ -93,7 +92,7 @@ def find_held_out(
 def _read_held_out_pairs(
     pairs: Iterable[object], config: RunConfig
 ) -> tuple[HeldOutPairs, Sizes, str]:
-    """Read held-out pairs from memory, with records of the files that will hold them."""
+    """Read held-out pairs from memory; also return records of the files that will store them."""
     languages = config.data.source_language, config.data.target_language
     rows = list(PairRows("valid_pairs", pairs).read(*languages))
     filled = [(line, s, t) for line, (s, t) in enumerate(rows, 1) if s.strip() and t.strip()]
@@ -112,7 +111,7 @@ def _read_held_out_pairs(
 
 
 Ids = Sequence[int]
-# Source and target tokens computed at once; chosen by hand, other sizes were not compared.
+# Source and target tokens computed at once; chosen by hand without comparison.
 _BATCH_TOKENS = 4096
 
 
@@ -124,15 +123,15 @@ def validator(
     references: Sequence[str],
 ) -> Callable[[], Validation]:
     """
-    Create a validation function for some pairs.
+    Create a function that validates a model on held-out pairs.
 
-    `model`: must be in evaluation mode in each call; its present weights are used.
+    `model`: must be in evaluation mode in each call, which uses its current weights.
 
     The loss is the mean negative log-probability of a target token, without smoothing and dropout.
-    BLEU is sacreBLEU, cased, of greedy translations: cheaper than a beam and close enough to
-    compare checkpoints.
+    BLEU is cased sacreBLEU of greedy translations, which are cheaper than beam search and similar
+    enough to compare checkpoints.
     """
-    run.check_forbidden_ids()  # before the first step, not at the first validation
+    run.check_forbidden_ids()  # so that errors show before the first step
     config, tokenizer = run.config, run.tokenizer
     most = config.data.max_length
     lines = run.read_sources(sources)
@@ -148,19 +147,19 @@ def validator(
     def validate() -> Validation:
         loss = mean_loss(model, collator, source_ids, target_ids)
         translations = _translate(model, run, collator, lines, source_ids)
-        found: Validation = {
+        result: Validation = {
             "valid_loss": loss,
             "valid_perplexity": perplexity(loss),
             **score(translations),
         }
         if measured := measure_all(sample):
-            found[KEY] = measured
+            result[KEY] = measured
         if shown:
             texts = {"source": sources, "reference": references, "translation": translations}
-            found["samples"] = [
+            result["samples"] = [
                 {name: lines[index] for name, lines in texts.items()} for index in shown
             ]
-        return found
+        return result
 
     return validate
 
@@ -173,13 +172,13 @@ def mean_loss(
 
     `sources, targets`: ids of the pairs, without special symbols.
 
-    The paper's Table 3 reports this perplexity for newstest2013.
+    The perplexity in the paper's Table 3 is the exponential of this loss on newstest2013.
     """
     total, tokens = 0.0, 0
     lengths = [len(s) + len(t) for s, t in zip(sources, targets, strict=True)]
     for rows in by_length(lengths, _BATCH_TOKENS):
-        some = [sources[i] for i in rows], [targets[i] for i in rows]
-        for log_probabilities in pair_log_probabilities(model, collator, *some):
+        sides = [sources[i] for i in rows], [targets[i] for i in rows]
+        for log_probabilities in pair_log_probabilities(model, collator, *sides):
             total -= sum(log_probabilities)
             tokens += len(log_probabilities)
     return total / tokens
@@ -192,11 +191,11 @@ def _translate(
     lines: Sequence[str],
     sources: Sequence[Ids],
 ) -> list[str]:
-    """Translate greedily, in order. `sources`: the ids of the lines."""
+    """Translate by greedy search, in the order of the lines. `sources`: ids of the lines."""
     settings, task = SearchOptions().over(run.config.search), run.task
     translations = [""] * len(sources)
     for rows in by_length([len(ids) for ids in sources], _BATCH_TOKENS):
-        # a line for whose output there is no room has none
+        # a line without room for its output gets an empty translation
         room = {i: settings.limit.tokens(len(sources[i])) for i in rows}
         rows = [i for i in rows if task.has_room(lines[i], room[i])]
         if not rows:
@@ -204,7 +203,7 @@ def _translate(
         source = collator.source([sources[i] for i in rows]).to(model.device)  # (rows, source)
         limits = [room[i] for i in rows]
         rules = run.rules([lines[i] for i in rows], limits, source.device, settings.rules)
-        found = greedy_search(model, source, limits, settings, rules)
-        for i, hypothesis in zip(rows, found, strict=True):
+        hypotheses = greedy_search(model, source, limits, settings, rules)
+        for i, hypothesis in zip(rows, hypotheses, strict=True):
             translations[i], _ = without_controls(run.tokenizer.decode(hypothesis.tokens))
     return translations

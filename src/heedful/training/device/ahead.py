@@ -13,32 +13,32 @@ from heedful.training.device.buffers import Buffers, Slot
 from heedful.training.device.source import PackedSource
 from heedful.training.state import StepTotals
 
-# Steps that wait for the device; one more is being laid out.
+# Number of prepared steps that wait for the device; one more is being prepared.
 _READY = 1
-# Seconds after which a thread looks whether the other one has given up.
+# Seconds after which a waiting thread checks whether the other thread has ended.
 _PATIENCE = 0.1
 
 
 @dataclass(frozen=True)
 class PreparedStep:
-    """A prepared step."""
+    """A step with its micro-batches in memory of the host."""
 
     rows: Rows
-    """The pairs of its batch."""
+    """Row numbers of the pairs in the batch."""
     slots: list[Slot]
-    """Its micro-batches."""
+    """The micro-batches."""
     counts: StepTotals
-    """Its tokens and operations; the sums that the device computes are still zero."""
+    """Tokens and operations; the sums that the device computes are still zero."""
 
 
 class StepLayout:
-    """Cuts batches, and lays their micro-batches out."""
+    """The preparation of steps: cutting batches and packing micro-batches."""
 
     def __init__(self, source: PackedSource, buffers: Buffers, model: Seq2Seq) -> None:
         self._source, self._buffers, self._model = source, buffers, model
 
     def prepare(self, rows: Rows) -> PreparedStep:
-        """Lay a batch out."""
+        """Prepare the step of a batch."""
         micro_batches: MicroBatches = self._source.cut(rows, 1)[0]
         slots, counts = [], StepTotals()
         for part in micro_batches:
@@ -53,9 +53,9 @@ class StepLayout:
 
 class StepsAhead:
     """
-    Prepares steps in their order, the next one while the caller uses one.
+    An iterator over steps whose thread prepares the next step while the caller uses one.
 
-    `waited` are the seconds that the caller has waited for steps. Close it to end its thread.
+    `waited`: seconds that the caller has waited for steps. `close` ends the thread.
     """
 
     def __init__(self, prepare: Callable[[Rows], PreparedStep], batches: list[Rows]) -> None:
@@ -87,7 +87,7 @@ class StepsAhead:
         self._thread.join()
 
     def _work(self) -> None:
-        """Prepare every step."""
+        """Prepare all steps, in the thread."""
         try:
             for rows in self._batches:
                 self._put(self._prepare(rows))
@@ -98,7 +98,7 @@ class StepsAhead:
             self._put(error)
 
     def _put(self, step: PreparedStep | BaseException | None) -> None:
-        """Hand a step over, unless the caller has closed this object."""
+        """Pass a step to the caller, unless the caller has closed this object."""
         while not self._is_closed.is_set():
             with suppress(Full):
                 self._ready.put(step, timeout=_PATIENCE)

@@ -1,9 +1,9 @@
 """
 Fixed memory on the device for a micro-batch, and the copying of batches into it.
 
-A graph reads the same addresses in every replay. Batches are laid out in page-locked memory of the
-host, from where they are copied while the device computes. Such memory may be written again only
-when its last copy has ended.
+A graph reads the same addresses in every replay. Batches are packed into page-locked memory of the
+host, from which they are copied while the device computes. This memory may be overwritten only when
+its last copy has ended.
 """
 
 from collections import deque
@@ -45,7 +45,7 @@ def _tensors(room: Room, device: torch.device, pinned: bool = False) -> dict[str
 
 
 class Slot:
-    """Memory of the host for one micro-batch."""
+    """Page-locked memory of the host for one micro-batch."""
 
     def __init__(self, room: Room, device: torch.device) -> None:
         self.tensors = _tensors(room, torch.device("cpu"), pinned=device.type == "cuda")
@@ -53,14 +53,14 @@ class Slot:
         self._copied = torch.cuda.Event() if device.type == "cuda" else None
 
     def write(self, batch: PackedBatch) -> None:
-        """Lay a micro-batch out, as soon as the previous micro-batch has been copied."""
+        """Write a micro-batch, as soon as the previous micro-batch has been copied."""
         if self._copied is not None:
             self._copied.synchronize()
         for name, values in batch.arrays().items():
             np.copyto(self.tensors[name].numpy(), values)
 
     def copy_to(self, tensors: dict[str, Tensor]) -> None:
-        """Begin to copy the micro-batch to the device."""
+        """Start copying the micro-batch to the device."""
         for name, tensor in tensors.items():
             tensor.copy_(self.tensors[name], non_blocking=True)
         if self._copied is not None:
@@ -68,7 +68,7 @@ class Slot:
 
 
 class Sides(NamedTuple):
-    """A micro-batch as the model reads it."""
+    """The two sides of a micro-batch, as inputs of the model."""
 
     source: PackedSide
     target_in: PackedSide
@@ -84,7 +84,7 @@ class Buffers:
         self._free: deque[Slot] = deque()
 
     def stage(self, batch: PackedBatch) -> Slot:
-        """Lay a micro-batch out in unused memory of the host; any thread may call this."""
+        """Write a micro-batch to unused memory of the host; any thread may call this."""
         try:
             slot = self._free.popleft()
         except IndexError:

@@ -1,4 +1,4 @@
-"""The techniques that make a training step on a GPU fast; a measurement can disable each."""
+"""Techniques that make a training step on a GPU fast; a measurement can disable each."""
 
 from dataclasses import dataclass
 
@@ -12,16 +12,16 @@ from heedful.training.objective.likelihood import Likelihood, Objective
 
 @dataclass(frozen=True)
 class Levers:
-    """The ways in which a step on a GPU differs from one on a processor."""
+    """The techniques of a training step on a GPU, each on or off."""
 
     unpadded: bool = True
-    """Sentences are packed without padding, and every step fills a room of one size."""
+    """Sentences are packed without padding, into a room of the same size in every step."""
     compiled: bool = True
     """Torch's compiler fuses the operations between two products into one kernel."""
     graphs: bool = True
     """A step replays one graph for losses and gradients, and one for the update."""
     ahead: bool = True
-    """A thread prepares the next batch while the present batch is computed."""
+    """A thread prepares the next batch while the current batch is computed."""
 
 
 def why_padded(
@@ -33,9 +33,10 @@ def why_padded(
     ranks: int = 1,
 ) -> str:
     """
-    Say why a training computes padding and waits after each step; empty if it does not.
+    Return the reason why a training computes padding and waits after each step; empty if none.
 
-    `optimizer`: the rule of an update. `objective`: the likelihood if None. `ranks`: processes.
+    `optimizer`: name of the optimizer. `objective`: the likelihood if None. `ranks`: number of
+    processes.
     """
     plain = type(objective) is Likelihood and objective.guide is None
     has_other = objective is not None and not plain
@@ -52,7 +53,7 @@ def why_padded(
 
 
 def describe_steps(padded: str) -> str:
-    """Describe the steps of a training on a GPU for its log, by the result of `why_padded`."""
+    """Describe the steps of a training on a GPU for its log; `padded`: from `why_padded`."""
     if padded:
         return f"steps: with padding, read one by one: {padded}"
     return "steps: without padding, compiled, replayed from graphs, laid out ahead"

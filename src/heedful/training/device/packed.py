@@ -1,13 +1,13 @@
 """
-Sentences laid one after the other in a room of fixed size, as a GPU reads them.
+Batches without padding for a GPU: sentences one after the other in a room of fixed size.
 
 ::
 
     room 12     B a b c . B d . B e f .        real tokens: starts 0 4 6 9
-                                    ^ filling: sentences that enter no count and no loss
+                                    ^ filling: sentences that count in no sum and no loss
 
-Every step fills the same room, so that all shapes stay the same. Free space is filled with
-sentences of padding, none longer than the longest real sentence may be.
+Every step has the same room, so that all shapes stay the same. Free space is filled with sentences
+of padding, which are not longer than the maximum of the room.
 """
 
 from collections.abc import Sequence
@@ -23,20 +23,20 @@ from heedful.model.flops import RowLengths
 
 Numbers = Int[np.ndarray, "_"]
 
-# Rooms grow in steps, so that the batches of most epochs need the same one.
+# Sizes are multiples of this number, so that most epochs need the same room.
 _STEP = 128
 
 
 class Room(NamedTuple):
-    """The sizes that a batch is filled up to."""
+    """The sizes to which a micro-batch is filled up."""
 
     source: int
     target: int
     """Tokens of each side."""
     rows: int
-    """Sentences."""
+    """Number of sentences, those of the filling included."""
     longest: int
-    """The most tokens of a sentence, on either side."""
+    """Maximum tokens of a sentence, on either side."""
 
     @classmethod
     def of(
@@ -46,7 +46,7 @@ class Room(NamedTuple):
         rows: int,
         longest: int,
     ) -> "Room":
-        """Make a room from a number of tokens per side and a number of sentences."""
+        """Make a room from numbers of tokens and sentences, rounded up."""
         longest = -(-longest // 8) * 8
         source, target = (-(-tokens // _STEP) * _STEP for tokens in (source, target))
         room = cls(source, target, 0, longest)
@@ -54,7 +54,7 @@ class Room(NamedTuple):
 
     @property
     def filling(self) -> int:
-        """The number of longest sentences that fill a side."""
+        """Number of sentences of maximum length that fill a side."""
         return -(-max(self.source, self.target) // self.longest)
 
     @classmethod
@@ -62,7 +62,7 @@ class Room(NamedTuple):
         cls, batches: Sequence[Rows], source_lengths: Lengths, target_lengths: Lengths, most: int
     ) -> "Room":
         """
-        Make a room that holds any micro-batch of these batches.
+        Make a room that has space for any micro-batch of these batches.
 
         `source_lengths, target_lengths`: tokens of every pair, special symbols included. `most`:
         maximum tokens per side of a micro-batch of several pairs.
@@ -76,47 +76,47 @@ class Room(NamedTuple):
         )
         return cls.of(source, target, max(map(len, batches)), longest)
 
-    def holds(self, other: "Room") -> bool:
-        """Tell whether batches for another room fit into this room."""
-        return self == self.joined(other)
+    def holds(self, other_room: "Room") -> bool:
+        """Return whether batches for another room fit into this room."""
+        return self == self.joined(other_room)
 
-    def joined(self, other: "Room") -> "Room":
+    def joined(self, other_room: "Room") -> "Room":
         """Make a room for the batches of two rooms."""
-        room = Room(*map(max, self, other))
-        # more tokens are filled up by more sentences than in the room that had most of them
-        pairs = max(part.rows - part.filling for part in (self, other))
+        room = Room(*map(max, self, other_room))
+        # a side with more tokens may need more sentences of filling than either room had
+        pairs = max(part.rows - part.filling for part in (self, other_room))
         return room._replace(rows=max(room.rows, pairs + room.filling))
 
 
 @dataclass(frozen=True)
 class PackedBatch:
-    """A batch of pairs in a room; 32-bit starts, 64-bit ids and places."""
+    """A packed batch of pairs; starts are 32-bit integers, ids and places 64-bit integers."""
 
     source: Numbers
     target_in: Numbers
     target_out: Numbers
-    """Ids, shape (tokens,): what the encoder reads, the decoder reads, and what it predicts."""
+    """Ids, shape (tokens,): input of the encoder, input of the decoder, and its predictions."""
     source_places: Numbers
     target_places: Numbers
     """Position of each token in its sentence, shape (tokens,)."""
     source_starts: Numbers
     target_starts: Numbers
-    """First token of each sentence, and the end of the last sentence; shape (rows + 1,)."""
+    """Index of each sentence's first token, then the end of the last; shape (rows + 1,)."""
     counts: Bool[np.ndarray, " tokens"]
-    """Which target tokens are real."""
+    """True at real target tokens."""
     source_lengths: RowLengths
     target_lengths: RowLengths
     """Tokens of each real pair, end symbols included."""
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return what the device reads, by name."""
+        """Return the arrays that are copied to the device, by name."""
         names = ("source", "target_in", "target_out", "source_places", "target_places")
         more = ("source_starts", "target_starts", "counts")
         return {name: getattr(self, name) for name in (*names, *more)}
 
 
 def pack(source: FlatIds, target: FlatIds, collator: Collator, room: Room) -> PackedBatch:
-    """Add special symbols, lay the pairs out, and fill the rest of the room."""
+    """Add special symbols, pack the pairs, and fill the rest of the room."""
     ended = int(collator.source_end)
     source_lengths, target_lengths = source.lengths + ended, target.lengths + 1
     filling = _filling(
@@ -142,18 +142,18 @@ def pack(source: FlatIds, target: FlatIds, collator: Collator, room: Room) -> Pa
 def _placed(
     side: FlatIds, shift: int, special: int, added: int, size: int, padding: int
 ) -> Numbers:
-    """Lay ids out with a special symbol before (`shift` 1) or behind each sentence."""
+    """Pack ids with a special symbol before (`shift` 1) or after (`shift` 0) each sentence."""
     out = np.full(size, padding, dtype=np.int64)
     tokens = len(side.ids) + added * len(side.lengths)
     out[:tokens] = special
-    # each sentence moves by the special symbols before it
+    # each sentence moves by the number of special symbols before it
     moved = np.repeat(np.arange(len(side.lengths)) * added + shift, side.lengths)
     out[np.arange(len(side.ids)) + moved] = side.ids
     return out
 
 
 def _filling(source: int, target: int, room: Room) -> tuple[Numbers, Numbers]:
-    """Divide the rest of both sides into equally many sentences; some may be empty."""
+    """Divide the rest of both sides into the same number of sentences; some may be empty."""
     count = max(-(-source // room.longest), -(-target // room.longest))
     sides = (
         np.full(count, left // max(count, 1)) + (np.arange(count) < left % max(count, 1))
@@ -164,7 +164,7 @@ def _filling(source: int, target: int, room: Room) -> tuple[Numbers, Numbers]:
 
 
 def _starts(lengths: Numbers, filling: Numbers, rows: int) -> Numbers:
-    """Return where each sentence starts; the remaining sentences of the room are empty."""
+    """Return the start of each sentence; the remaining sentences of the room are empty."""
     starts = np.zeros(rows + 1, dtype=np.int64)
     every = np.concatenate((lengths, filling))
     starts[1 : len(every) + 1] = np.cumsum(every)

@@ -1,15 +1,15 @@
 """
-A plan of a training on GPUs: memory and hours, computed from a measured rate.
+A plan of a training on GPUs: memory, and hours computed from a measured rate.
 
     state     fp32 weights, in bf16 rounded copies, fp32 gradients, the optimizer's moments
     states    all tensors that the forward pass keeps for the backward pass
     hours     steps x passes x target tokens of a step / rate, on one device
-    several   a batch is divided among n devices; then each sends and receives 2 (n - 1) / n of the
-              fp32 gradients, as a ring does, after the backward pass
+    several   a batch is divided among n devices; after the backward pass each sends and receives
+              2 (n - 1) / n of the fp32 gradients, as in a ring
 
 The forward pass runs without numbers, on torch's device `meta`. For the base model and the paper's
-batch the sum is 8.3 GB, where 8.8 GB were measured. The plan ignores that several devices are less
-efficient, because their parts of a batch are smaller.
+batch the plan has 8.3 GB; 8.8 GB were measured. Devices are less efficient for the smaller parts of
+a batch that several devices get, which the plan ignores.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from heedful.errors import SettingError
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.weights import parameter_count
 
-# Sentences of the batch whose states are counted; the rest of a batch keeps as many a token.
+# Sentences and tokens of the batch whose states are counted; bytes per token are assumed constant.
 _SENTENCES, _LENGTH = 8, 25
 _GRADIENT_BYTES = 4
 
@@ -32,10 +32,10 @@ class Devices:
     """The devices of a plan."""
 
     rate: float
-    """Target tokens a second that were measured on one of them."""
+    """Target tokens a second, measured on one device."""
     count: int = 1
     bandwidth: float | None = None
-    """GB that each can send a second, and receive at the same time."""
+    """GB that each device can send per second, and receive at the same time."""
 
     def __post_init__(self) -> None:
         if self.count > 1 and self.bandwidth is None:
@@ -47,7 +47,7 @@ class Devices:
 
 @dataclass(frozen=True)
 class PlannedTraining:
-    """The properties of a training that a plan needs."""
+    """The properties of a training that are needed for a plan."""
 
     parameters: int
     steps: int
@@ -58,11 +58,11 @@ class PlannedTraining:
     micro_batch_tokens: int
     """Tokens per side that are computed at once."""
     state_bytes: int
-    """A parameter's share of weights, gradients and moments."""
+    """Bytes per parameter for weights, gradients and moments."""
     token_bytes: float | None
-    """States that a source and a target token keep for the backward pass; None if unknown."""
+    """Bytes per pair of tokens that stay for the backward pass; None if unknown."""
     mean_passes: float = 1.0
-    """Passes of a step, on average."""
+    """Mean number of passes of a step."""
 
     @classmethod
     def of(
@@ -74,7 +74,7 @@ class PlannedTraining:
         average = settings.ema_decay is not None
         token_bytes = _states_of_a_token(model, is_bf16)
         if token_bytes is not None and settings.objective in TWO_PASSES:
-            token_bytes *= 2  # both passes are kept
+            token_bytes *= 2  # the states of both passes are kept
         return cls(
             parameter_count(model),
             settings.steps,
@@ -92,13 +92,13 @@ class PlannedTraining:
         return float(self.parameters * self.state_bytes)
 
     def states(self, count: int = 1) -> float | None:
-        """Bytes that the forward pass keeps on each of some devices."""
+        """Compute the bytes that the forward pass keeps on each of `count` devices."""
         if self.token_bytes is None:
             return None
         return self.token_bytes * min(self.micro_batch_tokens, self.batch_tokens / count)
 
     def step_seconds(self, devices: Devices) -> tuple[float, float]:
-        """Compute the seconds of a step: to compute, and to add gradients up."""
+        """Return the seconds of a step: for the computation, and for adding up gradients."""
         compute = self.mean_passes * self.target_tokens / devices.rate / devices.count
         if devices.bandwidth is None:
             return compute, 0.0
@@ -111,7 +111,7 @@ class PlannedTraining:
 
 
 def plan_lines(training: PlannedTraining, devices: Devices) -> list[str]:
-    """Write the plan, a line for its memory, for one device and for several."""
+    """Format the plan: a line for memory, one device, and several devices."""
     single = Devices(devices.rate)
     lines = [
         f"memory      {memory_text(training)}, computed",
@@ -129,7 +129,7 @@ def plan_lines(training: PlannedTraining, devices: Devices) -> list[str]:
 
 
 def memory_text(training: PlannedTraining) -> str:
-    """Write the memory of a device."""
+    """Format the memory that a device needs."""
     state = f"{training.state / 1e9:.1f} GB of weights, gradients and moments"
     states = training.states()
     if states is None:
@@ -139,12 +139,12 @@ def memory_text(training: PlannedTraining) -> str:
 
 
 def _hours(hours: float) -> str:
-    """Write hours, short ones as minutes."""
+    """Format hours; less than an hour as minutes."""
     return f"{hours:,.1f} hours" if hours >= 1 else f"{60 * hours:,.1f} minutes"
 
 
 def _states_of_a_token(model: EncoderDecoder, is_bf16: bool) -> float | None:
-    """Count the bytes that a pair of tokens keeps; None where `meta` cannot run the model."""
+    """Count the bytes that a pair of tokens keeps; None if `meta` cannot run the model."""
     storages: dict[int, torch.UntypedStorage] = {}
 
     def keep(tensor: Tensor) -> Tensor:
@@ -154,11 +154,12 @@ def _states_of_a_token(model: EncoderDecoder, is_bf16: bool) -> float | None:
 
     ids = torch.ones(_SENTENCES, _LENGTH, dtype=torch.long, device="meta")
     model.train().to(torch.bfloat16 if is_bf16 else torch.float32)
-    weights = [weight.untyped_storage() for weight in model.parameters()]  # alive, so with an id
+    # kept alive, so that ids stay unique
+    weights = [weight.untyped_storage() for weight in model.parameters()]
     try:
         with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
             model.states(ids, ids)
-    except (NotImplementedError, RuntimeError):  # it reads numbers, of which there are none
+    except (NotImplementedError, RuntimeError):  # the model reads numbers, which `meta` lacks
         return None
     for weight in weights:
         storages.pop(id(weight), None)

@@ -1,4 +1,4 @@
-"""The interface that steps of a fixed shape need of the training pairs."""
+"""The interface of training pairs for steps of fixed shapes."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -10,10 +10,10 @@ from heedful.training.trainer import BatchSource
 
 @runtime_checkable
 class PackedSource(BatchSource, Protocol):
-    """Batches that can be laid out without padding."""
+    """A source of batches that can be packed without padding."""
 
     def room(self, batches: Sequence[Rows]) -> Room:
-        """Find a room that holds any micro-batch of these batches."""
+        """Return a room with space for any micro-batch of these batches."""
 
     def pack(self, rows: Rows, room: Room) -> PackedBatch:
-        """Lay pairs out in a room."""
+        """Pack pairs into a room."""

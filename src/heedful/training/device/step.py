@@ -1,14 +1,14 @@
 """
-A training step whose work is recorded: losses and gradients in one graph, the update in another.
+A training step in two recorded graphs: losses and gradients, and the update.
 
 ::
 
-    host      lay out ── copy ── replay ── replay ── copy results ── read those of the step before
-    device                copy ── losses, gradients ── norm, check, Adam, rounded copies
+    host      pack ── copy ── replay ── replay ── copy results ── read the previous step's results
+    device             copy ── losses, gradients ── norm, check, Adam, rounded copies
 
-The host waits for nothing within a step. The device checks whether loss and gradients are finite
-numbers. From the first step that fails the check, updates change nothing, and the host learns of
-the failure one step later. Weights and moments therefore stay as they were before that step.
+The host does not wait within a step. The device checks whether loss and gradients are finite. From
+the first step that fails the check, updates change nothing; the host reads the failure one step
+later. So weights and moments stay as they were before the failed step.
 """
 
 import functools
@@ -28,7 +28,7 @@ from heedful.training.device.packed import Room
 from heedful.training.objective.likelihood import Likelihood
 from heedful.training.optimizer import MixedPrecisionOptimizer
 
-# Steps whose results are on their way to the host, at most.
+# Maximum number of steps whose results are being copied to the host.
 _READS = 4
 
 
@@ -45,7 +45,7 @@ class StepResults(NamedTuple):
 
 
 class PendingResults:
-    """The results of a step, on their way to the host."""
+    """The results of a step, while they are copied to the host."""
 
     def __init__(self, results: Tensor, host: Tensor) -> None:
         self._host = host
@@ -68,7 +68,7 @@ class DeviceStep:
     """
     The steps of a training over a room of fixed size.
 
-    `clip_norm`: maximum norm of the mean gradient; None for no bound. `say`: receives messages for
+    `clip_norm`: maximum norm of the mean gradient; None for no limit. `say`: receives messages for
     the log, such as a failure of the compiler.
     """
 
@@ -90,7 +90,7 @@ class DeviceStep:
         self._run = compiled_calls() if levers.compiled and self.device.type == "cuda" else None
         self._say = say
         new = functools.partial(torch.zeros, dtype=torch.float32, device=self.device)
-        self._sums, self._results = new(2), new(4)  # loss and nll; these, norm and flag
+        self._sums, self._results = new(2), new(4)  # (loss, nll) and (loss, nll, norm, flag)
         self._inputs = new(3)  # target tokens, learning rate, share of a moving average
         self._is_finite, self._skips = new(()).fill_(1.0), new(())
         self._totals = [torch.zeros_like(master) for master in optimizer.masters]
@@ -99,20 +99,20 @@ class DeviceStep:
         self._host_inputs = [torch.zeros(3, pin_memory=is_cuda) for _ in range(_READS)]
         self._count = 0
         self._graphs: dict[str, Graph] = {}
-        self._tables: list[Tensor] = []  # encodings of positions whose addresses graphs hold
+        self._tables: list[Tensor] = []  # encodings of positions, kept alive for graphs
 
     def prepare(self, slot: Slot, parts: int) -> None:
         """
-        Record the graphs with a first micro-batch in the buffers, without learning from it.
+        Record the graphs with a first micro-batch in the buffers, without changing weights.
 
-        `parts`: micro-batches of a step; from the second on, they use a graph of their own.
+        `parts`: number of micro-batches of a step; the first has its own graph, the others another.
         """
         needed = {"first", "update", *(["more"] if parts > 1 else [])}
         if needed <= self._graphs.keys():
             return
         slot.copy_to(self.buffers.tensors)
-        # positions beyond their table would make a new one in the middle of a graph; graphs go on
-        # to read this one when a longer text of a validation replaces it
+        # compute tables that are long enough before recording, since graphs cannot replace them;
+        # graphs read these tables even after a longer text in validation replaces them
         sides = (self.model.source_positions, self.model.target_positions)
         longest = self.buffers.room.longest
         self._tables += [part(0, longest).detach() for part in sides if part is not None]
@@ -122,7 +122,7 @@ class DeviceStep:
             if parts > 1 and "more" not in self._graphs:
                 self._graphs["more"] = self._graph(functools.partial(self._differentiate, False))
             if "update" not in self._graphs:
-                # the flag is off, so the rehearsals of a graph change no weight
+                # the flag is off, so runs for the recording change no weights
                 before = self._is_finite.clone()
                 self._is_finite.zero_()
                 self._graphs["update"] = self._graph(self._update)
@@ -139,9 +139,9 @@ class DeviceStep:
         learning_rate: float,
     ) -> PendingResults:
         """
-        Start a step, and return where its results will be.
+        Start a step; return its results, which can be read later.
 
-        `slots`: its micro-batches. `seed`: seeds the dropout of a micro-batch by its number.
+        `slots`: the micro-batches. `seed`: seeds the dropout of a micro-batch by its number.
         """
         self.prepare(slots[0], len(slots))
         for number, slot in enumerate(slots):
@@ -158,13 +158,13 @@ class DeviceStep:
         return PendingResults(self._results, self._hosts[place])
 
     def _record_first(self) -> None:
-        """Record losses and gradients; without the compiler if that fails."""
+        """Record losses and gradients; if the compiler fails, without it."""
         work = functools.partial(self._differentiate, True)
         try:
             self._graphs["first"] = self._graph(work)
         except torch.OutOfMemoryError:
             raise
-        except Exception as error:  # not all that the compiler raises are errors of one kind
+        except Exception as error:  # the compiler raises errors of several kinds
             if self._run is None:
                 raise
             reason = str(error).strip().partition("\n")[0]
@@ -173,7 +173,7 @@ class DeviceStep:
             self._graphs["first"] = self._graph(work)
 
     def _graph(self, work: Callable[[], object]) -> Graph:
-        """Record a function in the memory that all graphs of a step share."""
+        """Record a function as a graph; all graphs of a step share their memory."""
         pool = next((graph.pool for graph in self._graphs.values()), None)
         return Graph(work, self._graphs_on, pool)
 
@@ -226,7 +226,7 @@ class DeviceStep:
 
     @torch.no_grad()
     def _update(self) -> None:
-        """Check the sums, and update the weights unless these or earlier sums are not finite."""
+        """Update the weights if the sums of this step and all earlier steps are finite."""
         tokens, rate, share = self._inputs
         loss = self._sums[0]
         norm = nn.utils.get_total_norm(self._totals) / tokens
@@ -243,15 +243,15 @@ class DeviceStep:
 
 
 def compiled_calls() -> Callable[..., Any]:
-    """Return a function that calls others compiled by torch, each compiled once."""
-    # what was compiled for another room counts toward the limit of how often a function may be
+    """Return a function that calls other functions, each compiled once by torch."""
+    # compilations for another room would count toward the limit for each function
     torch.compiler.reset()
     translated: dict[Any, Callable[..., Any]] = {}
 
     def run(function: Callable[..., Any], *arguments: Any) -> Any:
         if function not in translated:
             translated[function] = torch.compile(function, fullgraph=True, dynamic=False)
-        with warnings.catch_warnings():  # of the compiler's own parts
+        with warnings.catch_warnings():  # warnings about the compiler's own code
             warnings.simplefilter("ignore")
             return translated[function](*arguments)
 

@@ -1,10 +1,9 @@
 """
 The training loop on a GPU.
 
-The loop of `heedful.training.trainer` waits for each step, because a processor could do nothing
-else meanwhile. Here a step is started as soon as it is prepared. Its loss and norm are read after
-the next step has been started. If a validation, a checkpoint or a line of the log is due after a
-step, its results are read at once.
+The loop of `heedful.training.trainer` waits for each step. Here a step starts as soon as it is
+prepared, and its loss and norm are read after the next step has started. If a validation, a
+checkpoint or a line of the log is due after a step, its results are read at once.
 """
 
 import time
@@ -29,12 +28,12 @@ from heedful.training.trainer import LOG_SECONDS, LOG_STEPS, Trainer, seed_dropo
 
 
 class _Started(NamedTuple):
-    """A step that was started and whose results were not read."""
+    """A step that was started, but whose results were not read yet."""
 
     prepared: PreparedStep
     results: PendingResults
     requests: StepTotals
-    """Counts, and requests for an end or a checkpoint, from when the step was started."""
+    """Counts of the step, and requests to stop or save from the time it was started."""
 
 
 class DeviceTrainer(Trainer):
@@ -54,7 +53,7 @@ class DeviceTrainer(Trainer):
         """Do nothing: the first step needs as much memory as any, and fails before any change."""
 
     def _run_epoch(self, batches: Sequence[Rows]) -> str:
-        """Take the steps of an epoch that are left; return the reason to stop."""
+        """Take the remaining steps of an epoch; return the reason to stop, empty if none."""
         reason, started = "", deque[_Started]()
         counters = self.train_state.counters
         rest = [*batches[counters.position :]]
@@ -83,12 +82,12 @@ class DeviceTrainer(Trainer):
         return self.batches
 
     def _fit_room(self, batches: Sequence[Rows]) -> DeviceStep:
-        """Return the step with a room for the batches; a larger room is recorded again."""
+        """Return the `DeviceStep` for the batches; record a new one if they need a larger room."""
         room = self._source.room(batches)
         if self._step is None or not self._step.buffers.room.holds(room):
             if self._step is not None:
                 room = room.joined(self._step.buffers.room)
-            self._step = None  # its memory first
+            self._step = None  # free its memory first
             assert isinstance(self.model, EncoderDecoder)
             assert isinstance(self.objective, Likelihood)
             self._step = DeviceStep(
@@ -106,7 +105,7 @@ class DeviceTrainer(Trainer):
     def _steps(
         self, prepare: Callable[[Rows], PreparedStep], batches: list[Rows]
     ) -> Iterator[Iterator[PreparedStep]]:
-        """Prepare steps ahead, or each when it is needed."""
+        """Prepare steps ahead, or each one when it is needed."""
         if not self.levers.ahead:
             yield map(prepare, batches)
             return
@@ -115,7 +114,7 @@ class DeviceTrainer(Trainer):
             yield self._counting(ahead)
 
     def _counting(self, ahead: StepsAhead) -> Iterator[PreparedStep]:
-        """Add up the seconds that were waited for steps."""
+        """Yield the steps, and add up the seconds of waiting for them."""
         before = self._waited
         for prepared in ahead:
             self._waited = before + ahead.waited
@@ -132,7 +131,7 @@ class DeviceTrainer(Trainer):
         return _Started(prepared, results, self._with_requests(prepared.counts))
 
     def _is_due(self, step: int, requests: StepTotals) -> bool:
-        """Tell whether the weights or results of a step are needed at once."""
+        """Return whether the weights or results of a step are needed at once."""
         config = self.config
         intervals = (config.validate_steps, config.checkpoint_steps, LOG_STEPS)
         return (
@@ -145,36 +144,36 @@ class DeviceTrainer(Trainer):
         )
 
     def _finish(self, started: _Started, is_last: bool) -> str:
-        """Read the results of a step; if no later step was started, do what is due."""
-        found = started.results.read()
+        """Read the results of a step; if `is_last`, also log, validate and save if due."""
+        results = started.results.read()
         step = self.train_state.counters.step + 1
-        if not found.is_finite:
-            self._stop_on_non_finite(step, started.prepared.rows, found.loss, found.norm)
+        if not results.is_finite:
+            self._stop_on_non_finite(step, started.prepared.rows, results.loss, results.norm)
         now = time.monotonic()
         seconds, self._read_at = now - self._read_at, now
-        totals = started.requests._replace(loss=found.loss, nll=found.nll)
+        totals = started.requests._replace(loss=results.loss, nll=results.nll)
         self.train_state.counters.add(totals)
         if not is_last:
-            self._note_step(totals, found.norm, seconds)
+            self._note_step(totals, results.norm, seconds)
             return ""
-        reason = self._after_step(totals, found.norm, seconds)
+        reason = self._after_step(totals, results.norm, seconds)
         self._read_at = time.monotonic()
         return reason
 
     def _warn_of_warmup(self, step: int, ended: bool) -> None:
-        """Warn as soon as the pace is known, which is not before the first steps are recorded."""
+        """Warn as soon as the pace is known; not in the first steps, which record graphs."""
         if ended or step - self._began_at >= LOG_STEPS:
             super()._warn_of_warmup(step, ended)
 
     def _more_of_log(self) -> dict[str, float]:
-        """Return the share of the time in which the device had to wait for batches."""
+        """Return the share of the time that was spent waiting for batches."""
         before, (now, waited) = self._logged_waiting, (time.monotonic(), self._waited)
         self._logged_waiting = now, waited
         return {"waiting": (waited - before[1]) / max(now - before[0], 1e-9)} if before[0] else {}
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Build the error for a full memory of the device."""
+        """Turn a lack of memory into a `DeviceError` with the setting to change."""
         try:
             yield
         except (torch.OutOfMemoryError, RuntimeError) as error:

@@ -1,1 +1,1 @@
-"""Is a training going well: checks of a model at each validation."""
+"""Checks at each validation that a training is going well."""

@@ -1,5 +1,5 @@
 """
-Whether attention is used: where the decoder looks, and its loss without attention.
+A check that attention is used: where the decoder attends, and its loss without attention.
 
 ::
 
@@ -7,12 +7,12 @@ Whether attention is used: where the decoder looks, and its loss without attenti
     memory with every state the mean of all      ── nats lost with uniform attention
     memory of another sentence                   ── nats lost with another source
 
-Weights sum to one and values are affine in the states of the memory. So a memory whose states all
-equal their mean makes any weights act as uniform ones. The start state of a recurrent decoder is
-not changed.
+Weights sum to one, and values are affine in the states of the memory. So if all states of a memory
+equal their mean, any weights have the effect of uniform weights. The initial state of a recurrent
+decoder is not changed.
 
-A decoder that has not learned to attend often uses the first state as a constant. An encoder that
-reads forwards makes this state unlike all others.
+A decoder that has not learned to attend often uses the first state as a constant. In an encoder
+that reads forward, this state differs from all others.
 """
 
 from dataclasses import replace
@@ -27,22 +27,22 @@ from heedful.model.halves import Memory
 from heedful.search.scoring import token_log_probabilities
 from heedful.training.health.check import Figures, HeldOutSample
 
-# Sentences whose places are looked at have this many source tokens, the end symbol included: in
-# shorter ones the first place is often the right one.
+# Minimum number of source tokens, end symbol included, of sentences whose attention is checked: in
+# shorter sentences the first position is often the right one.
 SHORTEST = 5
-# A small GNMT on Multi30k looks at the first place for 96 to 100 % of its tokens in 600 steps, and
-# with guided attention for 6 %. The thresholds were chosen by hand.
+# In 600 steps, a small GNMT on Multi30k attends to the first position for 96 to 100 % of its
+# tokens, and with guided attention for 6 %. The thresholds were chosen by hand.
 MOST_ON_ONE_PLACE = 0.9
 LEAST_NATS = 0.1
 
 
 class AttentionUse:
-    """Whether the decoder uses its attention to the source."""
+    """The check that the decoder uses its attention to the source."""
 
     name = "attention"
 
     def measure(self, sample: HeldOutSample) -> Figures | None:
-        """Measure two losses, and the layer with the least weight on the first and last place."""
+        """Measure both losses, and the layer that attends least to the first or last position."""
         model = sample.model
         if not model.decoder.attends or not sample.batches:
             return None
@@ -53,13 +53,13 @@ class AttentionUse:
                 return None
             losses = [_losses(model, *pair) for pair in zip(batches, memories, strict=True)]
             places = [_places(model, batch) for batch in batches]
-        true, uniform, other, tokens = map(sum, zip(*losses, strict=True))
+        true, uniform, other_source, tokens = map(sum, zip(*losses, strict=True))
         figures = _figures([place for place in places if place is not None])
-        nats = {"nats_of_uniform": uniform - true, "nats_of_other_source": other - true}
+        nats = {"nats_of_uniform": uniform - true, "nats_of_other_source": other_source - true}
         return figures | {name: float(value) / tokens for name, value in nats.items()}
 
     def warning(self, figures: Figures) -> str | None:
-        """Warn if the decoder looks at one place, or loses nothing without attention."""
+        """Warn if the decoder attends to one position, or loses nothing without attention."""
         first, last = figures.get("first", 0.0), figures.get("last", 0.0)
         nats = figures["nats_of_uniform"]
         if max(first, last) > MOST_ON_ONE_PLACE:
@@ -78,7 +78,7 @@ class AttentionUse:
         )
 
     def summary(self, figures: Figures) -> str:
-        """Describe where the decoder looks."""
+        """Describe where the decoder attends."""
         costs = (
             f"uniform attention would cost {figures['nats_of_uniform']:.2f} nats a token, another "
             f"source {figures['nats_of_other_source']:.2f}"
@@ -94,17 +94,17 @@ class AttentionUse:
 
 
 def _alike(memory: Memory) -> bool:
-    """Tell whether the encoder's design gives all places the same state."""
+    """Return whether all positions of each source have the same state."""
     places = memory.mask[:, 0, 0].unsqueeze(2)  # (batch, source, 1)
     return bool(((memory.states == memory.states[:, :1]) | ~places).all())
 
 
 def _losses(model: EncoderDecoder, batch: Batch, memory: Memory) -> tuple[float, float, float, int]:
-    """Sum negative log-probabilities: as is, with uniform attention, and with another source."""
+    """Sum negative log-probabilities: unchanged, with uniform attention, with another source."""
     others = model.encode(batch.source.roll(1, 0))  # (batch, source)
     memories = (memory, _uniform(memory), others)
-    true, uniform, other = (_loss(model, kind, batch) for kind in memories)
-    return true, uniform, other, int((batch.target_out != model.padding).sum())
+    true, uniform, other_source = (_loss(model, kind, batch) for kind in memories)
+    return true, uniform, other_source, int((batch.target_out != model.padding).sum())
 
 
 def _loss(model: EncoderDecoder, memory: Memory, batch: Batch) -> float:
@@ -117,14 +117,14 @@ def _loss(model: EncoderDecoder, memory: Memory, batch: Batch) -> float:
 
 
 def _uniform(memory: Memory) -> Memory:
-    """Replace each state by the mean of its sentence."""
+    """Replace each state by the mean of the states of its sentence."""
     real = memory.mask[:, 0, 0].unsqueeze(2)  # (batch, source, 1)
     mean = (memory.states * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True)
     return replace(memory, states=mean.expand_as(memory.states).contiguous())
 
 
 class _Places:
-    """Where the target tokens of a batch attend, for each layer."""
+    """Statistics of where the target tokens of a batch attend, for each layer."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class _Places:
 
 
 def _places(model: EncoderDecoder, batch: Batch) -> _Places | None:
-    """Find where a batch's target tokens attend; None for layers without weights."""
+    """Compute where a batch's target tokens attend; None if no layer has weights."""
     weights = model.attention(batch.source, batch.target_in).cross
     if not weights:
         return None
@@ -154,7 +154,7 @@ def _places(model: EncoderDecoder, batch: Batch) -> _Places | None:
 
 
 def _figures(places: list[_Places]) -> dict[str, float]:
-    """Average over the tokens of all batches, in the layer that is least on one place."""
+    """Average over all tokens, in the layer that attends least to the first or last position."""
     if not sum(place.own.numel() for place in places):
         return {}
 

@@ -1,12 +1,12 @@
 """
-The interface of a check of a training: measurement, threshold, warning and remedy.
+The interface of a check of a training: measurement, and a warning past a threshold.
 
 ::
 
     held-out pairs ── measure ── figures ── a line of the log
-                                    └────── warning, once, when they are past the threshold
+                                    └────── warning, once, when figures are past the threshold
 
-A check is one module and one line of `heedful.training.health.registry`.
+A check is a module and a line in `heedful.training.health.registry`.
 """
 
 from collections.abc import Mapping
@@ -21,24 +21,24 @@ Figures = Mapping[str, float]
 
 @dataclass(frozen=True)
 class HeldOutSample:
-    """Some held-out pairs, in batches of like length, and the model that is checked."""
+    """A sample of held-out pairs, in batches of similar length, and the model to check."""
 
     model: EncoderDecoder
     batches: tuple[Batch, ...]
 
 
 class HealthCheck(Protocol):
-    """A check of a model in training."""
+    """The interface of a check of a model in training."""
 
     name: str
-    """Key of its figures in a validation line of the log."""
+    """Key of the check's figures in a validation line of the log."""
 
     def measure(self, sample: HeldOutSample) -> Figures | None:
         """Measure a model in evaluation mode; None if there is nothing to measure."""
         ...
 
     def warning(self, figures: Figures) -> str | None:
-        """Say what is wrong and what to try; None if nothing is wrong."""
+        """Return a warning with the problem and remedies; None if there is no problem."""
         ...
 
     def summary(self, figures: Figures) -> str:

@@ -1,4 +1,4 @@
-"""The checks of a training, one line each, and the code that runs them at a validation."""
+"""The list of checks of a training, and the code that runs them at a validation."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -14,13 +14,13 @@ CHECKS: tuple[HealthCheck, ...] = (AttentionUse(),)
 """All checks, in the order of their warnings."""
 
 KEY = "health"
-"""Key of what was measured in a validation line of the log."""
+"""Key of all figures of checks in a validation line of the log."""
 
-# Held-out pairs that are looked at, spread over the text, and the tokens of a batch of them.
+# Number of held-out pairs that are checked, spread over the text; tokens of a batch of these.
 _PAIRS = 128
 _BATCH_TOKENS = 4096
-# A training has to show its health when the learning rate is past its peak, and these updates and
-# this share of the training are over; before, attention of healthy models is often still even.
+# Checks warn only after the peak of the learning rate, this many updates and this share of the
+# training: before, even healthy models often have nearly uniform attention.
 _FIRST_UPDATES = 300
 _EARLY = 0.2
 
@@ -31,32 +31,32 @@ def take_sample(
     sources: Sequence[Sequence[int]],
     targets: Sequence[Sequence[int]],
 ) -> HeldOutSample:
-    """Take some of the held-out pairs, given as ids without special symbols."""
+    """Take a sample of the held-out pairs, given as ids without special symbols."""
     count = min(_PAIRS, len(sources))
     rows = [index * len(sources) // count for index in range(count)]
     lengths = [len(sources[row]) + len(targets[row]) for row in rows]
     batches = (
         collator.batch([sources[rows[i]] for i in chosen], [targets[rows[i]] for i in chosen])
         for chosen in by_length(lengths, _BATCH_TOKENS)
-        if len(chosen) > 1  # a sentence alone has no other source
+        if len(chosen) > 1  # a single sentence has no other source
     )
     return HeldOutSample(model, tuple(batches))
 
 
 def measure_all(sample: HeldOutSample) -> dict[str, Figures]:
-    """Measure each check; those with nothing to measure are left out."""
+    """Measure all checks; leave out checks with nothing to measure."""
     measured = {check.name: check.measure(sample) for check in CHECKS}
     return {name: figures for name, figures in measured.items() if figures is not None}
 
 
 class HealthWarnings:
-    """Warns once for each check that fails, and never early in a training."""
+    """The warnings of a training: once for each check that fails, not early in the training."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say, self._said = say, set[str]()
 
     def warn(self, line: Mapping[str, Any], share: float, past_warmup: bool) -> None:
-        """Warn of a validation line. `share`: of the training that is over."""
+        """Warn if a validation line fails checks. `share`: completed share of the training."""
         if share < _EARLY or line["step"] < _FIRST_UPDATES or not past_warmup:
             return
         measured = line.get(KEY, {})

@@ -1,1 +1,1 @@
-"""Objectives of training: the likelihood of references, or the risk of own translations."""
+"""Objectives of training: likelihood of references, risk of the model's translations, others."""

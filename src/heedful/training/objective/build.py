@@ -1,4 +1,4 @@
-"""The objective that a run's settings name."""
+"""Construction of the objective that a run's settings request."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from heedful.training.objective.two_passes import TwoPasses
 
 
 def build_objective(run: Run, machine: MachineSettings) -> Objective:
-    """Build the objective of `train.objective`."""
+    """Build the objective that `train.objective` names."""
     name = run.config.train.objective
     objective = OBJECTIVES[name](run, machine)
     if not isinstance(objective, Objective):
@@ -72,7 +72,7 @@ def build_reward(run: Run, machine: MachineSettings) -> ExpectedReward:
 
 
 def build_risk(run: Run, machine: MachineSettings) -> MinimumRisk:
-    """Build the risk of an n-best list."""
+    """Build the risk over n-best lists."""
     settings = run.config.train
     wide = SearchOptions(beam=settings.n_best, n_best=settings.n_best)
     return MinimumRisk(
@@ -85,7 +85,7 @@ def build_risk(run: Run, machine: MachineSettings) -> MinimumRisk:
 
 
 def _over_candidates(run: Run, machine: MachineSettings) -> dict[str, Any]:
-    """Collect the parameters that objectives over the model's own translations share."""
+    """Collect the shared parameters of objectives over the model's own translations."""
     settings = run.config.train
     metric = reward_metric(settings.reward_metric, run.config.data.target_language)
     return {

@@ -1,12 +1,13 @@
 """
-Candidates: translations of the model itself, scored by it with gradients, and their rewards.
+Candidates: the model's own translations, their log-probabilities with gradients, and rewards.
 
 ::
 
     source ─ search ─ candidates ─ text ─ reward of each ─┐
-                          └─ model, with gradients ─ log P ┴─ loss of the pair (`CandidateLoss`)
+                          └─ model, with gradients ─ log P ┴─ loss of the pair (`PairLosses`)
 
-Dropout is off in both passes, as in GNMT, so candidates are scored by the model that drew them.
+Dropout is off in both passes, as in GNMT, so the model that scores candidates equals the model that
+proposed them.
 """
 
 from abc import ABC, abstractmethod
@@ -32,24 +33,24 @@ Ids = Sequence[int]
 
 
 class OwnTranslation(NamedTuple):
-    """A translation of a pair's source."""
+    """A translation of a pair's source, by the model."""
 
     tokens: tuple[int, ...]
-    """Without start and end symbol."""
+    """Target ids without start and end symbol."""
     ended: bool = True
-    """Whether its probability includes the end symbol."""
+    """Whether the probability includes the end symbol."""
 
 
 @dataclass(frozen=True)
 class Judge:
-    """Rewards of candidates as text."""
+    """The computation of rewards from the text of candidates."""
 
     decode: Callable[[Ids], str]
     """Converts target ids to text."""
     metric: SentenceMetric
 
     def __call__(self, candidates: Sequence[OwnTranslation], reference: Ids) -> list[float]:
-        """Compute the reward of each; equal texts are compared once."""
+        """Compute the reward of each candidate; equal texts are compared once."""
         texts = [self.decode(candidate.tokens) for candidate in candidates]
         unique = list(dict.fromkeys(texts))
         reward = dict(zip(unique, self.metric(unique, self.decode(reference)), strict=True))
@@ -57,14 +58,14 @@ class Judge:
 
 
 class PairLosses(NamedTuple):
-    """Losses of some pairs."""
+    """Losses of several pairs."""
 
     loss: Tensor
-    """Their sum, with the right gradient; its value need not be that of the objective."""
+    """A sum with the gradient of the objective; its value may differ from the objective."""
     value: float
-    """The sum of the objective's values."""
+    """Sum of the objective over the pairs."""
     figure: float
-    """The sum of the figure in the log."""
+    """Sum of the log's figure over the pairs."""
 
 
 @dataclass(kw_only=True)
@@ -74,19 +75,19 @@ class CandidateObjective(ABC):
     figure: ClassVar[str]
     judge: Judge
     candidates: int
-    """Translations of each pair."""
+    """Number of translations of each pair."""
     likelihood_weight: float
-    """Factor of the log-likelihood, alpha of GNMT's equation 9."""
+    """Factor of the log-likelihood: alpha in GNMT's equation 9."""
     limit: LengthLimit
     """Maximum tokens of a candidate."""
     allowed: AllowedTokens
     """Tokens that searches may generate; probabilities are normalized over these tokens."""
     micro_batch_tokens: int
-    """Padded tokens of candidates computed at once."""
+    """Number of candidate tokens, padding included, that are computed at once."""
 
     @abstractmethod
     def describe(self) -> str:
-        """Describe it for the first lines of a training."""
+        """Describe the objective for the first lines of a training."""
 
     @abstractmethod
     def propose(
@@ -97,7 +98,7 @@ class CandidateObjective(ABC):
         rows: Rows,
         step: int,
     ) -> list[list[OwnTranslation]]:
-        """Find candidates of each pair. `limits`: their maximum numbers of tokens."""
+        """Find candidates of each pair. `limits`: maximum number of tokens for each pair."""
 
     @abstractmethod
     def losses(
@@ -106,17 +107,17 @@ class CandidateObjective(ABC):
         rewards: Float[Tensor, "pairs candidates"],
         real: Bool[Tensor, "pairs candidates"],
     ) -> PairLosses:
-        """Compute the loss. `real`: where there is a candidate; elsewhere log P is 0."""
+        """Compute the losses. `real`: true where there is a candidate; elsewhere log P is 0."""
 
     def with_references(
-        self, found: list[list[OwnTranslation]], references: list[Ids]
+        self, candidates: list[list[OwnTranslation]], references: list[Ids]
     ) -> list[list[OwnTranslation]]:
-        """Add references to the candidates, where the objective wants them."""
+        """Add references to the candidates, if the objective includes them."""
         del references
-        return found
+        return candidates
 
     def parts(self, model: Seq2Seq, batch: Batch, rows: Rows, step: int) -> Iterator[LossPart]:
-        """Compute the loss of the references, then that of a few pairs' candidates at a time."""
+        """Compute the loss of the references, then of the candidates of a few pairs at a time."""
         before = model.training
         model.eval()
         try:
@@ -133,30 +134,35 @@ class CandidateObjective(ABC):
     def _part(
         self, model: Seq2Seq, source: Tensor, target_out: Tensor, rows: Rows, step: int
     ) -> LossPart:
-        """Compute the loss of some pairs."""
+        """Compute the loss of the candidates of some pairs."""
         lengths = (source != model.padding).sum(dim=1).tolist()
-        source = source[:, : max(lengths)]  # (pairs, source), without what is padding in all
+        source = source[:, : max(lengths)]  # (pairs, source), without columns of padding
         references: list[Ids] = [
             [token for token in row if token not in (model.padding, model.end_token)]
             for row in target_out.tolist()
         ]
         limits = [self.limit.tokens(length) for length in lengths]
-        found = self.propose(model, source, limits, rows, step)
-        found = self.with_references(found, references)
-        rewards = [self.judge(*pair) for pair in zip(found, references, strict=True)]
+        candidates = self.propose(model, source, limits, rows, step)
+        candidates = self.with_references(candidates, references)
+        rewards = [self.judge(*pair) for pair in zip(candidates, references, strict=True)]
 
-        # of each candidate its pair and its place among the candidates of the pair
-        owners = [pair for pair, some in enumerate(found) for _ in some]
-        places = [place for some in found for place in range(len(some))]
+        # for each candidate: its pair, and its index among the candidates of the pair
+        owners = [pair for pair, pair_candidates in enumerate(candidates) for _ in pair_candidates]
+        places = [place for pair_candidates in candidates for place in range(len(pair_candidates))]
         where = (
             torch.tensor(owners, device=source.device),
             torch.tensor(places, device=source.device),
         )
         flat = candidate_log_probabilities(
-            model, source[where[0]], [each for some in found for each in some], self.allowed
+            model,
+            source[where[0]],
+            [candidate for pair_candidates in candidates for candidate in pair_candidates],
+            self.allowed,
         )
-        table = flat.new_zeros(len(found), max(map(len, found)))  # (pairs, candidates)
-        all_rewards = flat.new_tensor([reward for some in rewards for reward in some])
+        table = flat.new_zeros(len(candidates), max(map(len, candidates)))  # (pairs, candidates)
+        all_rewards = flat.new_tensor(
+            [reward for pair_rewards in rewards for reward in pair_rewards]
+        )
         losses = self.losses(
             table.index_put(where, flat),
             table.index_put(where, all_rewards),
@@ -173,10 +179,12 @@ def candidate_log_probabilities(
     allowed: AllowedTokens,
 ) -> Float[Tensor, " rows"]:
     """Compute each candidate's log-probability over the allowed tokens, with gradients."""
-    # Searches generate only what is allowed; without the others the probabilities add up to one.
+    # Searches generate only allowed tokens, so probabilities are normalized over these.
     start, end, padding = model.start_token, model.end_token, model.padding
-    target_in = pad([[start, *each.tokens] for each in candidates], padding).to(source.device)
-    outs = [[*each.tokens, end if each.ended else padding] for each in candidates]
+    target_in = pad([[start, *candidate.tokens] for candidate in candidates], padding).to(
+        source.device
+    )
+    outs = [[*candidate.tokens, end if candidate.ended else padding] for candidate in candidates]
     target_out = pad(outs, padding).to(source.device)  # (rows, target)
     real = target_out != padding  # (rows, target)
     states = model.states(source, target_in)[real]  # (tokens, d_model)
@@ -185,7 +193,7 @@ def candidate_log_probabilities(
     zeros = torch.zeros(1, weight.size(0), device=source.device)
     barred = allowed(zeros, nothing, nothing.new_zeros(1))[0]  # (vocabulary,), 0 or minus infinity
     tokens = target_out[real]  # (tokens,)
-    # the logits are computed again on the way back: those of all tokens are too large to keep
+    # logits are recomputed in the backward pass, because those of all tokens are too large to keep
     scores = [
         checkpoint(
             _chosen, states[part], tokens[part], weight, bias, barred,
@@ -193,7 +201,7 @@ def candidate_log_probabilities(
         )
         for part in chunk_rows(len(tokens), weight.size(0), source.device)
     ]  # fmt: skip
-    # summed row by row: on a GPU adding by index has no fixed order, and a resumed run needs one
+    # sum by rows: adding by index has no fixed order on a GPU, but a resumed run needs one
     table = torch.zeros(real.shape, device=source.device)
     return table.masked_scatter(real, torch.cat([*scores, table[0, :0]])).sum(dim=1)
 

@@ -3,7 +3,7 @@ Token cutoff: some tokens of a batch are read as zeros (Shen et al. 2020; Gao et
 
 ::
 
-    E   E   E   E   E          E   0   E   E   E      whole embeddings, each with a probability
+    E   E   E   E   E          E   0   E   E   E      each embedding is cut with a probability
     p1  p2  p3  p4  p5    ->   p1  p2  p3  p4  p5     positions stay
 
 The symbols that begin a target and end a source are never cut, as in the authors' code.
@@ -21,7 +21,7 @@ from heedful.model.encoder_decoder import EncoderDecoder
 
 @contextmanager
 def cut_embeddings(model: EncoderDecoder, probability: float) -> Iterator[None]:
-    """Read tokens of both sides as zeros, each with a probability, within the block."""
+    """Within the block, read each token of both sides as zeros with a probability."""
 
     def cut(module: nn.Module, arguments: Any, out: Tensor) -> Tensor:
         del module
@@ -30,7 +30,7 @@ def cut_embeddings(model: EncoderDecoder, probability: float) -> Iterator[None]:
         zeros &= (ids != model.start_token) & (ids != model.end_token)
         return out.masked_fill(zeros.unsqueeze(-1), 0.0)
 
-    # one and the same module where both sides share a table
+    # both are the same module if the sides share a table
     tables = dict.fromkeys((model.embed_source, model.embed_target))
     handles = [table.register_forward_hook(cut) for table in tables]
     try:

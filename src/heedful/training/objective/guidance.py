@@ -1,11 +1,10 @@
 """
-Guided attention: a penalty of weights far from the diagonal, which fades in the first steps.
+Guided attention: a penalty on weights far from the diagonal, which fades in the first steps.
 
 A decoder that starts from the last state of its encoder can learn much without attending to the
-source; some decoders never begin to attend. The penalty shows such decoders where to attend at
-first. After the penalty has faded, the likelihood alone decides. (Tachibana et al. 2018,
-“Efficiently Trainable Text-to-Speech System Based on Deep Convolutional Networks with Guided
-Attention”, section 4.)
+source; some decoders never begin to attend. The penalty shows them where to attend at first. After
+it has faded, only the likelihood remains. (Tachibana et al. 2018, “Efficiently Trainable
+Text-to-Speech System Based on Deep Convolutional Networks with Guided Attention”, section 4.)
 """
 
 from collections.abc import Sequence
@@ -16,18 +15,18 @@ from torch import Tensor
 
 from heedful.data.batching import Batch
 
-# Width of the diagonal in shares of a sentence (Tachibana et al. 2018).
+# Width of the diagonal as a share of the sentence (Tachibana et al. 2018).
 _WIDTH = 0.2
 
 
 class GuidedAttention:
-    """A penalty of attention off the diagonal that fades linearly."""
+    """A penalty on attention off the diagonal that fades linearly."""
 
     def __init__(self, strength: float, steps: int) -> None:
         self.strength, self.steps = strength, steps
 
     def strength_at(self, step: int) -> float:
-        """Return its factor at an update, counted from one."""
+        """Return the factor of the penalty at an update, counted from 1."""
         return self.strength * max(0.0, 1.0 - (step - 1) / self.steps)
 
     def penalty(
@@ -37,14 +36,14 @@ class GuidedAttention:
         padding: int,
         step: int,
     ) -> Float[Tensor, ""]:
-        """Sum over target tokens the mean over layers and heads of the weight off the diagonal."""
+        """Sum the weight off the diagonal over target tokens, as the mean over layers and heads."""
         distance = _distance(batch, padding).unsqueeze(1)  # (batch, 1, target, source)
         off = sum((layer.float() * distance).sum(dim=(2, 3)).mean(dim=1) for layer in weights)
         return self.strength_at(step) * torch.as_tensor(off).sum() / len(weights)
 
 
 def _distance(batch: Batch, padding: int) -> Float[Tensor, "batch target source"]:
-    """Return how far each place is from the diagonal: 0 on it, near 1 far away, 0 for padding."""
+    """Return distances from the diagonal: 0 on it, near 1 far from it, 0 for padding."""
     sides = [side != padding for side in (batch.target_out, batch.source)]
     rows, columns = (
         torch.arange(side.size(1), device=side.device)

@@ -1,8 +1,8 @@
 """
 The interface of objectives, and the usual objective: the likelihood of the references.
 
-An objective gives the losses of a micro-batch one after the other. The trainer computes the
-backward pass of each loss before it requests the next. Therefore only one graph is in memory.
+An objective yields the losses of a micro-batch one after the other. The trainer runs the backward
+pass of each loss before it requests the next. So only one graph is in memory.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,10 +22,10 @@ class LossPart(NamedTuple):
     """One part of the loss of a micro-batch."""
 
     loss: Tensor
-    """The loss sum, from which the backward pass starts."""
+    """The summed loss, from which the backward pass starts."""
     read_sums: Callable[[], StepTotals]
     """
-    Read the part's sums for the step, without tokens and places.
+    Read the sums of this part, without the counts of tokens and operations.
 
     Call it after the backward pass, because reading a number waits for the GPU.
     """
@@ -35,14 +35,14 @@ class LossPart(NamedTuple):
 
 @runtime_checkable
 class Objective(Protocol):
-    """What a training minimizes."""
+    """The interface of an objective, which training minimizes."""
 
     @property
     def figure(self) -> str:
         """Name of `StepTotals.figure` in the log; empty if there is none."""
 
     def describe(self) -> str:
-        """Describe it for the first lines of a training."""
+        """Describe the objective for the first lines of a training."""
         ...
 
     def parts(self, model: Seq2Seq, batch: Batch, rows: Rows, step: int) -> Iterator[LossPart]:
@@ -58,12 +58,12 @@ class Objective(Protocol):
         rows : array of int
             The numbers of the pairs in the training text.
         step : int
-            The update that the batch belongs to.
+            The update to which the batch belongs.
 
         Yields
         ------
         LossPart
-            A sum over target tokens, and what it adds to the log.
+            A sum over target tokens, and its contribution to the log.
 
         Notes
         -----
@@ -87,7 +87,7 @@ class Likelihood:
         self.smoothing, self.form, self.weight, self.guide = smoothing, form, weight, guide
 
     def describe(self) -> str:
-        """Describe it for the first lines of a training."""
+        """Describe the objective for the first lines of a training."""
         guided = self.guide and f", attention guided for {self.guide.steps:,} steps"
         return f"likelihood of the references{guided or ''}"
 
@@ -106,25 +106,25 @@ class Likelihood:
         )
         if self.weight != 1.0:
             loss = self.weight * loss
-        found = loss.detach()
+        value = loss.detach()
         penalty = model.penalty()
         if penalty is not None:
-            # a mean over tokens is added to a sum over them
+            # turn the mean over tokens into a sum, like the loss
             penalty = penalty.float() * batch.target_tokens
         if off_diagonal is not None:
             penalty = off_diagonal if penalty is None else penalty + off_diagonal
         if penalty is None:
-            yield LossPart(loss, lambda: StepTotals(float(found), float(nll)))
+            yield LossPart(loss, lambda: StepTotals(float(value), float(nll)))
             return
         added = penalty.detach()
         yield LossPart(
             loss + penalty,
-            lambda: StepTotals(float(found), float(nll), penalty=float(added)),
+            lambda: StepTotals(float(value), float(nll), penalty=float(added)),
             has_penalty=True,
         )
 
     def _states(self, model: Seq2Seq, batch: Batch, step: int) -> tuple[Tensor, Tensor | None]:
-        """Compute the decoder's states, and the penalty of its attention until it has faded."""
+        """Compute the decoder's states, and the attention penalty until it has faded."""
         guide = self.guide
         if guide is None or not guide.strength_at(step) or not isinstance(model, EncoderDecoder):
             return model.states(batch.source, batch.target_in), None

@@ -6,9 +6,8 @@ Expected reward of sampled translations (Wu et al. 2016, section 5.2).
     maximize   E[r] over translations y of the model, and alpha log P of the reference
     gradient   of E[r] = E[(r(y) - b) grad log P(y)],   b: mean reward of the *other* samples
 
-The baseline of a sample is the mean of the others. The baseline therefore does not depend on the
-sample itself, and the estimate is unbiased. The mean of all samples would shrink the estimate by 1
-/ samples.
+The baseline of a sample does not depend on the sample itself, so the estimate is unbiased. The mean
+of all samples as the baseline would shrink the estimate by the share 1 / samples.
 """
 
 from collections.abc import Sequence
@@ -30,8 +29,8 @@ class ExpectedReward(CandidateObjective):
     """
     The expected reward, estimated from samples of each pair.
 
-    Samples depend only on (seed, step, pair), not on the order of a batch, on micro-batches, or on
-    whether a run was resumed.
+    Samples depend only on (seed, step, pair). They do not depend on the order of a batch, on
+    micro-batches, or on whether a run was resumed.
     """
 
     figure = "reward"
@@ -44,17 +43,20 @@ class ExpectedReward(CandidateObjective):
     def propose(
         self, model: Seq2Seq, source: Tensor, limits: Sequence[int], rows: Rows, step: int
     ) -> list[list[OwnTranslation]]:
-        # at its limit a sample ends for certain, so that probabilities of all samples add up to one
+        # samples must end at the limit, so that the probabilities of all samples add up to one
         rules: list[DecodingRule] = [
             self.allowed,
             ForcedEos(limits, model.end_token, source.device),
         ]
         drawn = Sampling(seed=_seed(self.seed, step))
         settings = SearchOptions(n_best=self.candidates, sample=drawn)
-        found = sample(model, source, limits, settings, rows.tolist(), rules)
+        samples = sample(model, source, limits, settings, rows.tolist(), rules)
         return [
-            [OwnTranslation(each.tokens, len(each.tokens) < limit) for each in some]
-            for some, limit in zip(found, limits, strict=True)
+            [
+                OwnTranslation(hypothesis.tokens, len(hypothesis.tokens) < limit)
+                for hypothesis in pair_samples
+            ]
+            for pair_samples, limit in zip(samples, limits, strict=True)
         ]
 
     def losses(self, log_probabilities: Tensor, rewards: Tensor, real: Tensor) -> PairLosses:
@@ -67,6 +69,6 @@ class ExpectedReward(CandidateObjective):
 
 
 def _seed(seed: int, step: int) -> int:
-    """Mix seed and step to 63 bits."""
+    """Mix seed and step into 63 bits."""
     word = np.random.SeedSequence([seed, step]).generate_state(1, np.uint64)[0]
     return int(word) >> 1

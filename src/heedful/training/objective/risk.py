@@ -30,12 +30,12 @@ class MinimumRisk(CandidateObjective):
     """
     The risk of the n-best list that beam search finds for each pair.
 
-    The list itself is constant: gradients flow through the probabilities alone.
+    The list itself is constant; gradients flow only through the probabilities.
     """
 
     figure = "risk"
     search: SearchOptions
-    """The search, which finds as many translations as there are candidates."""
+    """Settings of the search, whose `n_best` equals the number of candidates."""
     sharpness: float
     """Power of the probabilities before they are renormalized."""
     with_reference: bool
@@ -48,17 +48,20 @@ class MinimumRisk(CandidateObjective):
         self, model: Seq2Seq, source: Tensor, limits: Sequence[int], rows: Rows, step: int
     ) -> list[list[OwnTranslation]]:
         del rows, step
-        found = run_search(model, source, limits, self.search, rules=[self.allowed])
-        return [[OwnTranslation(each.tokens, each.ended) for each in some] for some in found]
+        lists = run_search(model, source, limits, self.search, rules=[self.allowed])
+        return [
+            [OwnTranslation(hypothesis.tokens, hypothesis.ended) for hypothesis in hypotheses]
+            for hypotheses in lists
+        ]
 
     def with_references(
-        self, found: list[list[OwnTranslation]], references: list[Ids]
+        self, candidates: list[list[OwnTranslation]], references: list[Ids]
     ) -> list[list[OwnTranslation]]:
         if not self.with_reference:
-            return found
+            return candidates
         return [
-            list(dict.fromkeys([*some, OwnTranslation(tuple(reference))]))
-            for some, reference in zip(found, references, strict=True)
+            list(dict.fromkeys([*pair_candidates, OwnTranslation(tuple(reference))]))
+            for pair_candidates, reference in zip(candidates, references, strict=True)
         ]
 
     def losses(self, log_probabilities: Tensor, rewards: Tensor, real: Tensor) -> PairLosses:

@@ -12,18 +12,18 @@ SimCut (Gao et al. 2022, “Bi-SimCut”, equation 5): the second pass reads som
 
     CE(p) + alpha KL(p || q)                         alpha 3, each token cut with probability 0.05
 
-and the gradient flows through p as well as q. R-Drop (Liang et al. 2021): the passes differ by
-dropout alone, and each is trained. The paper and the authors' code for sequences (dropreg/R-Drop,
+and the gradient flows through p as well as q. R-Drop (Liang et al. 2021): the passes differ only in
+dropout, and both are trained. The paper and the authors' code for sequences (dropreg/R-Drop,
 `rdrop_cross_entropy_loss.py`) add both cross-entropies to alpha times the mean of the two
 divergences, with alpha 5. The README of the same repository takes the mean of the cross-entropies,
-which doubles the weight of the same alpha. Here it is the paper's loss, halved as a whole
+which doubles the weight of the same alpha. Here the loss is half of the paper's
 
 ::
 
     (CE(p) + CE(q)) / 2 + alpha / 4 (KL(p || q) + KL(q || p))
 
-so that a token counts once, as in any other training, and clipping and the rates of SGD mean the
-same.
+so that a token counts once, as in any other training, and clipping and the learning rates of SGD
+have the same meaning.
 """
 
 from collections.abc import Iterator
@@ -42,10 +42,10 @@ from heedful.training.state import StepTotals
 
 class TwoPasses:
     """
-    The likelihood of references, and the agreement of two passes.
+    The likelihood of references, with a divergence between two passes.
 
-    `name`: for the log. `cut`: probability that the second pass reads a token as zeros.
-    `single_pass_steps`: steps by the likelihood alone before the first with two passes.
+    `name`: name in the log. `cut`: probability that the second pass reads a token as zeros.
+    `single_pass_steps`: number of steps with only the likelihood, before two passes begin.
     """
 
     figure = "divergence"
@@ -62,14 +62,14 @@ class TwoPasses:
         self.single_pass_steps = single_pass_steps
 
     def describe(self) -> str:
-        """Describe it for the first lines of a training."""
+        """Describe the objective for the first lines of a training."""
         cut = f", {100 * self.cut:g} % of the tokens cut in the second" if self.cut else ""
         start = f" from step {self.single_pass_steps + 1:,}" if self.single_pass_steps else ""
         return f"{self.name}, two passes{start}{cut}"
 
     def parts(self, model: Seq2Seq, batch: Batch, rows: Rows, step: int) -> Iterator[LossPart]:
         """Compute the loss of a micro-batch, in one part."""
-        # step 0 is that of `Trainer.check_memory`, which both passes must fit into
+        # `Trainer.check_memory` has step 0 and must compute both passes
         if 0 < step <= self.single_pass_steps:
             yield from self.likelihood.parts(model, batch, rows, step)
             return
@@ -87,11 +87,11 @@ class TwoPasses:
             self.likelihood.form,
         )
         loss, value = pair.loss, pair.loss.detach()
-        # the trainer has counted one pass
+        # the trainer has counted one pass; add the other
         flops, needed_flops = count_flops(model, batch.source_lengths, batch.target_lengths)
         tokens = batch.target_tokens
         if penalty is not None and other_penalty is not None:
-            # a mean over the tokens of both passes is added to a sum over those of one
+            # turn the mean over the tokens of both passes into a sum over the tokens of one
             penalty = (penalty.float() + other_penalty.float()) / 2 * tokens
             loss = loss + penalty
         added = None if penalty is None else penalty.detach()
@@ -111,7 +111,7 @@ class TwoPasses:
 
     @staticmethod
     def _states(model: Seq2Seq, batch: Batch, cut: float) -> tuple[Tensor, Tensor | None]:
-        """Compute the decoder's states in one pass, and the model's penalty of the loss."""
+        """Compute the decoder's states in one pass, and the model's penalty."""
         assert isinstance(model, EncoderDecoder)
         with cut_embeddings(model, cut) if cut else nullcontext():
             states = model.states(batch.source, batch.target_in)

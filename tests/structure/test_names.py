@@ -1,0 +1,26 @@
+"""Local names say what they hold."""
+
+import pytest
+from tools import names
+
+
+def test_every_name_says_what_it_holds(capsys):
+    assert names.main() == 0, capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("source", "refused"),
+    [
+        ("found = 1", ["found"]),
+        ("one, rest = pair", ["one"]),
+        ("rows = [each for each in table]", ["each"]),
+        ("def join(first, other): pass", ["other"]),
+        ("def f(*, given=None): pass", ["given"]),
+        ("if whole := read(): pass", ["whole"]),
+        ("def __eq__(self, other): return self.rows == other.rows", []),
+        ("class Report: kept: int = 0", []),
+        ("entry.found = {'one': 1}; f(kept=True)", []),
+    ],
+)
+def test_a_name_that_says_nothing_is_refused_with_its_line(source, refused):
+    assert list(names.refused(f"\n{source}")) == [(2, name) for name in refused]
