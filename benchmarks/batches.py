@@ -81,13 +81,13 @@ def layout(source: np.ndarray, target: np.ndarray, batch_tokens: int) -> dict[st
     """Measure the batches of an epoch: sizes, spread of lengths, and idle work of ranks."""
     row: dict[str, float] = {"batch_tokens": batch_tokens}
     for ranks in RANKS:
-        # what a GPU computes at once where nothing else is chosen
+        # what a GPU computes at once by default
         micro = -(-batch_tokens // ranks)
         order = BatchOrder(source, target, batch_tokens, micro, "real", 1)
         batches = order.epoch(0)
         useful = []
         for batch in batches[:40]:
-            # places that all ranks have time for while the slowest computes
+            # tokens, padding included, for which a rank has time while the slowest rank computes
             places = [
                 sum(len(part) * int(source[part].max() + target[part].max()) for part in parts)
                 for parts in order.cut(batch, ranks)
@@ -130,7 +130,7 @@ def read_config(run: Path) -> dict[str, Any]:
 
 
 def quickstart(folder: Path, seed: int) -> dict[str, Any]:
-    """Run the quickstart with a seed, unless it exists, and return the figures of its log."""
+    """Run the quickstart with a seed, unless it was run before, and return its log's figures."""
     from heedful.quickstart import quickstart as make
 
     bleu = folder / "bleu.json"
@@ -165,10 +165,10 @@ def body(record: Record) -> str:
     """Lay the figures out."""
     parts = record.measurements
     sections = [
-        "A batch holds the sentence pairs of one update. Batches of mixed lengths are drawn from "
-        "the text, then cut into micro-batches of similar lengths "
-        "([why](../explain/readings.md)). A batch of “one length” has the same settings, but "
-        "consists of whole micro-batches of one sentence length.",
+        "This page compares two ways to form a batch, the sentence pairs of one update. heedful "
+        "draws “mixed” lengths from the text, then cuts the batch into micro-batches of similar "
+        "lengths ([why](../explain/readings.md)). A batch of “one length” consists of whole "
+        "micro-batches of one sentence length.",
         f"## The batches of 200,000 pairs of Europarl\n\n{_layout_table(parts)}",
         f"## Quickstart, three seeds\n\n{_quickstart_table(parts)}",
         *(
@@ -191,8 +191,8 @@ def _layout_table(parts: dict[str, Any]) -> str:
         for kind, title in KINDS.items()
     ]
     layouts = table(
-        "tokens a batch |  | mean | smallest | largest | within 5 % | spread of lengths"
-        + "".join(f" | useful, {ranks} ranks" for ranks in RANKS),
+        "tokens a batch |  | mean size | smallest | largest | within 5 % | spread of lengths"
+        + "".join(f" | useful, {ranks} rank{'s' * (ranks > 1)}" for ranks in RANKS),
         "{batch_tokens:,} | {kind} | {mean_size:.3f} | {smallest:.3f} | {largest:.3f} "
         "| {within_5_percent:.0%} | {spread_in_batch:.1f}"
         + "".join(f" | {{useful_{ranks}:.2f}}" for ranks in RANKS),
@@ -200,10 +200,10 @@ def _layout_table(parts: dict[str, Any]) -> str:
     )
     spread = parts["after-layout"]["batches"][0]["spread_in_text"]
     return (
-        f"{layouts}\n\nA size is the larger side of a batch, divided by the setting. The spread "
-        "is the standard deviation of target lengths within a batch; over the whole text it is "
-        f"{spread:.1f}. “Useful” is the share of real tokens in all tokens that the ranks could "
-        "compute until the slowest is done, padding included."
+        f"{layouts}\n\nA size is the tokens of the larger side of a batch, divided by "
+        "`train.batch_tokens`. The spread is the standard deviation of target lengths within a "
+        f"batch; over the whole text it is {spread:.1f}. “Useful” is the share of real tokens in "
+        "all tokens, padding included, that the ranks could compute until the slowest rank is done."
     )
 
 
@@ -258,7 +258,7 @@ def _cost_table(parts: dict[str, Any]) -> str:
             "| {equal_microseconds_a_token:.1f} | {ratio:.2f}",
             parts["after-cost"]["recipes"],
         )
-        + "\n\nTraining steps on Europarl, with batches of mixed and of equal lengths."
+        + "\n\nThe steps train on Europarl; a batch has sentences of mixed or of equal lengths."
     )
 
 

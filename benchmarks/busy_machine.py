@@ -98,7 +98,7 @@ def train(way: str, data: Path, out: Path, settings: list[str]) -> None:
 
 @contextmanager
 def busy_processes(count: int) -> Iterator[None]:
-    """Keep processors busy meanwhile."""
+    """Keep processors busy within a `with` statement."""
     processes = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
     try:
         yield
@@ -125,17 +125,18 @@ def body(record: Record) -> str:
         for way, counts in measured["steps"].items()
     ]
     busy, rounds = measured["busy"], len(measured["steps"][PYTHON]["busy"])
-    heads = f" | alone | next to {busy} busy processes | times `{SWITCH}=0`, busy"
+    heads = f" | alone | next to {busy} busy processes | compared with `{SWITCH}=0`, busy"
     steps = table(heads, "{way} | {alone} | {busy} | {times}", rows)
     values = " and ".join(f"`{name}={value}`" for name, value in WAITING.items())
     return (
-        f"Steps that a training of `tiny` takes in {measured['seconds']:g} seconds on "
-        f"{measured['cores']} cores, alone and next to {busy} processes that compute without "
-        f"a pause. Cells have the median of {rounds} trainings in turns, and their range.\n\n"
+        "The table counts the steps that a training of `tiny` takes in "
+        f"{measured['seconds']:g} seconds on {measured['cores']} cores, alone and next to {busy} "
+        f"processes that compute without a pause. A cell has the median of {rounds} trainings in "
+        "turns, and their range.\n\n"
         f"{steps}\n\n"
-        f"`import heedful` sets {values} before torch is imported; the command sets a tenth of "
-        "the spins. `HEEDFUL_OMP=0` keeps OpenMP's own waiting, in which idle threads take cores "
-        "from working threads ([more](../reference.md#on-a-busy-machine))."
+        f"`import heedful` sets {values} before torch is imported; `heedful train` "
+        "sets a tenth of these spins. `HEEDFUL_OMP=0` keeps OpenMP's own waiting, in which idle "
+        "threads take cores from working threads ([more](../reference.md#on-a-busy-machine))."
     )
 
 
@@ -145,7 +146,7 @@ def _steps(counts: list[int]) -> str:
 
 
 def _ratio(counts: list[int], untouched: list[int]) -> str:
-    """Write the ratio of steps to those without heedful's waiting."""
+    """Format the ratio of steps to the steps with OpenMP's own waiting."""
     return f"{statistics.median(counts) / max(1, statistics.median(untouched)):,.1f}"
 
 

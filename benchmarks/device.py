@@ -147,8 +147,9 @@ def plan_body(record: Record) -> str:
     )
     return (
         f"## WMT14 English-German, {PAIRS / 1e6:.1f} million pairs\n\n{laid_out}\n\n"
-        "Memory counts weights, gradients, moments, and all states that the forward pass of a "
-        "batch keeps. Hours are steps times 25,000 target tokens, divided by the measured rate. "
+        "Memory counts weights, gradients, Adam's moments, and all states that the forward pass "
+        "of a batch keeps. Hours are steps times 25,000 target tokens, divided by the measured "
+        "rate. "
         f"The {SEVERAL} GPUs are assumed to sum the gradients of each step at {BANDWIDTH:g} GB a "
         "second, after the backward pass. Epochs assume "
         f"{TOKENS_OF_A_SENTENCE} tokens a target sentence."
@@ -311,8 +312,10 @@ PAGE = ResultPage(
         "gpu/peers-search": search_peers_body,
         "gpu/training": training_body,
     },
-    "`heedful bench device` measures each part on a machine with a GPU. A share of products is "
-    "the rate of operations on real tokens, divided by that of large products on the same device.",
+    "[`heedful bench device`](../howto/benchmark.md) measures steps and searches on your GPU. A "
+    "share of products is the rate of operations on real tokens, divided by the rate of large "
+    "matrix products on the same device. Levers are optimizations of a step: layers are compiled, "
+    "a step is replayed from graphs, the next batch is made ahead, and sentences have no padding.",
 )
 
 

@@ -44,8 +44,8 @@ DATA_SETTINGS = (
     "data.max_length_ratio=3",
     "data.drop_duplicates=true",
 )
-# Half a million pairs are seen some thirty times in a sitting, so dropout is that of the paper's
-# big model for a small corpus.
+# A session trains for some thirty epochs on half a million pairs, so dropout is higher than the
+# base model's.
 SETTINGS = (
     "model.dropout=0.2",
     "train.steps=1000000",
@@ -56,7 +56,7 @@ SETTINGS = (
 
 
 class Form(NamedTuple):
-    """How the files of a kind are packed."""
+    """Functions and options to pack the files of a kind."""
 
     pack: Callable[[bytes], bytes]
     unpack: Callable[[bytes], bytes]
@@ -156,7 +156,7 @@ def lengths_of(offsets: bytes) -> bytes:
 
 
 def offsets_of(lengths: bytes) -> bytes:
-    """Sum lengths to offsets."""
+    """Replace lengths of two bytes by offsets of eight bytes."""
     return np.cumsum(np.frombuffer(lengths, "<u2"), dtype="<u8").tobytes()
 
 

@@ -25,7 +25,7 @@ DATA = Path("build/device-data")
 LIMIT = 45 << 20
 """The most bytes that may be copied."""
 
-# What imports these names is heedful, its tests, or one of these packages.
+# Each name is imported by heedful, by its tests, or by one of these packages.
 PACKAGES = (
     "annotated-doc",
     "annotated-types",

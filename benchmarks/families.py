@@ -35,7 +35,7 @@ VOCABULARY = 4000
 TRANSFORMER = ("model.d_model=256", "model.d_ff=384", "model.heads=4", "model.encoder_layers=3")
 TRANSFORMER += ("model.decoder_layers=3",)
 Systems = dict[str, tuple[str, tuple[str, ...]]]
-"""By name: a recipe, and settings."""
+"""A recipe and settings, by the name of the system."""
 SYSTEMS: Systems = {
     "Transformer": ("multi30k", TRANSFORMER),
     "ConvS2S": ("convolutional-small", ()),
@@ -96,7 +96,7 @@ def measure_part(
 
 
 def measure_speed(rounds: int, systems: Systems) -> dict[str, Any]:
-    """Time steps and searches; the turns of all systems follow each other."""
+    """Time steps and searches of all systems in turns."""
     turns: dict[str, Any] = {name: {"train": [], "translate": []} for name in systems}
     with tempfile.TemporaryDirectory() as folder:
         context = Context(data_folder(), Path(folder), Path(folder))
@@ -121,8 +121,8 @@ def quality(record: Record) -> str:
     measured = record.measurements
     return (
         "## Multi30k English-German\n\n"
-        "`convolutional-small` is ConvS2S with attention in every layer, trained on the batches of "
-        f"[`recurrent-small`](recurrent.md). {score_sentence(measured)}\n\n"
+        "`convolutional-small` is ConvS2S with attention in every layer, trained on the same "
+        f"batches as [`recurrent-small`](recurrent.md). {score_sentence(measured)}\n\n"
         f"{validation_table(measured['validations'])}{note(record)}"
     )
 

@@ -108,11 +108,11 @@ def results() -> dict[str, str]:
 
 
 def figures() -> dict[str, str]:
-    """Write every figure that a page names."""
+    """Format every figure that a page names."""
     known = {
         name: form.format_map(measured(record)) for name, (record, form) in _AS_MEASURED.items()
     }
-    # measured by hand: a text for each, as its page has it
+    # figures that were measured by hand, as texts
     for name, record in json.loads((RESULTS / "asides.json").read_text("utf-8")).items():
         known |= {f"{name}.{what}": str(text) for what, text in record["measurements"].items()}
     for part in (_of_results, _of_recurrent, _of_sequences, _of_speed):
@@ -138,7 +138,7 @@ _AS_MEASURED = {
     "experts.bleu": ("experts-quality", "{bleu:.1f}"),
     "convolutional.bleu": ("families-quality", "{bleu:.1f}"),
 }
-"""By name of a figure: its record, and the format of its measurements."""
+"""The record of each figure and the format of its measurements, by the figure's name."""
 
 
 def _of_results() -> dict[str, str]:

@@ -20,7 +20,7 @@ from heedful.experiments.record import Record
 from heedful.preparation.held_out import read_held_out
 from heedful.text.corpus import Corpus, expand
 
-# Read at once, as by training.
+# Pairs that are read at once, as in training.
 _PAIRS = 10_000
 
 
@@ -32,7 +32,7 @@ class ComparedCorpus(NamedTuple):
     train: tuple[str, ...]
     """Patterns, with `*` for the language."""
     held_out: tuple[str, ...]
-    """The same for each held-out set."""
+    """A pattern for each held-out set."""
 
 
 _WMT = tuple(f"newstest{year}" for year in range(2009, 2013))
@@ -132,11 +132,12 @@ def body(record: Record) -> str:
         rows,
     )
     return (
-        "Pairs of the training text that repeat a line of a held-out set, as `heedful train` and "
-        "`heedful data prepare` report them ([definition]"
-        "(../howto/text.md#held-out-text-in-the-training-text)). No text was cleaned.\n\n"
+        "The table counts held-out pairs that the training text repeats, and training pairs that "
+        "repeat them. `heedful train` and `heedful data prepare` report the same counts "
+        "([definition](../howto/text.md#held-out-text-in-the-training-text)). No text was "
+        "cleaned.\n\n"
         f"{rows_of_page}\n\n"
-        "`--exclude` with the held-out files drops all these pairs."
+        "The option `--exclude` with the held-out files drops these training pairs."
     )
 
 

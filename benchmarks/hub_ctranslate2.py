@@ -24,7 +24,8 @@ def convert(theirs: Path, folder: Path) -> None:
     @register_loader("M2M100Config")
     class Loader(M2M100Loader):
         def get_vocabulary(self, model: Any, tokenizer: Any) -> list[str]:
-            # The tokenizer's vocabulary leaves the languages out, its names of numbers do not.
+            # The tokenizer's vocabulary leaves out the languages, but its conversion of ids does
+            # not.
             names = tokenizer.convert_ids_to_tokens(range(model.config.vocab_size))
             unknown = (tokenizer.unk_token, tokenizer.unk_token_id)
             return [

@@ -166,7 +166,7 @@ def m2m100(folder: Path, lines: Sequence[str]) -> int:
 
 
 def _filled(names: list[str], count: int) -> list[str]:
-    """Name the placeholder rows."""
+    """Add names of placeholder rows."""
     return names + [f"row{n}" for n in range(count - len(names))]
 
 
@@ -200,4 +200,4 @@ MAKERS: dict[str, Callable[[Path, Sequence[str]], int]] = {
     "bart-base": bart,
     "m2m100_418M": m2m100,
 }
-"""By name of a model: the function that writes its folder and counts the weights."""
+"""Functions that write the folder of a model and count its weights, by the model's name."""

@@ -77,7 +77,7 @@ def make(name: str, folder: Path, runs: Path) -> None:
     lines = _lines(runs, "train", None)
     parameters = MAKERS[name](folder / "theirs", lines)
     theirs, programs = folder / "theirs", Path(sys.executable).parent
-    # The search of a random model hangs on the last digit, so translations may differ.
+    # With random weights the last digit may decide a search, so translations may differ.
     words = ("import", theirs, "--from", "huggingface", "--accept-differences", "--out")
     subprocess.run([programs / "heedful", *words, folder / "run"], check=True)
     convert(theirs, folder / CONVERTED)
@@ -124,7 +124,7 @@ def _worker(toolkit: str, precision: str, folder: Path) -> subprocess.Popen[str]
 
 
 def _ask(worker: subprocess.Popen[str], question: str) -> float:
-    """Have a process measure once."""
+    """Let a process measure once, and return the seconds."""
     assert worker.stdin is not None and worker.stdout is not None
     print(question, file=worker.stdin, flush=True)
     for line in worker.stdout:
@@ -239,7 +239,7 @@ def fastest(
     """
     Choose the precision with the least median, or fp32.
 
-    None if the toolkit was not measured in it.
+    None if the toolkit was not measured.
     """
     chosen = [row for row in rows if row["shape"] == shape and row["toolkit"] == toolkit]
     if fp32:
@@ -286,14 +286,13 @@ def _ratio(theirs: dict[str, Any] | None, ours: dict[str, Any] | None) -> str:
 
 _HEAD = (
     "Median lines a second of processor time on one thread, from text to text, in each toolkit's "
-    "fastest precision (in brackets). All toolkits have the same random weights and the same "
-    f"lines, with beam {BEAM} and {LENGTH} subwords a line. “Both in fp32” is the ratio of heedful "
-    "to CTranslate2 in fp32; in 8 bits, results of both differ slightly from those in 32. “Lines "
-    "equal” counts lines for which CTranslate2 writes the same subwords as transformers, both in "
-    "fp32. The benchmark extends CTranslate2's converter (4.8), which fails on BART and M2M100 as "
-    "written by transformers 5.\n\n"
+    "fastest precision (in brackets). All toolkits have the same random weights, the same lines, "
+    f"beam {BEAM} and {LENGTH} subwords a line. “Both in fp32” is the ratio of heedful to "
+    "CTranslate2 in fp32. “Lines equal” counts lines for which CTranslate2 and transformers write "
+    "the same subwords in fp32. The benchmark extends CTranslate2's converter (4.8), which fails "
+    "on BART and M2M100 as written by transformers 5.\n\n"
 )
-PAGE = ResultPage("hub-models", "Models of Hugging Face's classes: speed", {"hub-models": body})
+PAGE = ResultPage("hub-models", "Speed of Hugging Face's models", {"hub-models": body})
 
 
 if __name__ == "__main__":

@@ -107,13 +107,13 @@ def body(record: Record) -> str:
     heads = "largest difference of log-probabilities | equal translations"
     cells = "{difference:.1e}{double} | {equal} of {sentences}"
     return (
-        f"Joey NMT {measured['version']} trains two layers of width 64 for ten epochs of the "
-        "embedded corpus, and `heedful import --from joey` converts each model to a run. Joey NMT "
-        f"and heedful translate the same {measured['rows'][0]['sentences']} sentences greedily.\n\n"
+        f"The tables compare models of Joey NMT {measured['version']} with the runs that `heedful "
+        "import --from joey` makes of them. Joey NMT trains each model for ten epochs on the "
+        "grammar corpus; Transformers have two layers of width 64. Both toolkits translate the "
+        f"same {measured['rows'][0]['sentences']} sentences greedily.\n\n"
         + table(f"norms (`layer_norm`) | {heads}", f"{{norms}} | {cells}", rows["rows"])
-        + "\n\nRecurrent models have width 64, and one layer where no other number is named. They "
-        "are trained and compared in the same way.\n\n"
-        + table(f"recurrent model | {heads}", f"{{wiring}} | {cells}", rows["recurrent"])
+        + "\n\nRecurrent models have width 64, and one layer unless the row names another number."
+        "\n\n" + table(f"recurrent model | {heads}", f"{{wiring}} | {cells}", rows["recurrent"])
     )
 
 

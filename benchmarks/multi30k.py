@@ -80,10 +80,10 @@ def body(record: Record) -> str:
         measured["scores"],
     )
     return (
-        f"The training takes {measured['steps']:,} steps in {measured['minutes']:.1f} minutes, "
-        f"validations included. It sees {measured['target_tokens']:,} target tokens, "
-        f"{measured['tokens_per_second']:,.0f} a second. Padding is {measured['padding']:.1%}, "
-        f"and peak memory {measured['memory_gib']:.2f} GiB.\n\n{scores}\n\n"
+        f"The recipe `multi30k` takes {measured['steps']:,} steps in {measured['minutes']:.1f} "
+        f"minutes, validations included. It sees {measured['target_tokens']:,} target tokens, "
+        f"{measured['tokens_per_second']:,.0f} a second. Padding is {measured['padding']:.1%} of "
+        f"all tokens, and peak memory is {measured['memory_gib']:.2f} GiB.\n\n{scores}\n\n"
         f"Signatures: {', '.join(f'`{text}`' for text in measured['signatures'])}.\n\n"
         f"{validation_table(measured['validations'])}\n\n"
         + code_block(

@@ -24,7 +24,7 @@ from heedful.experiments.record import Record
 OLD, NEW = "fr", "de"
 PAIRS = {OLD: 60_000, NEW: 15_000}
 LINES = 500
-"""Of each test set."""
+"""Number of lines of each test set."""
 PIECES = 500
 STEPS = {"old": 1_500, "tuned": 500}
 _SETTINGS = (
@@ -149,7 +149,7 @@ def _settings(name: str) -> Sequence[str]:
 
 
 def _folder(runs: Path, name: str) -> Path:
-    """Name the folder of a run."""
+    """Return the folder of a run."""
     return runs / name.replace(", ", "-").replace(" ", "-")
 
 
@@ -165,7 +165,7 @@ def _write_corpora(runs: Path) -> None:
         path.write_text("\n".join(tables[name] for name in names), encoding="utf-8")
 
 
-PAGE = ResultPage("new-language", "A new language on an old model", {"new-language": body})
+PAGE = ResultPage("new-language", "Adding a language to a trained model", {"new-language": body})
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ ALONE = tuple(name for name in NAMES if name != "blanks")
 RUNS = _BOTH | {name: (f"data.augment={name}:{SHARE}",) for name in ALONE}
 _NUMBER = re.compile(r"\d+")
 
-_SHOWN = {"clean": "as it stands", "augmented": "augmented"}
+_SHOWN = {"clean": "not augmented", "augmented": "augmented"}
 _PIECES = {
     "symbols": "symbols, in the copy with symbols",
     "tags": "placeholders and tags, in the copy with tags",
@@ -99,8 +99,8 @@ def measure(
     """
     Train and test the runs of a text.
 
-    `alone`: augmentations to try alone, where the reading leaves enough to gain on their own noisy
-    copy. `every`: tries them in any case.
+    `alone`: augmentations to try alone, if enough BLEU is missing on their own noisy copy. `every`:
+    whether to try them in any case.
     """
     files, valid, test = _files(name, runs)
     copies = read_copies(*test)
@@ -128,7 +128,7 @@ def score_run(run: Path, copies: Copies) -> dict[str, Any]:
     Returns BLEU of each copy, the shares of kept pieces, and how many translations of the clean
     test set depend on the reading.
     """
-    texts, scores, kept = {}, {}, {}
+    texts, scores, shares = {}, {}, {}
     for reading in READINGS:
         translator = heedful.Translator.load(
             run, device="cpu", precision="fp32", threads=1, reading=reading
@@ -142,14 +142,16 @@ def score_run(run: Path, copies: Copies) -> dict[str, Any]:
             name: corpus_bleu(lines, copies[name][1], language=language)
             for name, lines in texts[reading].items()
         }
-        kept[reading] = kept_shares(copies, texts[reading])
+        shares[reading] = kept_shares(copies, texts[reading])
     changed = changed_lines(*(texts[reading]["clean"] for reading in READINGS))
-    return {"scores": scores, "kept": kept, "changed": changed}
+    return {"scores": scores, "kept": shares, "changed": changed}
 
 
 def changed_lines(first: Sequence[str], second: Sequence[str]) -> int:
     """Count the lines in which two translations differ."""
-    return sum(line != other for line, other in zip(first, second, strict=True))
+    return sum(
+        first_line != second_line for first_line, second_line in zip(first, second, strict=True)
+    )
 
 
 def kept_shares(copies: Copies, texts: Mapping[str, Sequence[str]]) -> dict[str, float]:
@@ -184,8 +186,8 @@ def kept_numbers(pieces: Sequence[str], translation: str) -> tuple[int, int]:
 
 def _share(counts: Iterable[tuple[int, int]]) -> float:
     """Divide the kept pieces by all pieces."""
-    kept, total = map(sum, zip(*counts, strict=True))
-    return kept / total
+    preserved, total = map(sum, zip(*counts, strict=True))
+    return preserved / total
 
 
 def _files(name: str, runs: Path) -> tuple[list[Path], list[Path], list[Path]]:
@@ -244,11 +246,10 @@ def body(record: Record) -> str:
     """Lay the figures out."""
     texts = {name: record.measurements[name] for name in TASKS if name in record.measurements}
     parts = [
-        "BLEU on a test set and on noisy copies of it, translated with both values of "
-        "`data.reading`. The copies are made by `benchmarks/noisy_copy.py`; their references have "
-        "the same capitals, marks, symbols and tags. All changes but the blanks are those of "
-        "`data.augment`. Each model was trained once, so differences of some tenths of a point "
-        "may be due to chance.",
+        "These tables compare BLEU on a clean test set with BLEU on noisy copies of it, for both "
+        "values of `data.reading`, with and without `data.augment`. `benchmarks/noisy_copy.py` "
+        "makes the copies; their references have the same capitals, marks, symbols and tags. Each "
+        "model was trained once, so differences of some tenths of a point may be due to chance.",
         *(part for name, text in texts.items() for part in _of_text(TASKS[name], text)),
     ]
     if len(texts) == len(TASKS):
@@ -263,15 +264,15 @@ def _of_text(task: NoiseTask, text: Mapping[str, Any]) -> Iterator[str]:
     yield f"## {task.title[:1].upper()}{task.title[1:]}"
     yield (
         f"Recipe `{task.recipe}`, {text['steps']:,} steps, average of the last checkpoints, fp32. "
-        f"“Augmented” columns have `data.augment = {AUGMENT}`. In the clean test set of "
-        f"{text['lines']:,} lines, the reading changes this many translations: {changed}."
+        f"“Augmented” columns have `data.augment = {AUGMENT}`. The reading changes this many "
+        f"translations of the clean test set of {text['lines']:,} lines: {changed}."
     )
     yield _scores_table({run: runs[run]["scores"] for run in _BOTH}, _SHOWN)
-    yield "Pieces that translations keep byte for byte, in percent:"
+    yield "Share of the added pieces that translations keep byte for byte, in percent:"
     yield _columns_table(
         "kept",
         {
-            shown: [100 * kept[piece] for run in _BOTH for kept in runs[run]["kept"].values()]
+            shown: [100 * shares[piece] for run in _BOTH for shares in runs[run]["kept"].values()]
             for piece, shown in _PIECES.items()
         },
         _heads(_SHOWN),
@@ -280,7 +281,7 @@ def _of_text(task: NoiseTask, text: Mapping[str, Any]) -> Iterator[str]:
         return
     yield (
         f"Single augmentations of {SHARE:.0%} of the pairs, tested on the noisy copy of the same "
-        "name:"
+        "name; cost and gain are compared with the model without augmentation, read as text:"
     )
     yield table(
         "augmentation | clean test set | its copy, exact | its copy, text | cost | gain",
@@ -301,12 +302,11 @@ def _decision(texts: Mapping[str, Any]) -> str:
     """Say which augmentations win."""
     chosen = winners(texts)
     costs = " and ".join(f"{mixture_cost(text['runs']):.1f}" for text in texts.values())
-    result = f"These win: {', '.join(chosen)}." if chosen else "None wins, so all stay off."
+    result = f"These win: {', '.join(chosen)}." if chosen else "None wins, so no recipe has any."
     return (
         f"An augmentation wins if it costs less than {COST} BLEU on both clean test sets and gains "
-        f"more than {GAIN:.0f} on both noisy copies. It is compared with the model without "
-        "augmentation and `data.reading = text`, which needs no training. An augmentation cannot "
-        f"win if that model loses less than {GAIN:.0f} BLEU on the grammar's noisy copy. {result} "
+        f"more than {GAIN:.0f} on both noisy copies, compared with the model without augmentation "
+        f"and `data.reading = text`. {result} "
         f"All augmentations together cost {costs} BLEU on the clean test sets."
     )
 

@@ -19,7 +19,7 @@ from heedful.text.corpus import read_lines
 
 Pair = tuple[str, str]
 Copies = dict[str, tuple[list[str], list[str]]]
-"""By kind of noise: sources and references."""
+"""Sources and references by the kind of noise."""
 _BLANKS = ("  ", "   ", "\u00a0", "\t", " \u200b")
 
 
@@ -35,7 +35,7 @@ NAMES = ("capitals", "title", "blanks", "typos", "punctuation", "symbols", "tags
 
 
 def noisy_copies(sources: Sequence[str], references: Sequence[str], seed: int = 1) -> Copies:
-    """Make the copies: for each kind of noise sources and references; “clean” is the set itself."""
+    """Make a copy of sources and references for each kind of noise; “clean” is the original."""
     pairs = list(zip(sources, references, strict=True))
     changes: dict[str, Callable[[str, str, Random], Pair]] = {
         name: blanks if name == "blanks" else AUGMENTATIONS[name] for name in NAMES

@@ -37,8 +37,9 @@ def count_again(
     """
     Count the operations of measured systems again.
 
-    `systems`: those of the table, with the runs that they continue and the members of ensembles.
-    `out`: the folder for the encoded text. Ends the program if a training saw other batches.
+    `systems`: the systems of the table, with the runs that they continue and the members of
+    ensembles. `out`: the folder for the encoded text. Ends the program if a training saw other
+    batches.
     """
     # 1. the text of each training, by the settings in its plan
     every = [TableSystem(part.name, part.name, part.settings) for part in plan.systems]

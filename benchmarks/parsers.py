@@ -46,13 +46,13 @@ class TunedParser(NamedTuple):
 
 
 SYSTEMS = {
-    "transformer": TunedParser("Transformer, 3 layers"),
-    "lstm": TunedParser("LSTM with attention, 2 layers below 1", "parsing-small-lstm"),
+    "transformer": TunedParser("Transformer, 3 + 3 layers"),
+    "lstm": TunedParser("LSTM with attention, 2 + 1 layers", "parsing-small-lstm"),
     "hybrid": TunedParser(
-        "LSTM below a Transformer's decoder, 2 layers below 3",
+        "LSTM encoder, Transformer decoder, 2 + 3 layers",
         settings=(
             *("model.encoder=recurrent", "model.encoder_layers=2"),
-            "model.recurrent.encoder_hidden_size=64",  # each way
+            "model.recurrent.encoder_hidden_size=64",  # in each direction
         ),
     ),
 }
@@ -73,12 +73,12 @@ class Training(NamedTuple):
     """`speed`, `trials` or `seeds`."""
     system: str
     choice: str
-    """Its rate, or its seed."""
+    """The learning rate, or the seed."""
     settings: tuple[str, ...]
 
     @property
     def key(self) -> str:
-        """Its key in the record."""
+        """The training's key in the record."""
         return f"{self.system}, {self.choice}"
 
 
@@ -116,7 +116,7 @@ def read_parts(data: Path) -> SampleParts:
 
 
 def trainings(kind: str) -> Iterator[Training]:
-    """List the trainings of a kind; `seeds` has those of the systems whose trials are complete."""
+    """List the trainings of a kind; `seeds` has only systems whose trials are complete."""
     for name, system in SYSTEMS.items():
         settings = (*system.settings, *_COMMON)
         if kind == "speed":
@@ -231,13 +231,13 @@ def body(record: Record) -> str:
 
 
 def _grammar_row(row: dict[str, Any]) -> dict[str, Any]:
-    name = "grammar (PCFG)" + (", the phrase above in each label" if row["parents"] else "")
+    name = "grammar (PCFG)" + (", labels with the parent phrase" if row["parents"] else "")
     f1 = {part: f"{row[part]['f1']:.1f}" for part in ("dev", "unseen")}
     return {"title": name, "seeds": "", "steps": "", **f1}
 
 
 def _system_row(seeds: dict[str, Any], name: str) -> dict[str, Any]:
-    """Write the mean and spread of a system's seeds; nothing before the first was trained."""
+    """Format the mean and spread of a system's seeds; empty if none is trained."""
     made = [seeds[key] for seed in SEEDS if (key := f"{name}, seed {seed}") in seeds]
     if not made:
         return {}
@@ -259,15 +259,17 @@ def _trial_rows(trials: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 _HEAD = (
-    "Labeled F1 by EVALB's rules on sentences of the Wall Street Journal's sample, parsed from "
-    f"words alone. Parsers learn from files 1 to 149 on one thread, each for {MINUTES:.0f} minutes "
-    "by measured rates. Files 160 to 179 select the learning rate; files 150 to 159 select "
-    "nothing. Scores are means of the seeds, ± their standard deviation, with the average of the "
-    f"last ten checkpoints. The search has beam {BEAM} and length penalty {PENALTY}."
+    "The table compares parsers by [labeled F1](../explain/parsing.md#the-score) on sentences of "
+    "the Wall Street Journal's sample, parsed from words alone. Each parser learns from files 1 to "
+    f"149 on one thread, for as many steps as take it {MINUTES:.0f} minutes. Files 160 to 179 "
+    "select the learning rate; files 150 to 159 select nothing. Scores are means of the seeds, ± "
+    "their standard deviation, with the average of the last ten checkpoints. The search has beam "
+    f"{BEAM} and length penalty {PENALTY}."
 )
 _TRIALS = (
-    f"Each system is trained with five learning rates, for {TRIAL_MINUTES:.0f} minutes each by "
-    "measured rates. The rate with the lowest perplexity on files 160 to 179 is chosen."
+    "Each parser is trained with five learning rates, each time for as many steps as take it "
+    f"{TRIAL_MINUTES:.0f} minutes. The rate with the lowest perplexity on files 160 to 179 is "
+    "chosen."
 )
 PAGE = ResultPage("parsers", "Three parsers with the same tuning", {"parsers": body})
 

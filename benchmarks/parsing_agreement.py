@@ -29,7 +29,7 @@ def read_sentences(data: Path) -> list[str]:
 
 
 def agreed_trees(runs: list[Path], data: Path, least: float) -> list[Tree]:
-    """Parse sentences greedily with two RUNS; keep the first's trees of at least this mutual F1."""
+    """Keep the first run's trees that have at least this F1 with the second run's trees."""
     first, second = (_parsed(run, data) for run in runs)
     agreed = []
     for tree, rival in zip(first, second, strict=True):

@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def measure(runs: Path) -> tuple[dict[str, Any], dict[str, list[str]]]:
-    """Train each and score its translations of unseen sentences."""
+    """Train each model and score its translations of unseen sentences."""
     pairs, unseen = split_pairs(15_500, 300, seed=1)
     files = write_sides(runs, {"train": pairs[:-500], "valid": pairs[-500:]})
     scores, outputs = {}, {}
@@ -80,10 +80,10 @@ def body(record: Record) -> str:
         for run in named(record.measurements["runs"])
     ]
     return (
-        "Each model learns the embedded corpus (`heedful data get grammar`) in 600 steps of the "
+        "Each model learns the grammar corpus (`heedful data get grammar`) in 600 steps of the "
         "recipe `tiny`, with post-norm. BLEU is that of 300 unseen sentences, with beam 4 and the "
-        "average of the last checkpoints. Perplexity is that of held-out text, which a decoder "
-        "without its mask reads while it predicts it.\n\n"
+        "average of the last checkpoints. Perplexity is that of held-out text; a decoder without "
+        "its causal mask reads the tokens that it has to predict.\n\n"
         + table(
             "model | settings | perplexity, step 100 | step 600 | BLEU",
             "{name} | {list} | {perplexities[0]:.2f} | {last:.2f} | {bleu:.1f}",

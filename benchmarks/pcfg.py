@@ -63,7 +63,7 @@ TREEBANKS: dict[str, Callable[[Path], Treebank]] = {"wsj": wsj, "craft": craft}
 
 
 def read_treebank(archive: Path) -> dict[str, list[Tree]]:
-    """Read the files of an archive by their names; trees come without traces and function tags."""
+    """Read the files of an archive by name; trees lose their traces and function tags."""
     files = {}
     with tarfile.open(archive) as members:
         for member in sorted(members.getmembers(), key=lambda member: member.name):
@@ -74,7 +74,7 @@ def read_treebank(archive: Path) -> dict[str, list[Tree]]:
 
 
 def measure(treebank: Treebank, sizes: Sequence[int]) -> dict[str, Any]:
-    """Score the floors, and the grammar of the first trees and of all."""
+    """Score the floors, and grammars of the first trees and of all trees."""
     train, dev = treebank
     floors = TreeFloors(train)
     drawn = {"flat": floors.flat, "right-branching": floors.right_branching}

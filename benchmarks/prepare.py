@@ -121,7 +121,7 @@ def body(record: Record) -> str:
     )
 
 
-PAGE = ResultPage("prepare", "A million pairs prepared", {"prepare": body})
+PAGE = ResultPage("prepare", "Preparing a million pairs", {"prepare": body})
 
 
 if __name__ == "__main__":

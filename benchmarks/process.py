@@ -13,14 +13,14 @@ from pathlib import Path
 
 @dataclass
 class FinishedCommand:
-    """What a command took."""
+    """Time, memory and output of a command that has ended."""
 
     seconds: float
     processor_seconds: float
     peak: int
-    """Peak bytes of all its processes together."""
+    """Peak bytes of all processes of the command together."""
     output: str
-    """Its standard output."""
+    """Standard output of the command."""
 
 
 def run_watched(
@@ -43,7 +43,7 @@ def run_watched(
 
 class MemoryWatch(threading.Thread):
     """
-    Add up the memory of a process and its children, twenty times a second.
+    A thread that adds up the memory of a process and its children, twenty times a second.
 
     Shared memory is counted once for each process, so the sum is an upper bound.
     """
@@ -73,7 +73,7 @@ def _family(pid: int) -> list[int]:
         for task in Path(f"/proc/{pid}/task").iterdir():
             family += map(int, (task / "children").read_text("ascii").split())
     except OSError:
-        pass  # it has just ended
+        pass  # the process has just ended
     return family
 
 

@@ -160,15 +160,15 @@ def speed(record: Record) -> str:
     epoch_of = f"an epoch of {measured['epoch']['pairs']:,} pairs of Multi30k, en-vi shape"
     rows.append(_row(epoch_of, "target tokens", *epoch_rates))
     speeds = table(
-        "work | a second | heedful | Joey NMT | times | heedful's share of the product rate",
-        "{work} | {unit} | {ours:,.0f} | {theirs:,.0f} | {times:.2f} | {share}",
+        "work | rate | heedful | Joey NMT | times | heedful's share of the product rate",
+        "{work} | {unit}/s | {ours:,.0f} | {theirs:,.0f} | {times:.2f} | {share}",
         rows,
     )
     return (
         "## Speed compared with Joey NMT\n\n"
         "Both toolkits take turns, with the same shapes and text, in fp32. A step has 64 pairs of "
-        "25 + 25 tokens. A search has 128 lines, and both toolkits translate them equally. In the "
-        f"epoch, both read text of mixed lengths.\n\n{speeds}"
+        "25 + 25 tokens. A search has 128 lines, and both toolkits write the same translations. In "
+        f"the epoch, sentences have mixed lengths.\n\n{speeds}"
     )
 
 

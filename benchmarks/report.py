@@ -24,7 +24,7 @@ class ResultPage(NamedTuple):
     name: str
     title: str
     parts: Mapping[str, Callable[[Record], str]]
-    """By name of a record: the function that writes its body."""
+    """The function that lays out the body of a record, by the record's name."""
     head: str = ""
     """Text above all parts."""
 
@@ -76,7 +76,7 @@ def arguments(description: str | None, runs: str = "") -> argparse.ArgumentParse
 
 
 def data_folder() -> Path:
-    """Name the folder of the corpora."""
+    """Return the folder of the corpora."""
     return Path(os.environ.get("HEEDFUL_DATA", "../shared/data")).resolve()
 
 
@@ -111,5 +111,5 @@ def _commands(record: Record) -> list[str]:
 
 
 def _git(*words: str) -> str:
-    """Ask git."""
+    """Run git and return its output."""
     return subprocess.check_output(["git", "-C", str(ROOT), *words], encoding="utf-8").strip()

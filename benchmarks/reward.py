@@ -38,7 +38,7 @@ from heedful.evaluation.sufficient_statistics import SufficientStatistics, measu
 from heedful.experiments.page import named, table
 from heedful.experiments.record import Record
 
-# small, to be near its end after a quarter of an hour
+# a small model, nearly converged after a quarter of an hour
 BASE = (
     "model.encoder_layers=2",
     "model.decoder_layers=2",
@@ -122,7 +122,7 @@ def describe_log(run: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class GleuStatistics(SufficientStatistics):
-    """N-grams of each line, shared and of the longer text; GLEU of any selection of lines."""
+    """Counts of each line's n-grams, shared and of the longer text, for GLEU of any lines."""
 
     def scores(self, sums: np.ndarray) -> np.ndarray:
         return np.array([100.0 * GleuCounts(*row).gleu for row in sums.tolist()])
@@ -188,9 +188,9 @@ def body(record: Record) -> str:
         "other seeds.\n\n"
         f"{reached}\n\n"
         f"Change from the base:\n\n{_changes(systems, 'base')}\n\n"
-        "Change from the control, which saw as many references:\n\n"
+        "Change from the control, likelihood:\n\n"
         f"{_changes(tuned, 'likelihood')}\n\n"
-        "On the training text, these means change from the first to the last quarter of the log: "
+        "Means on the training text, in the first and the last quarter of the training: "
         f"{', '.join(_course(name, systems[name]) for name in tuned)}.{note(record)}\n\n"
         "[What is computed](../explain/reward.md)."
     )
@@ -222,7 +222,7 @@ def _course(name: str, system: dict[str, Any]) -> str:
     values = [value for _, value in system["log"]["figures"]]
     quarter = max(1, len(values) // 4)
     first, last = (float(np.mean(part)) for part in (values[:quarter], values[-quarter:]))
-    return f"{name} from {first:.3f} to {last:.3f}"
+    return f"{name} {first:.3f} and {last:.3f}"
 
 
 PAGE = ResultPage("reward", "Fine-tuning by reward and by risk", {"reward": body})

@@ -24,7 +24,7 @@ class SequenceTask(NamedTuple):
     data: str
     """The name for `heedful data get`."""
     sides: tuple[str, str]
-    """Endings of its files."""
+    """Endings of the task's files."""
     page: str
 
 
@@ -34,7 +34,7 @@ TASKS = {
     "phonemes": SequenceTask("cmudict", ("word", "phonemes"), "phonemes"),
     "questions": SequenceTask("questions", ("question", "answer"), "questions"),
 }
-"""By recipe."""
+"""Tasks by the name of their recipe."""
 _SCORES = ("exact_match", "cer")
 
 
@@ -105,12 +105,11 @@ def body(record: Record) -> str:
     return (
         "Each task is trained once with the recipe of its name, by the commands on its page. "
         "Scores are those of the test text, with beam 4 and the average of the last checkpoints. "
-        "Brackets have 95 % bootstrap intervals. Minutes include time that other work on the "
-        f"machine took.\n\n{tasks}"
+        f"Brackets have 95 % bootstrap intervals. The machine had other work as well.\n\n{tasks}"
     )
 
 
-PAGE = ResultPage("sequences", "Other sequences", {"sequences": body})
+PAGE = ResultPage("sequences", "Tasks other than translation", {"sequences": body})
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ Measurements = dict[str, Any]
 
 
 class Call(NamedTuple):
-    """What one call makes."""
+    """The options of one call, and the earlier record."""
 
     out: Path
     budget: float
@@ -64,7 +64,7 @@ class Call(NamedTuple):
     """Systems, rows or claims; all if none."""
     replan: bool
     record: Record | None
-    """What was measured before."""
+    """The record of earlier calls."""
 
     @property
     def earlier(self) -> Measurements:
@@ -158,8 +158,8 @@ def _table2(call: Call) -> Measurements:
     """Train scaled-down systems of Table 2, and add them to those of earlier calls."""
     made = _train_table2(call, multi30k, call.names, OF_TABLE2)
     if call.names and call.record is not None:
-        kept = _with_outputs(call.record)
-        made = _beside(made, kept, call.names, [system.name for system in OF_TABLE2])
+        recorded = _with_outputs(call.record)
+        made = _beside(made, recorded, call.names, [system.name for system in OF_TABLE2])
         measured = [MeasuredSystem.of(system) for system in made["here"]]
         _write_outputs(call.record, call.out)
         differences = all_differences(measured, multi30k(call.out.parent), call.out)
@@ -170,16 +170,16 @@ def _table2(call: Call) -> Measurements:
 
 
 def _with_outputs(record: Record) -> Record:
-    """Leave out systems of earlier plans, because their translations are not kept."""
+    """Leave out systems of earlier plans, because the record lacks their translations."""
     here = [
         system
         for system in record.measurements["here"]
         if f"output/{system['name']}.test" in record.outputs
     ]
-    kept = record.measurements | {"here": here}
+    measurements = record.measurements | {"here": here}
     if not here:
-        kept.pop("counted", None)  # it tells of systems that are not there now
-    return replace(record, measurements=kept)
+        measurements.pop("counted", None)  # it is about systems that are left out
+    return replace(record, measurements=measurements)
 
 
 def _plan_table2(call: Call) -> Measurements:
@@ -192,7 +192,7 @@ def _plan_table2(call: Call) -> Measurements:
     task = table2_task(corpus, call.out, OF_TABLE2)
     plan = make_plan(task, call.budget, _THREADS, print)
     titles = [system["title"] for system in call.earlier["here"]]
-    assert call.record is not None  # `_check` has seen to it
+    assert call.record is not None  # `_check` requires a record
     return call.earlier | {"plan": asdict(plan)} | _origins(call.record, titles)
 
 
@@ -330,7 +330,7 @@ _MAKERS: dict[str, tuple[Callable[[Call], Measurements], float]] = {
     "claims": (_claims, 3_600.0),
     "french": (_french, 3_600.0),
 }
-"""Tables that can be made, and their seconds."""
+"""For each table, the function that makes it, and its budget in seconds."""
 
 
 _COUNTED: dict[str, tuple[Callable[[Path], TableCorpus], Sequence[TableSystem]]] = {
@@ -338,7 +338,7 @@ _COUNTED: dict[str, tuple[Callable[[Path], TableCorpus], Sequence[TableSystem]]]
     "french": (tatoeba, OF_TABLE2),
     "table3": (multi30k, ROWS),
 }
-"""Text and systems of the records with curves of operations."""
+"""Text and systems of the records whose operations can be counted again."""
 
 
 def _write_plan(out: Path, plan: Measurements | None, names: Sequence[str]) -> Path | None:

@@ -14,23 +14,23 @@ SET = "test_2016_flickr"
 
 
 def chosen(settings: Iterable[str]) -> list[str]:
-    """Write settings as arguments."""
+    """Convert settings to command-line arguments."""
     return [word for setting in settings for word in ("--set", setting)]
 
 
 def multi30k(part: str, language: str) -> Path:
-    """Name a raw file of Multi30k."""
+    """Return the path of a raw file of Multi30k."""
     return data_folder() / "multi30k" / "raw" / f"{part}.{language}.gz"
 
 
 def text_files(train: Sequence[Path], valid: Sequence[Path] = ()) -> list[str | Path]:
-    """Write the two files of a training, and of its validation, as arguments."""
+    """Convert the two files of a training, and of its validation, to command-line arguments."""
     options = ("--source", "--target", "--valid-source", "--valid-target")
     return [word for pair in zip(options, (*train, *valid), strict=False) for word in pair]
 
 
 def multi30k_files(valid: bool = True) -> list[str | Path]:
-    """Write the files of Multi30k English-German as arguments."""
+    """Return the files of Multi30k English-German as command-line arguments."""
     parts = ("train", "val") if valid else ("train",)
     return text_files(*([multi30k(part, language) for language in ("en", "de")] for part in parts))
 
@@ -85,7 +85,7 @@ def describe_training(run: Path, metric: str = "bleu") -> dict[str, Any]:
 
 
 def info(run: Path) -> dict[str, Any]:
-    """Ask `heedful info`."""
+    """Return what `heedful info` describes."""
     described: dict[str, Any] = json.loads(heedful("info", run, "--json"))
     return described
 
@@ -144,6 +144,6 @@ def validation_table(
 
 
 def note(record: Record) -> str:
-    """Fold a remark that was added to a record by hand; nothing if there is none."""
+    """Lay out the remark that was added to a record by hand; empty if there is none."""
     said = record.measurements.get("note", "")
     return "\n\n" + folded("About this run", [said]) if said else ""

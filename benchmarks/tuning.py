@@ -25,7 +25,7 @@ from heedful.training.health.registry import KEY
 
 RATES = ("7.5e-4", "1.5e-3", "3e-3", "6e-3")
 _GUIDED, _WITHOUT = ("train.guided_attention=1",), ("train.guided_attention=0",)
-# The published wiring on fewer layers: the residual of the third needs three.
+# The published wiring with fewer layers: GNMT's residual from the third layer needs three.
 _SHALLOW = {
     "gnmt": ("model.encoder_layers=3", "model.decoder_layers=3"),
     "moe": ("model.encoder_layers=2", "model.decoder_layers=1"),
@@ -57,7 +57,7 @@ class Trial(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Its key in the record."""
+        """The trial's key in the record."""
         return f"{self.kind}, {self.system}, {self.choice}"
 
 
@@ -129,7 +129,7 @@ def steps_in(name: str, seconds: float) -> int:
 
 
 def chosen(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Choose a trial: attending and of full depth if possible, then of least perplexity."""
+    """Choose a trial: one that attends, of full depth if possible, then of the least perplexity."""
 
     def rank(row: dict[str, Any]) -> tuple[bool, bool, float]:
         return not row["attends"], row["choice"].startswith(_FEWER_LAYERS), row["perplexity"]
@@ -142,15 +142,15 @@ def body(record: Record) -> str:
     rows = list(record.measurements["trials"].values())
     parts = []
     for kind, head in (("approaches", "approach"), ("rates", "learning rate")):
-        some = [row for row in rows if row["kind"] == kind]
-        complete = [name for name in _names(some) if not missing(record, kind, name)]
-        best = [chosen([row for row in some if row["system"] == name]) for name in complete]
+        matching = [row for row in rows if row["kind"] == kind]
+        complete = [name for name in _names(matching) if not missing(record, kind, name)]
+        best = [chosen([row for row in matching if row["system"] == name]) for name in complete]
         cells = [
             row
             | {"mark": "**chosen**" if row in best else ""}
             | {"first": _percent(row, "first"), "diagonal": _figure(row, "diagonal")}
             | {"nats": _figure(row, "nats_of_uniform")}
-            for row in some
+            for row in matching
         ]
         if cells:
             parts.append(
@@ -187,9 +187,10 @@ def _percent(row: dict[str, Any], name: str) -> str:
 
 
 _HEAD = (
-    "Short trainings on Multi30k English-German, on one thread. Steps are set by measured rates, "
-    "so that all trials take the same time. Perplexity and greedy BLEU are those of the validation "
-    "text. The chosen trial of a system has the lowest perplexity among those that [use their "
+    "Short trainings on Multi30k English-German compare ways to train the systems of "
+    "[Table 2](tables.md). A system's measured speed sets its steps, so that all trials take the "
+    "same time on one thread. Perplexity and greedy BLEU are those of the validation text. The "
+    "chosen trial of a system has the lowest perplexity among the trials that [use their "
     "attention](../howto/training-health.md). A trial with fewer layers than published is chosen "
     "only if no trial with all layers uses its attention.\n\n"
 )

@@ -62,7 +62,7 @@ def measure(way: str, length: int) -> dict[str, float]:
         attention(x, x, layout)[0].square().sum().backward()
 
     run()
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forgets the peak
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # resets the peak
     before = status_bytes("VmRSS")
     run()
     peak = status_bytes("VmHWM") - before
@@ -89,18 +89,18 @@ def body(record: Record) -> str:
         for unit in ("ms", "MiB")
     )
     return (
-        "Self-attention over r neighbors, half before and half after, as in an encoder "
-        "([what it is](../explain/attention.md#windows)). One attention of 4 heads and width 256 "
-        "computes the forward and backward pass of one sequence, in fp32 on one thread. “mask” is "
-        "full attention with a banded mask; “blocks” computes only the band. The layers use blocks "
-        "above 256 positions, if the sequence has more than twice the keys of a block (128 for r = "
-        "64, 512 for r = 256). Shorter sequences use the mask.\n\n"
+        "The tables show time and memory of an encoder's self-attention over r neighbors, half "
+        "before and half after ([what it is](../explain/attention.md#windows)). One attention of 4 "
+        "heads and width 256 computes the forward and backward pass of one sequence, in fp32 on "
+        "one thread. “mask” is full attention with a banded mask; “blocks” computes only the band. "
+        "heedful uses blocks for sequences of more than 256 positions and more than twice the keys "
+        "of a block: 128 for r = 64, 512 for r = 256. Shorter sequences use the mask.\n\n"
         f"Processor time in milliseconds:\n\n{seconds}\n\n"
         f"Peak memory in MiB, without weights and input:\n\n{memory}"
     )
 
 
-PAGE = ResultPage("window", "Self-attention to neighbors", {"window": body})
+PAGE = ResultPage("window", "Self-attention in windows", {"window": body})
 
 
 if __name__ == "__main__":

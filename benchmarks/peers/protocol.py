@@ -37,7 +37,7 @@ def serve(
     tasks: dict[str, Callable[[Request], Answer]],
     on_gpu: Variants | None = None,
 ) -> None:
-    """Answer one request. `on_gpu`: the variants on a GPU, where they are others."""
+    """Answer one request; `on_gpu`: variants of tasks that have other ones on a GPU."""
     request = json.load(sys.stdin)
     if request["task"] == "variants":
         if request.get("device", "cpu").startswith("cuda"):
@@ -68,7 +68,7 @@ def train_in_torch(
     """
     Take training steps: forward, cross-entropy with smoothing, backward, AdamW.
 
-    `logits`: computes those of padded sources and decoder inputs.
+    `logits`: computes the logits from padded sources and decoder inputs.
     """
     import torch
 
@@ -107,9 +107,9 @@ def timed_steps(
     request: Request, step: Callable[[], object], losses: list[float], device: Any
 ) -> Answer:
     """
-    Time training steps after the first, which appends to `losses` as all do.
+    Time training steps after the first; every step appends to `losses`.
 
-    On a GPU several steps are timed at once: the next one is started before the last has ended.
+    On a GPU several steps are timed at once: each is started before the previous one has ended.
     """
     import torch
 
@@ -136,7 +136,7 @@ def timed_search(
     first: list[int],
     outputs: list[list[int]],
 ) -> Answer:
-    """Time searches of batches of rows, after one of the `first` rows; write their outputs."""
+    """Time searches of batches of rows, after a warm-up with `first`; write the outputs."""
     translate(first)
     seconds = repeated(lambda: [translate(rows) for rows in batches], request["repeats"])
     memory = peak_memory()
@@ -153,7 +153,7 @@ def peak_memory() -> int:
 
 
 def padded(rows: list[list[int]], padding: int, width: int = 0) -> list[list[int]]:
-    """Fill rows up to the longest, or to a width."""
+    """Pad rows to the length of the longest row, or to a width."""
     width = max(width, *map(len, rows))
     return [row + [padding] * (width - len(row)) for row in rows]
 

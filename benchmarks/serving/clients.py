@@ -21,38 +21,38 @@ PATIENCE = 120.0
 
 @dataclass(frozen=True)
 class SentRequest:
-    """The requests of a client."""
+    """A request of a client."""
 
     path: str
-    """Such as ``/translate``."""
+    """The path of the URL, such as ``/translate``."""
     body: bytes
-    """Parsed JSON, or the raw text."""
+    """Encoded JSON, or other text."""
 
     @classmethod
     def of(cls, path: str, **fields: object) -> "SentRequest":
-        """Write fields as JSON."""
+        """Build a request with fields as JSON."""
         return cls(path, json.dumps(fields).encode())
 
 
 @dataclass(frozen=True)
 class ClientReply:
-    """What a client got."""
+    """The answer to a request, or the reason why there is none."""
 
     number: int
-    """Of the request."""
+    """Number of the request."""
     begun: float
     ended: float
-    """By the monotonic clock."""
+    """Both times are by the monotonic clock."""
     status: int
     """0 if the connection was refused or ended without an answer."""
     body: bytes = b""
-    """Of the answer."""
+    """Body of the answer."""
     problem: str = ""
     """The reason for a missing answer."""
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """Seconds from the request to the end of the answer."""
         return self.ended - self.begun
 
 
@@ -75,7 +75,7 @@ class ClientConnection:
         self.close()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         if self._streams is not None:
             self._streams[1].close()
             self._streams = None
@@ -116,7 +116,7 @@ async def load(
     seconds: float | None = None,
     tell: Callable[[ClientReply], None] | None = None,
 ) -> list[ClientReply]:
-    """Send requests from several clients, one after another, up to a number or a time."""
+    """Send requests from several clients, each one after another, up to a number or a time."""
     numbers = itertools.count()
     until = time.monotonic() + seconds if seconds is not None else None
     answers: list[ClientReply] = []
@@ -150,7 +150,8 @@ async def load(
 def processor_seconds(process: "subprocess.Popen[str]") -> float:
     """Read the processor seconds of a process that is still running."""
     text = Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii")
-    # Behind the name, which may hold spaces: the state is the third field, these are 14 and 15.
+    # The name may contain spaces. After it, the state is field 3, and the times are fields 14 and
+    # 15.
     fields = text.rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -172,7 +173,7 @@ class ServerProcess:
         return status_bytes("VmHWM", self.process.pid)
 
     def stop(self) -> None:
-        """Tell it to stop."""
+        """Send the server a signal to stop."""
         self.process.send_signal(signal.SIGTERM)
 
 

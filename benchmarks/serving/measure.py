@@ -25,7 +25,7 @@ from benchmarks.serving.clients import (
 from heedful.bench.random_run import make_random_run, random_lines
 from heedful.config.schema import RunConfig
 
-# What `model.*` is beside the paper's own sizes, and which texts are asked for.
+# Settings of `model.*` that differ from the paper's base model, and of the search.
 SHAPES: dict[str, dict[str, object]] = {
     "base": {"search.max_length": "input+0"},
     "tiny": {
@@ -41,7 +41,7 @@ WORDS = 20
 SCORE = 1e-3
 STEADY = 0.1
 DIRECTION = "xx:yy="
-# The same numbers on both sides, whatever the machine would choose for each alone.
+# The same device and precision for the server and the command line.
 ALIKE = ("--device", "cpu", "--precision", "fp32")
 
 
@@ -60,7 +60,7 @@ class ServedTranslation:
     scores: tuple[float, ...]
     seconds: float
     processor_seconds: float
-    """Seconds from the first line sent to the last line received, after a warm-up."""
+    """Both times are from the first line sent to the last line received, after a warm-up."""
 
     @property
     def rate(self) -> float:
@@ -89,7 +89,7 @@ def translate(run: Path, lines: Sequence[str], at_once: int) -> ServedTranslatio
             command.stdin.writelines(f"{line}\n" for line in part)
             command.stdin.flush()
             printed = [command.stdout.readline() for _ in part]
-            if not all(printed):  # it has ended
+            if not all(printed):  # the command has ended
                 break
             answers += map(json.loads, printed)
         command.stdin.close()
@@ -109,11 +109,10 @@ def measure_load(
     Send requests from several clients, and compare with the command line before and after.
 
     Returns the count of each status. Answers are `equal` to the command line's, `close` (another
-    text with a score within `SCORE`) or `other`. `p50` and `p99` are the seconds within
-    which half and 99 % of the answers came. Memory of the server is in bytes, and rates are answers
-    a second. Shares are relative to the command line with as many lines at a time as clients, by
-    the clock and by processor time. `steady` is whether
-    the machine was as fast after as before.
+    text with a score within `SCORE`) or `other`. Half of the answers arrive within `p50` seconds,
+    and 99 % within `p99`. Memory of the server is in bytes, and rates are answers a second. Shares
+    are relative to the command line with as many lines at a time as clients, by the clock and by
+    processor time. `steady` is whether the machine was as fast after as before.
     """
     texts = random_lines(vocabulary, WORDS, lines)
     before = translate(run, texts, clients)
@@ -156,12 +155,12 @@ def measure_load(
 
 
 def _statuses(answers: Iterable[ClientReply]) -> dict[str, int]:
-    """Count how often each status, or each failure, came."""
+    """Count how often each status, or each failure, occurred."""
     return dict(Counter(str(answer.status or answer.problem) for answer in answers))
 
 
 def _compared(answer: ClientReply, said: ServedTranslation) -> str:
-    """Compare an answer with that of the command line."""
+    """Compare an answer with the answer of the command line."""
     translation = json.loads(answer.body)["translations"][0]
     line = answer.number % len(said.texts)
     if translation["text"] == said.texts[line]:
@@ -263,6 +262,6 @@ def measure_stop(
 
 @contextmanager
 def in_folder(shape: str, vocabulary: int) -> Iterator[Path]:
-    """Make a run in a folder that is gone afterwards."""
+    """Make a run in a temporary folder."""
     with tempfile.TemporaryDirectory() as folder:
         yield make_run(Path(folder) / "run", shape, vocabulary)

@@ -15,8 +15,8 @@ def body(record: Record) -> str:
             f"{load['other']} of {load['answers']} ({load['equal']} have the same text, "
             f"{load['close']} another text with a score within {measured['score']:g})"
         ),
-        f"throughput against `translate` with {load['clients']} lines at a time": (
-            f"{load['rate']:.2f} sentences/s against {load['rate_before']:.2f} before and "
+        f"throughput compared with `translate`, {load['clients']} lines at a time": (
+            f"{load['rate']:.2f} sentences/s compared with {load['rate_before']:.2f} before and "
             f"{load['rate_after']:.2f} after: {load['share']:.2f} times, by processor time "
             f"{load['processor_share']:.2f} times"
         ),
@@ -29,42 +29,42 @@ def body(record: Record) -> str:
     }
     sizes = ", ".join(f"{memory / (1 << 20):.0f}" for memory in flat["memory"])
     return f"""\
+The table shows how `heedful serve` answers many clients, a stop signal, and many requests.
+
 {markdown([("what", "measured"), *rows.items()])}
 
 ## {load["clients"]} clients for {load["seconds"]:.0f} seconds
 
 The model has the recipe `{measured["shape"]}`, random weights and {measured["vocabulary"]:,}
 subwords. It translates sentences of about {measured["words"]} words with beam 4 in fp32. Each
-client asks `/v1/translate` for one sentence at a time.
-Half of the {load["answers"]:,} answers came within {load["p50"]:.2f} s,
-and 99 of 100 within {load["p99"]:.2f} s.
-The server used {_mib(load["memory"])} at the end and {_mib(load["peak"])} at most.
-`heedful translate` translated the same sentences before and after, {load["clients"]} at a time;
-starting and loading are not counted.
+client sends one sentence at a time to `/v1/translate`. Half of the {load["answers"]:,} answers
+came within {load["p50"]:.2f} s, and 99 of 100 within {load["p99"]:.2f} s. The server used
+{_mib(load["memory"])} at the end and {_mib(load["peak"])} at most. `heedful translate` translated
+the same sentences before and after, {load["clients"]} at a time; its start is not counted.
 
-## Told to stop
+## A stop signal under load
 
-After the stop signal, clients got {_counts(stop["after"])}. The server
-ended {stop["seconds"]:.1f} s after the signal, with exit code {stop["code"]}. A request counts as
+After the signal, clients got {_counts(stop["after"])}. The server ended
+{stop["seconds"]:.1f} s after the signal, with exit code {stop["code"]}. A request counts as
 accepted if it began before the signal.
 
 ## {flat["requests"]:,} requests
 
-A tiny model answers text, lists, HTML, streams and detection; one request in five is invalid. In
-{flat["seconds"]:.0f} s, clients got {_counts(flat["statuses"])}.
+The requests, for a tiny model, are text, lists, HTML, streams and detection; one in five is
+invalid. In {flat["seconds"]:.0f} s, clients got {_counts(flat["statuses"])}.
 
 {folded("Memory in MiB after each fortieth of the requests", [sizes])}
 """
 
 
 def _counts(statuses: dict[str, int], without: str = "") -> str:
-    """Write how often each status came."""
+    """Format how often each status occurred."""
     shown = {status: count for status, count in sorted(statuses.items()) if status != without}
-    return ", ".join(f"{count:,} times {status}" for status, count in shown.items()) or "none"
+    return ", ".join(f"{status} ({count:,} times)" for status, count in shown.items()) or "none"
 
 
 def _mib(count: int) -> str:
-    """Write bytes."""
+    """Format bytes in MiB."""
     return f"{count / (1 << 20):,.0f} MiB"
 
 

@@ -41,7 +41,7 @@ def searches(
     """
     Find the fastest searches of a precision: ours, CTranslate2's, and CTranslate2's with workers.
 
-    `peer_precision`: that of CTranslate2, if it differs.
+    `peer_precision`: the precision of CTranslate2, if it differs.
     """
     peers = [
         measurement
@@ -137,7 +137,7 @@ def _translations(section: Measured, what: str) -> list[Row]:
         if ours is None or peer is None:
             continue
         work = f"translating, beam {section['what']['beam']}, {what}, {precision}"
-        # a sentence that waits for the one before occupies one worker
+        # sentences that wait for each other occupy one worker
         note = " (only one is busy)" if section["what"]["batch"] == 1 else ""
         rows += [
             _rates(f"{work}, against {way}", ours, rival, "sentences", "sentences", ",.1f")

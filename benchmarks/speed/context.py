@@ -13,8 +13,8 @@ from benchmarks.report import ROOT
 from benchmarks.training import chosen, text_files
 
 PEERS = ROOT / "benchmarks" / "peers"
-# The model that speed of translation is measured with: the paper's base on 29,000 pairs, trained so
-# long that sentences end where they should (in fp32 half an hour on two cores).
+# The model whose translation speed is measured: the paper's base model on 29,000 pairs. It is
+# trained so long that sentences end where they should (in fp32 half an hour on two cores).
 BIG = (
     "data.vocabulary_size=8000",
     "train.batch_tokens=1500",
@@ -28,7 +28,7 @@ BIG = (
 
 @dataclass
 class Context:
-    """Folders of the benchmark, and the runs so far."""
+    """Folders and options of the benchmark, and the commands so far."""
 
     data: Path
     """The corpora."""
@@ -39,7 +39,7 @@ class Context:
     quick: bool = False
     """Whether to try everything on tiny shapes, in seconds, instead of measuring."""
     rounds: int = 3
-    """Turns of each contender."""
+    """Turns of each system."""
     threads: int = 0
     commands: list[str] = field(default_factory=list)
     """Commands that were run, for the page."""
@@ -49,11 +49,11 @@ class Context:
         return quick if self.quick else full
 
     def text(self, part: str, language: str) -> Path:
-        """Name a file of Multi30k."""
+        """Return the path of a file of Multi30k."""
         return self.data / "multi30k" / "raw" / f"{part}.{language}.gz"
 
     def pair(self, part: str) -> list[Path]:
-        """Name the English and the German file of a part of Multi30k."""
+        """Return the paths of the English and the German file of a part of Multi30k."""
         return [self.text(part, language) for language in ("en", "de")]
 
     def bench(self, *words: object, environment: Mapping[str, str] | None = None) -> dict[str, Any]:

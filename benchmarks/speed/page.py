@@ -41,10 +41,10 @@ PAGES = {
 """Titles by folder of results, one for each kind of processor."""
 INTRODUCTION = """`make bench-speed` (`python -m benchmarks.speed --out FOLDER`) runs heedful and
 other toolkits in turns, each in its own process. All use the same number of threads, text,
-subwords, shapes, beam and output length, and translate with the same weights. Numbers are medians
+subwords, shapes, beam and output length, and translate with the same weights. Times are medians
 after one warm-up, with the smallest and the largest in brackets. A share of products is the rate of
-operations on real tokens, divided by that of large matrix products in the same precision. Up to
-commit 4bc27d6 the fp32 products were torch's own; where MKL does not know the processor, shares can
+operations on real tokens, divided by the rate of large matrix products in the same precision. Up to
+commit 4bc27d6 MKL computed the large fp32 products; MKL is slow on AMD's processors, so shares can
 exceed 100 %."""
 _NO_AVX512 = "The CPU does not support AVX512"
 
@@ -90,7 +90,7 @@ def page_text(folder: Path) -> str:
 
 
 def body(name: str, section: Measured) -> list[str]:
-    """Lay the numbers of one section out; those of curves are in the pictures alone."""
+    """Lay out the numbers of one section; the numbers of curves are only in pictures."""
     if name in _BODIES:
         return [_BODIES[name](section)]
     if name in DRAWN:
@@ -100,7 +100,7 @@ def body(name: str, section: Measured) -> list[str]:
 
 
 def report_table(report: Measured) -> str:
-    """Lay the measurements of all systems out, as `heedful bench` gives them."""
+    """Lay out the measurements of all systems, as `heedful bench` returns them."""
     measurements = report["measurements"]
     units, extras = [*measurements[0]["counts"]], _extras(report)
     heads = ["", "precision", *(f"{unit}/s" for unit in units), "seconds", "GFLOP/s"]
@@ -184,8 +184,7 @@ def _training(section: Measured) -> str:
     )
     return (
         f"One epoch of {section['pairs']:,} pairs of Multi30k English-German with "
-        f"`{section['recipe']}`. The time of heedful includes learning its subwords; Joey NMT is "
-        f"given them.\n\n{turns}"
+        f"`{section['recipe']}`. Only heedful's time includes learning the subwords.\n\n{turns}"
     )
 
 

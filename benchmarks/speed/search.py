@@ -23,7 +23,7 @@ from heedful.translation.translator import Translator
 
 _BEAM = 4
 _FEW_ROWS = 64
-_ANY_TOKENS = 1 << 40  # sentences of a batch are counted
+_ANY_TOKENS = 1 << 40  # no limit: the sentences of a batch are counted
 _PLAIN = {"HEEDFUL_NATIVE": "0"}
 
 

@@ -27,14 +27,15 @@ BASE = ("paper-base", "--vocabulary", 37_000)
 TINY = ("tiny", "--vocabulary", 500)
 BATCHES = (1, 4, 16, 64)
 _PASSES = 3  # the first is slower everywhere: threads begin, and memory is new
-# On a processor the other ways are slower, Marian's several times: it gets a tenth of the lines.
+# On a processor the other variants are slower. Marian's are several times slower, so it gets a
+# tenth of the lines.
 _ENGINE = ("int8", "int8 workers", "int8 AVX512", "int8 AVX512 workers")
 FAST = ("heedful int8", *(f"ctranslate2 {way}" for way in _ENGINE))
 _FLOATS = ("ctranslate2 float32", "ctranslate2 float32 workers")
 
 
 def step(context: Context, precision: str = "auto") -> dict[str, Any]:
-    """Time the training step of the paper's base model, each toolkit in its best way."""
+    """Time the training step of the paper's base model, each toolkit in its best variant."""
     shape = context.size(TINY, BASE)
     return context.bench("train", *shape, *_steps(context, 5), "--precision", precision)
 
@@ -46,7 +47,7 @@ def step_small(context: Context) -> dict[str, Any]:
 
 
 def _steps(context: Context, steps: int) -> tuple[object, ...]:
-    """Time and profile steps of 2,000 + 2,000 tokens."""
+    """Return the options to time and profile steps of 2,000 + 2,000 tokens."""
     tokens = ("--batch-tokens", context.size(200, 2000))
     return (*tokens, "--steps", context.size(1, steps), "--rounds", context.rounds, "--profile")
 
@@ -102,7 +103,7 @@ def lines(context: Context) -> dict[str, Any]:
 
 
 def _searching() -> list[str]:
-    """Name all variants of heedful and CTranslate2, as options."""
+    """Return the options for all variants of heedful and CTranslate2."""
     if HELD not in os.environ:
         return _only(("heedful", "ctranslate2"))
     return _only(("heedful", "heedful int8", *_offered((*FAST[1:], *_FLOATS))))
@@ -114,7 +115,7 @@ def _offered(ways: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _only(names: tuple[str, ...]) -> list[str]:
-    """Name systems as `--only` options."""
+    """Return `--only` options that name systems."""
     return [word for name in names for word in ("--only", name)]
 
 

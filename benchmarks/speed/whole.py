@@ -31,7 +31,7 @@ def training(context: Context) -> dict[str, Any]:
 def epoch(
     context: Context, recipe: str, settings: Sequence[str], pairs: int, rounds: int
 ) -> dict[str, Any]:
-    """Train an epoch of so many pairs of Multi30k: heedful's command and Joey NMT's, in turns."""
+    """Train an epoch of `pairs` of Multi30k: heedful's command and Joey NMT's, in turns."""
     files = text_files([_first_pairs(context, language, pairs) for language in ("en", "de")])
     config, words = load_config(recipe, settings), chosen(settings)
     turns: list[dict[str, Any]] = []
@@ -64,7 +64,7 @@ def best_rates(section: dict[str, Any], seconds: str = "") -> dict[str, float]:
     """
     Compute target tokens a second of each toolkit's better turn, which was disturbed least.
 
-    `seconds`: the key of the seconds to count; empty for those of the whole command.
+    `seconds`: the key of the seconds to count; empty for the seconds of the whole command.
     """
     return {
         who: max(
@@ -166,7 +166,7 @@ def ranks(context: Context) -> dict[str, Any]:
     files = text_files(context.pair(context.size("val", "train")))
     recipe = context.size(("tiny", *chosen(("data.vocabulary_size=500",))), ("small",))
     steps = context.size(3, 60)
-    # the largest part of a batch is an equal share of it, so that both ranks have one
+    # no micro-batch is larger than the equal share of a rank, so that both ranks have one
     parts = ("train.checkpoint_minutes=none", "train.micro_batch_tokens=2048")
     settings = chosen((f"train.steps={steps}", *parts))
     runs = {}
@@ -194,7 +194,7 @@ def _rate(run: Path) -> float:
 
 
 def _new_folders(context: Context, *names: str) -> list[Path]:
-    """Name folders for runs, emptied of an earlier turn."""
+    """Return folders for runs, emptied of an earlier turn."""
     folders = [context.work / name for name in names]
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
@@ -208,7 +208,7 @@ def _larger_side(prepared: Path) -> int:
 
 
 def _first_pairs(context: Context, language: str, pairs: int) -> Path:
-    """Write the first pairs of Multi30k's training text; name the whole file if it has no more."""
+    """Write the first pairs of Multi30k's training text; return the whole file if these are all."""
     every = context.text("train", language)
     if pairs >= 29_000:
         return every

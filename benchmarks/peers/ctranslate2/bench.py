@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import protocol
 
-# What it offers on this machine; on AMD its own choice of instructions is not the fastest.
+# CTranslate2's variants on this machine; on AMD its own choice of instructions is not the fastest.
 VARIANTS = {
     "translate": [
         {"name": f"{compute}{instructions}{workers}", "precision": precision}
@@ -24,7 +24,7 @@ VARIANTS = {
     ]
 }
 
-# Its number types of a GPU compute at the rate of bf16 or more.
+# CTranslate2's number types on a GPU compute at the rate of bf16 or more.
 ON_GPU = {
     "translate": [
         {"name": name, "precision": "bf16"} for name in ("float16", "bfloat16", "int8_float16")
@@ -52,7 +52,7 @@ def translate(request: protocol.Request) -> protocol.Answer:
         "batch_type": "examples" if batch else "tokens",
     }
     with tempfile.TemporaryDirectory() as folder:
-        # by another process: what converting holds is not what translating holds
+        # in another process, because the memory of translation is measured in this one
         subprocess.run(
             [sys.executable, __file__],
             input=json.dumps({**request, "task": "convert", "folder": folder}),
@@ -129,7 +129,7 @@ def describe(request: protocol.Request) -> Any:
 
 
 def convert_layer(layer: Any, name: str, weights: dict[str, Any]) -> None:
-    """Hand over one layer."""
+    """Copy the weights of one layer."""
 
     def linear(spec: Any, place: str, rows: slice = slice(None)) -> None:
         spec.weight = weights[f"{name}.{place}.weight"][rows]

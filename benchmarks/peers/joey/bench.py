@@ -1,7 +1,7 @@
 """
 Joey NMT: trained end to end by its own command with its own subwords, and its recurrent models.
 
-The steps and searches of recurrent models are its own functions, on ids that heedful has drawn.
+Steps and searches of recurrent models call Joey NMT's functions, on ids that heedful has drawn.
 """
 
 import gzip
@@ -212,7 +212,7 @@ def weights_of(path: str, shape: dict[str, Any]) -> dict[str, Any]:
 
 def end_to_end(request: protocol.Request) -> protocol.Answer:
     """
-    Train for an epoch: from the start of the command to its end.
+    Time the training of an epoch, from the start of the command to its end.
 
     Learning the subwords, which has its own script, is not timed.
     """

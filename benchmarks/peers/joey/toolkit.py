@@ -1,4 +1,4 @@
-"""Subwords and settings for Joey NMT; read by its own process and by `benchmarks.joey`."""
+"""Subwords and settings for Joey NMT, used by its own process and by `benchmarks.joey`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 VERSION = "2.3.0"
 SPECIAL = {"unk": "<unk>", "pad": "<pad>", "bos": "<s>", "eos": "</s>"}
-"""By name, in the order of their ids."""
+"""Special symbols by name, in the order of their ids."""
 
 
 def learn_subwords(folder: Path, languages: Sequence[str], size: int) -> None:
@@ -28,7 +28,7 @@ def learn_subwords(folder: Path, languages: Sequence[str], size: int) -> None:
 
 
 def special_symbols() -> dict[str, Any]:
-    """Write the special symbols and their ids in Joey NMT's settings."""
+    """Return the special symbols and their ids in the form of Joey NMT's settings."""
     symbols = {f"{name}_token": symbol for name, symbol in SPECIAL.items()}
     return symbols | {f"{name}_id": number for number, name in enumerate(SPECIAL)}
 
@@ -36,7 +36,7 @@ def special_symbols() -> dict[str, Any]:
 def transformer(
     layers: int, heads: int, width: int, inner: int, dropout: float, **more: Any
 ) -> dict[str, Any]:
-    """Build the settings of one side of a Transformer; dropout of embeddings is the model's."""
+    """Build the settings of one side of a Transformer, with its dropout for embeddings, too."""
     embeddings = {"embedding_dim": width, "scale": True} | more.pop("embeddings", {})
     return {
         "type": "transformer",
@@ -83,7 +83,7 @@ def build_settings(
         "training": {
             "optimizer": "adam",
             "adam_betas": [0.9, 0.98],
-            # of its schedules, plateau no longer runs with this torch
+            # Joey NMT's other schedule, plateau, does not run with this torch
             "scheduling": "noam",
             "normalization": "tokens",
             "loss": "crossentropy",

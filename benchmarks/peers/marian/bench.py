@@ -21,7 +21,7 @@ ON_GPU = {
     # with a cache of fixed size transformers compiles the steps
     "translate": [*VARIANTS["translate"], {"name": "bf16 static", "precision": "bf16"}],
 }
-# Sources of one length for most batches: the compiler starts anew for each other one.
+# Sources are padded to a multiple of this length, because the compiler starts anew for each length.
 STATIC_SOURCE = 32
 
 

@@ -26,7 +26,7 @@ def train(request: protocol.Request) -> protocol.Answer:
     width, padding = shape["d_model"], shape["pad"]
 
     class Model(nn.Module):
-        """nn.Transformer between a shared table and itself."""
+        """nn.Transformer with one table for embeddings and output."""
 
         def __init__(self) -> None:
             super().__init__()

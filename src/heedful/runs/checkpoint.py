@@ -216,8 +216,8 @@ def check_alike(models: Sequence[Tensors], places: Sequence[Path]) -> None:
         ):
             raise RunFolderError(
                 f"checkpoints must be of one model to be averaged, but {places[0]} and {place} "
-                f"differ in {', '.join(differing[:5])}{', …' if len(differing) > 5 else ''}; delete "
-                "the checkpoint of another run."
+                f"differ in {', '.join(differing[:5])}{', …' if len(differing) > 5 else ''}; "
+                "delete the checkpoint of another run."
             )
 
 

@@ -69,7 +69,7 @@ def sample(
         end_token=model.end_token,
         penalty=settings.penalty,
         rules=rules,
-        each=samples,
+        samples=samples,
         observer=observer,
     )
     return [drawn[row * samples : (row + 1) * samples] for row in range(len(limits))]
