@@ -42,7 +42,8 @@ settings.load_profile("heedful")
 gc.disable()
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
     """Collect garbage again, but never visit what the collection of tests has made."""
     gc.freeze()
     gc.enable()

@@ -33,9 +33,9 @@ class MachineSettings(_Record):
     device: Annotated[str, written_as(r"cpu|cuda(:[0-9]+)?", "must be cpu, cuda or cuda:N")]
     """Where the run trains."""
     precision: Annotated[str, written_as("fp32|bf16", "must be fp32 or bf16")]
-    """Of the products."""
+    """Precision of the matrix products."""
     threads: Count
-    """Of the processor."""
+    """Number of threads on the processor."""
     micro_batch_tokens: Count
     """Tokens per side that are computed at once."""
     ranks: Count = 1
@@ -43,20 +43,18 @@ class MachineSettings(_Record):
     torch: str = ""
     """Version of torch."""
     instructions: str = ""
-    """
-    The features that torch's kernels are chosen by: the processor's vector instructions or the GPU.
-    """
+    """Features by which torch chooses kernels: the processor's vector instructions or the GPU."""
     batches: Count = 1
-    """Version of the batching algorithm; 1 for runs that do not say."""
+    """Version of the batching algorithm; 1 for runs without a record of it."""
     loss: Annotated[str, written_as("plain|compiled", "must be plain or compiled")] = "plain"
-    """How the softmax of the loss is computed; plain if a run does not say."""
+    """How the softmax of the loss is computed; plain for runs without a record."""
     kernels: Annotated[
         str,
         written_as(
             r"torch|plain|tiles|compiled-[0-9]+", "must be torch, plain, tiles or compiled-N"
         ),
     ] = "plain"
-    """The same for attention and dropout in training."""
+    """How attention and dropout are computed in training; plain for runs without a record."""
 
 
 ONE_THREAD = MachineSettings(device="cpu", precision="fp32", threads=1, micro_batch_tokens=1)

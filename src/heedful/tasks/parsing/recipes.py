@@ -26,7 +26,7 @@ _T2T: dict[str, Any] = {  # tensor2tensor, transformer_parsing_base_dr6 and wsj_
     "reading": "t2t",
     "model.encoder_layers": 6,  # inherited from its base
     "model.decoder_layers": 6,
-    "model.dropout": 0.2,  # residual_dropout; attention_dropout of 0.2 is not offered here
+    "model.dropout": 0.2,  # residual_dropout; its attention_dropout of 0.2 is not set
     "model.positions": "halves",  # as in t2t-base
     "model.decoder_start": "zero",
     "data.vocabulary_size": 2**14,  # of words; symbols are subwords of 2^9 there, a list here
