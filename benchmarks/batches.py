@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.report import ResultPage, arguments, data_folder, heedful, machine, measured
+from benchmarks.report import ResultPage, arguments, data_folder, heedful, machine, measurements_of
 from benchmarks.speed.context import Context
 from benchmarks.speed.whole import europarl
 from benchmarks.training import chosen, last_line, read_log, text_files
@@ -58,7 +58,7 @@ def main() -> None:
         result = curve(options.run)
         what = result["recipe"]
     part = {"commit": options.commit, "machine": machine(), **result}
-    PAGE.keep("batches", measured("batches") | {f"after-{what}": part}, options.commit)
+    PAGE.keep("batches", measurements_of("batches") | {f"after-{what}": part}, options.commit)
 
 
 def prepare(recipe: str, folder: Path, settings: Sequence[str]) -> Path:

@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import RESULTS, ResultPage, arguments, measured
+from benchmarks.report import RESULTS, ResultPage, arguments, measurements_of
 from benchmarks.training import note
 from heedful.bench.device import ALL_ON
 from heedful.bench.device_report import (
@@ -158,10 +158,10 @@ def plan_body(record: Record) -> str:
 
 def measured_rate(recipe: str) -> tuple[float, str] | None:
     """Return the newest measured target tokens a second on one GPU, and a link if it is older."""
-    for entry in measured(f"gpu/{RECIPES[recipe]}").get("entries", ()):
+    for entry in measurements_of(f"gpu/{RECIPES[recipe]}").get("entries", ()):
         if entry["levers"] == ALL_ON and "seconds" in entry:
             return entry["counts"]["target tokens"] / entry_seconds(entry), ""
-    earlier = measured("speed/gpu").get(f"{recipe} step")
+    earlier = measurements_of("speed/gpu").get(f"{recipe} step")
     if earlier is None:
         return None
     rate = earlier["measurements"][0]["per_second"]["target tokens"]

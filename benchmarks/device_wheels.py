@@ -63,7 +63,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for wheel in folder.glob("*.whl"):  # pip installs one version of each
         wheel.unlink()
-    pins = pinned((ROOT / "constraints.txt").read_text("utf-8"))
+    pins = pins_of((ROOT / "constraints.txt").read_text("utf-8"))
     platforms = [word for platform in _PLATFORMS for word in ("--platform", platform)]
     command = (
         *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"),
@@ -79,7 +79,7 @@ def main() -> None:
     require_room(sizes)
 
 
-def pinned(constraints: str) -> list[str]:
+def pins_of(constraints: str) -> list[str]:
     """Return the pins of the packages, ``name==version`` each."""
     lines = [line for line in constraints.splitlines() if "==" in line]
     pins = {line.partition("==")[0]: line for line in lines}

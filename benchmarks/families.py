@@ -26,7 +26,7 @@ from benchmarks.training import (
     validation_table,
 )
 from heedful.config.load import load_config
-from heedful.experiments.page import folded, named, table
+from heedful.experiments.page import fold, table, with_names
 from heedful.experiments.record import Record
 from heedful.families.build import build_model
 from heedful.model.weights import parameter_count
@@ -140,7 +140,7 @@ def speed_table(record: Record) -> str:
         row
         | {"step": _times(row["train"], first["train"], "target tokens")}
         | {"search": _times(row["translate"], first["translate"], "sentences")}
-        for row in named(systems)
+        for row in with_names(systems)
     ]
     speeds = table(
         "model | weights | target tokens a second, training | times | share of the product rate "
@@ -154,7 +154,7 @@ def speed_table(record: Record) -> str:
         "All models compute in fp32, with a vocabulary of 4,000. A training step has 1,024 tokens "
         "in sentences of about 25. A search has a beam of 4, 32 sentences at once, 16 source "
         "tokens and 20 target tokens. “Times” is the median ratio to the first row in the same "
-        f"turn.\n\n{speeds}\n\n" + folded("Recipes and settings", [commands]) + note(record)
+        f"turn.\n\n{speeds}\n\n" + fold("Recipes and settings", [commands]) + note(record)
     )
 
 

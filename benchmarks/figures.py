@@ -36,7 +36,7 @@ from benchmarks import (
     tuning,
     window,
 )
-from benchmarks.report import RESULTS, ROOT, measured
+from benchmarks.report import RESULTS, ROOT, measurements_of
 from benchmarks.serving import page as serving
 from benchmarks.speed.comparisons import fastest, searches
 from benchmarks.speed.page import page_texts
@@ -86,11 +86,11 @@ def texts() -> dict[Path, str]:
     known = figures()
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         if RESULTS not in path.parents and _MARK.search(text := path.read_text("utf-8")):
-            pages[path] = filled(text, known)
+            pages[path] = fill_in(text, known)
     return pages
 
 
-def filled(text: str, known: dict[str, str]) -> str:
+def fill_in(text: str, known: dict[str, str]) -> str:
     """Replace the figures between comments."""
 
     def replace(mark: re.Match[str]) -> str:
@@ -110,7 +110,8 @@ def results() -> dict[str, str]:
 def figures() -> dict[str, str]:
     """Format every figure that a page names."""
     known = {
-        name: form.format_map(measured(record)) for name, (record, form) in _AS_MEASURED.items()
+        name: form.format_map(measurements_of(record))
+        for name, (record, form) in _AS_MEASURED.items()
     }
     # figures that were measured by hand, as texts
     for name, record in json.loads((RESULTS / "asides.json").read_text("utf-8")).items():
@@ -143,9 +144,11 @@ _AS_MEASURED = {
 
 def _of_results() -> dict[str, str]:
     """Write figures that are computed from the pages of results."""
-    joey_nmt, tuned = measured("joey")["rows"], measured("reward")["systems"]
+    joey_nmt, tuned = measurements_of("joey")["rows"], measurements_of("reward")["systems"]
     ids = next(
-        row for row in measured("prepare")["rows"] if row["processes"] == 2 and row["what"] == "ids"
+        row
+        for row in measurements_of("prepare")["rows"]
+        if row["processes"] == 2 and row["what"] == "ids"
     )
     return {
         **{
@@ -162,7 +165,7 @@ def _of_results() -> dict[str, str]:
 
 def _of_recurrent() -> dict[str, str]:
     """Write figures of the other families, each the smallest over several shapes."""
-    speed = measured("recurrent-speed")
+    speed = measurements_of("recurrent-speed")
     ratios = {
         name: min(
             ours["per_second"][unit] / theirs["per_second"][unit]
@@ -176,9 +179,9 @@ def _of_recurrent() -> dict[str, str]:
     ours, theirs = best_rates(speed["epoch"], "own_seconds").values()
     ratios["epoch"] = ours / theirs
     models = {
-        "recurrent": measured("recurrent-quality")["runs"]["attention"],
-        "experts": measured("experts-quality"),
-        "convolutional": measured("families-quality"),
+        "recurrent": measurements_of("recurrent-quality")["runs"]["attention"],
+        "experts": measurements_of("experts-quality"),
+        "convolutional": measurements_of("families-quality"),
     }
     return {
         **{f"recurrent.{name}": f"{ratio:.1f}" for name, ratio in ratios.items()},
@@ -190,7 +193,7 @@ def _of_sequences() -> dict[str, str]:
     """Write figures of the tasks other than translation."""
     return {
         f"{name}.{kind}": text
-        for name, row in measured("sequences").items()
+        for name, row in measurements_of("sequences").items()
         for kind, text in (
             ("steps", f"{row['steps']:,}"),
             ("minutes", f"{row['minutes']:.0f}"),
@@ -202,12 +205,12 @@ def _of_sequences() -> dict[str, str]:
 
 def _of_speed() -> dict[str, str]:
     """Write ratios of a step to Hugging Face's Marian, and of searches to CTranslate2."""
-    ours, *others = measured("speed/step")["measurements"]
+    ours, *others = measurements_of("speed/step")["measurements"]
     known = {"step.share": f"{100 * ours['share']:.0f}"}
     sides = {"step": (ours, fastest(others, "marian"))}
     for folder, prefix in (("speed", ""), ("speed-bf16", "bf16-")):
         for name in ("translate", "translate-one"):
-            search, *peers = searches(measured(f"{folder}/{name}"), "int8")
+            search, *peers = searches(measurements_of(f"{folder}/{name}"), "int8")
             peer = fastest([side for side in peers if side is not None])
             sides[f"{prefix}{name}"] = search, peer
             for who, side in (("bleu", search), ("peer-bleu", peers[-1])):

@@ -39,7 +39,7 @@ def marian(folder: Path, lines: Sequence[str]) -> int:
         (folder / name).write_bytes(content)
     processor = sentencepiece.SentencePieceProcessor(model_proto=content)
     pieces = [processor.id_to_piece(n) for n in range(3, processor.get_piece_size())]
-    names = [*_filled(["</s>", "<unk>", *dict.fromkeys(pieces)], rows - 1), "<pad>"]
+    names = [*_placeholder_names(["</s>", "<unk>", *dict.fromkeys(pieces)], rows - 1), "<pad>"]
     _write_json(folder / "vocab.json", {name: number for number, name in enumerate(names)})
     _write_json(
         folder / "tokenizer_config.json",
@@ -101,7 +101,7 @@ def bart(folder: Path, lines: Sequence[str]) -> int:
     )
     tokenizer.train_from_iterator(lines, trainer)
     model = json.loads(tokenizer.to_str())["model"]
-    names = _filled(sorted(model["vocab"], key=model["vocab"].get), rows - 1)
+    names = _placeholder_names(sorted(model["vocab"], key=model["vocab"].get), rows - 1)
     _write_json(folder / "vocab.json", {name: n for n, name in enumerate([*names, "<mask>"])})
     merges = ["#version: 0.2", *map(" ".join, model["merges"])]
     (folder / "merges.txt").write_text("\n".join(merges) + "\n", encoding="utf-8")
@@ -145,7 +145,9 @@ def m2m100(folder: Path, lines: Sequence[str]) -> int:
     (folder / "sentencepiece.bpe.model").write_bytes(content)
     processor = sentencepiece.SentencePieceProcessor(model_proto=content)
     pieces = [processor.id_to_piece(n) for n in range(3, processor.get_piece_size())]
-    names = _filled(["<s>", "<pad>", "</s>", "<unk>", *pieces], 128_004)  # then the languages
+    names = _placeholder_names(
+        ["<s>", "<pad>", "</s>", "<unk>", *pieces], 128_004
+    )  # then the languages
     _write_json(folder / "vocab.json", {name: number for number, name in enumerate(names)})
     files = str(folder / "vocab.json"), str(folder / "sentencepiece.bpe.model")
     tokenizer = M2M100Tokenizer(*files, src_lang="en", tgt_lang="de")
@@ -165,7 +167,7 @@ def m2m100(folder: Path, lines: Sequence[str]) -> int:
     return _save(model, folder)
 
 
-def _filled(names: list[str], count: int) -> list[str]:
+def _placeholder_names(names: list[str], count: int) -> list[str]:
     """Add names of placeholder rows."""
     return names + [f"row{n}" for n in range(count - len(names))]
 

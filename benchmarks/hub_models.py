@@ -31,7 +31,7 @@ from typing import Any
 from benchmarks.corpora import multi30k
 from benchmarks.hub_ctranslate2 import convert
 from benchmarks.hub_folders import MAKERS
-from benchmarks.report import ResultPage, arguments, measured
+from benchmarks.report import ResultPage, arguments, measurements_of
 from heedful.experiments.page import table
 from heedful.experiments.record import Record
 
@@ -65,7 +65,7 @@ def main() -> None:
         compared = [*_THIS, "compare", str(folder), str(COMPARED)]
         equal = int(subprocess.check_output(compared, text=True).splitlines()[-1])
         rows = measure(folder, options.rounds, options.only)
-        known = measured("hub-models").get("models", {})
+        known = measurements_of("hub-models").get("models", {})
         size = json.loads((folder / "done").read_text(encoding="utf-8"))
         made = {"parameters": size, "rows": rows, "commit": options.commit}
         made["equal"] = equal

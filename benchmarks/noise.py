@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 import heedful
 from benchmarks.noisy_copy import NAMES, Copies, noisy_copies
-from benchmarks.report import ResultPage, arguments, measured
+from benchmarks.report import ResultPage, arguments, measurements_of
 from benchmarks.training import last_line, multi30k, text_files, train
 from heedful.data.toy_grammar.corpus import write_grammar_text
 from heedful.evaluation.bleu import corpus_bleu
@@ -84,7 +84,7 @@ def main() -> None:
         return
     if unknown := sorted({*options.names} - {*TASKS}):
         parser.error(f"NAME must be one of {', '.join(TASKS)}, but is {unknown[0]}")
-    values = measured("noise")
+    values = measurements_of("noise")
     for name in options.names or TASKS:
         before = [*TASKS][: [*TASKS].index(name)]
         texts = {text: values[text] for text in before if text in values}

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.parsing import BEAM, PENALTY
 from benchmarks.pcfg import WSJ, measure_grammar, read_treebank
-from benchmarks.report import ResultPage, arguments, data_folder, measured
+from benchmarks.report import ResultPage, arguments, data_folder, measurements_of
 from benchmarks.training import last_line, read_log, train
 from heedful.evaluation.significance import Resampling, confidence_intervals
 from heedful.experiments.page import table
@@ -93,7 +93,7 @@ def main() -> None:
         _keep("grammar", {"rows": list(grammars(parts))}, options.commit)
         return
     for training in trainings(options.kind):
-        known = measured("parsers").get(options.kind, {})
+        known = measurements_of("parsers").get(options.kind, {})
         if training.key in known or (options.system and training.system not in options.system):
             continue
         print(training.key, flush=True)
@@ -104,7 +104,7 @@ def main() -> None:
 
 def _keep(kind: str, made: dict[str, Any], commit: str) -> None:
     """Write one part of the record."""
-    PAGE.keep("parsers", measured("parsers") | {kind: made}, commit)
+    PAGE.keep("parsers", measurements_of("parsers") | {kind: made}, commit)
 
 
 def read_parts(data: Path) -> SampleParts:
@@ -125,7 +125,7 @@ def trainings(kind: str) -> Iterator[Training]:
             for rate in RATES:
                 rated = (*settings, f"train.learning_rate={rate}")
                 yield Training(kind, name, rate, rated)
-        elif (best := chosen_rate(measured("parsers").get("trials", {}), name)) is not None:
+        elif (best := chosen_rate(measurements_of("parsers").get("trials", {}), name)) is not None:
             for seed in SEEDS:
                 seeded = (f"train.learning_rate={best}", f"train.seed={seed}")
                 yield Training(kind, name, f"seed {seed}", (*settings, *seeded))
@@ -141,7 +141,7 @@ def chosen_rate(trials: dict[str, Any], system: str) -> str | None:
 
 def steps_in(system: str, minutes: float) -> int:
     """Compute the steps of a system in a time, from its measured rate."""
-    speed = measured("parsers")["speed"][f"{system}, {SPEED_STEPS} steps"]
+    speed = measurements_of("parsers")["speed"][f"{system}, {SPEED_STEPS} steps"]
     return max(_VALIDATIONS, int(minutes * 60 / speed["seconds_per_step"]))
 
 

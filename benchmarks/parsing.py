@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.parsing_agreement import agreed_trees
 from benchmarks.pcfg import TREEBANKS, Treebank
-from benchmarks.report import ResultPage, arguments, data_folder, measured, read
+from benchmarks.report import ResultPage, arguments, data_folder, measurements_of, read
 from benchmarks.training import describe_training, train
 from heedful.evaluation.significance import Resampling, compare, confidence_intervals
 from heedful.experiments.page import table
@@ -145,7 +145,7 @@ def main() -> None:
                 train_parser(SYSTEMS[member], run, bank)
         row, trees = measure(runs, bank.dev, grammar_score(SYSTEMS[members[0]].treebank))
         print(name, row)
-        rows = measured("parsing") | {name: row | {"commit": options.commit}}
+        rows = measurements_of("parsing") | {name: row | {"commit": options.commit}}
         PAGE.keep("parsing", rows, options.commit, outputs=outputs() | {name: trees})
 
 
@@ -224,7 +224,7 @@ def measure(
 
 def body(record: Record) -> str:
     """Lay out the page."""
-    grammars = measured("pcfg")
+    grammars = measurements_of("pcfg")
     tables = [
         f"## {title}\n\n{_table(bank, record.measurements, grammars[bank])}"
         for title, bank in (

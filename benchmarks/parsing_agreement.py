@@ -30,7 +30,7 @@ def read_sentences(data: Path) -> list[str]:
 
 def agreed_trees(runs: list[Path], data: Path, least: float) -> list[Tree]:
     """Keep the first run's trees that have at least this F1 with the second run's trees."""
-    first, second = (_parsed(run, data) for run in runs)
+    first, second = (_parse_all(run, data) for run in runs)
     agreed = []
     for tree, rival in zip(first, second, strict=True):
         score = score_trees([tree], [rival])
@@ -40,7 +40,7 @@ def agreed_trees(runs: list[Path], data: Path, least: float) -> list[Tree]:
     return agreed
 
 
-def _parsed(run: Path, data: Path) -> list[Tree]:
+def _parse_all(run: Path, data: Path) -> list[Tree]:
     """Parse all sentences with a run, once; the trees are kept next to it."""
     file = run.with_name(f"{run.name}.news.trees")
     if not file.exists():

@@ -15,7 +15,7 @@ from benchmarks.report import ResultPage, arguments, heedful
 from benchmarks.training import text_files, train, validations
 from heedful.data.toy_grammar.corpus import split_pairs
 from heedful.evaluation.bleu import evaluate_texts
-from heedful.experiments.page import named, table
+from heedful.experiments.page import table, with_names
 from heedful.experiments.record import Record
 
 RUNS: dict[str, tuple[str, ...]] = {
@@ -77,7 +77,7 @@ def body(record: Record) -> str:
         run
         | {"list": " ".join(f"`{setting}`" for setting in run["settings"])}
         | {"last": run["perplexities"][-1]}
-        for run in named(record.measurements["runs"])
+        for run in with_names(record.measurements["runs"])
     ]
     return (
         "Each model learns the grammar corpus (`heedful data get grammar`) in 600 steps of the "

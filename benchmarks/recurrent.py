@@ -23,7 +23,7 @@ from benchmarks.training import (
     train_on_multi30k,
     validation_table,
 )
-from heedful.experiments.page import named, table
+from heedful.experiments.page import table, with_names
 from heedful.experiments.record import Record
 
 SHAPES = {
@@ -113,7 +113,7 @@ def quality(record: Record) -> str:
     sizes = table(
         "model | parameters | steps | target tokens | BLEU",
         "{name} | {parameters:,} | {steps:,} | {target_tokens:,} | {bleu:.1f}",
-        named(runs),
+        with_names(runs),
     )
     by_length = table(
         "words | sentences | with attention | without | difference",

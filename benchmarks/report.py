@@ -56,7 +56,7 @@ def read(name: str) -> Record | None:
     return Record.read(path) if path.exists() else None
 
 
-def measured(name: str) -> dict[str, Any]:
+def measurements_of(name: str) -> dict[str, Any]:
     """Return the measurements of a record; none where nothing was measured yet."""
     record = read(name)
     return {} if record is None else record.measurements

@@ -35,7 +35,7 @@ from heedful.evaluation.bleu import text_metrics
 from heedful.evaluation.gleu import GleuCounts, gleu_counts
 from heedful.evaluation.significance import Resampling, compare, confidence_intervals
 from heedful.evaluation.sufficient_statistics import SufficientStatistics, measure
-from heedful.experiments.page import named, table
+from heedful.experiments.page import table, with_names
 from heedful.experiments.record import Record
 
 # a small model, nearly converged after a quarter of an hour
@@ -168,7 +168,7 @@ def body(record: Record) -> str:
     rows = [
         {"name": "base", "minutes": "", "scores": {m: _score(s) for m, s in base["scores"].items()}}
     ]
-    for row in named(systems):
+    for row in with_names(systems):
         scores = {metric: f"{score:.2f}" for metric, score in row["scores"].items()}
         rows.append(row | {"scores": scores, "minutes": f"{row['log']['minutes']:.1f}"})
     reached = table(

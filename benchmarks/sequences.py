@@ -12,9 +12,9 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.report import ResultPage, arguments, heedful, measured
+from benchmarks.report import ResultPage, arguments, heedful, measurements_of
 from benchmarks.training import last_line, text_files, train
-from heedful.experiments.page import named, table
+from heedful.experiments.page import table, with_names
 from heedful.experiments.record import Record
 
 
@@ -45,7 +45,7 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := sorted({*options.names} - {*TASKS}):
         parser.error(f"NAME must be one of {', '.join(TASKS)}, but is {unknown[0]}")
-    scores = measured("sequences")
+    scores = measurements_of("sequences")
     for name in options.names or TASKS:
         scores[name] = {"commit": options.commit, **measure(name, TASKS[name], options.runs)}
         PAGE.keep(
@@ -93,7 +93,7 @@ def body(record: Record) -> str:
         row
         | {kind: score(row["scores"], kind) for kind in _SCORES}
         | {"page": TASKS[row["name"]].page}
-        for row in named(record.measurements)
+        for row in with_names(record.measurements)
     ]
     tasks = table(
         "task | pairs | steps | minutes of training | lines of the test | exact match, % "

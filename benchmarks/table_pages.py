@@ -6,7 +6,7 @@ from typing import Any
 from benchmarks.corpora import VOCABULARY
 from benchmarks.report import ResultPage
 from heedful.experiments.measured import MeasuredSystem
-from heedful.experiments.page import ScoreDifference, folded, markdown
+from heedful.experiments.page import ScoreDifference, fold, markdown
 from heedful.experiments.record import Record
 from heedful.paper.claims.check import RESERVATION, claim_sections
 from heedful.paper.claims.statement import Checked
@@ -27,7 +27,7 @@ def table1(record: Record) -> str:
             *(measured["count_heading"], markdown(measured["counts"])),
             *(measured["time_heading"], markdown(measured["times"])),
             "![Time of a layer against length and width](table1.svg)",
-            folded("How layers compare", measured["conclusions"]),
+            fold("How layers compare", measured["conclusions"]),
         ]
     )
 
@@ -50,8 +50,8 @@ def table2(record: Record) -> str:
             "![Validation BLEU against operations](table2.svg)",
             " ".join(table.reservations),
             *table.matrix,
-            folded("The published table", [markdown(table.published_rows)]),
-            *([folded("Not trained", [f"{', '.join(missing)}."])] if missing else []),
+            fold("The published table", [markdown(table.published_rows)]),
+            *([fold("Not trained", [f"{', '.join(missing)}."])] if missing else []),
             *_origin(record),
         ]
     )
@@ -121,7 +121,7 @@ def table3(record: Record) -> str:
             markdown(table.rows),
             "![Published and measured perplexity and BLEU](table3.svg)",
             table.verdict,
-            folded(
+            fold(
                 "All trainings",
                 [*table.conclusions, markdown(table.details), *_origin(record)],
             ),
@@ -139,7 +139,7 @@ def claims(record: Record) -> str:
             "## Claims",
             *claim_sections(checked, "###", "claims/{}.svg"),
             RESERVATION,
-            folded(
+            fold(
                 "Time and origin of the trainings",
                 [
                     f"Minutes planned for each claim (`--threads 1`): {minutes}. All models of a "
@@ -153,7 +153,7 @@ def claims(record: Record) -> str:
 
 
 def _origin(record: Record) -> list[str]:
-    return [*_counted(record), *_earlier_origins(record, "Trained")]
+    return [*_origin_of_counts(record), *_earlier_origins(record, "Trained")]
 
 
 def _earlier_origins(record: Record, done: str) -> list[str]:
@@ -181,7 +181,7 @@ PAGE = ResultPage(
 )
 
 
-def _counted(record: Record) -> list[str]:
+def _origin_of_counts(record: Record) -> list[str]:
     """Name the commit at which operations were counted again."""
     again = "Operations were counted at commit {}, from the plan."
     measured = record.measurements

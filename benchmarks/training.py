@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import data_folder, heedful
-from heedful.experiments.page import folded, table
+from heedful.experiments.page import fold, table
 from heedful.experiments.record import Record
 
 SET = "test_2016_flickr"
@@ -146,4 +146,4 @@ def validation_table(
 def note(record: Record) -> str:
     """Lay out the remark that was added to a record by hand; empty if there is none."""
     said = record.measurements.get("note", "")
-    return "\n\n" + folded("About this run", [said]) if said else ""
+    return "\n\n" + fold("About this run", [said]) if said else ""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.corpora import VOCABULARY
-from benchmarks.report import ResultPage, arguments, measured
+from benchmarks.report import ResultPage, arguments, measurements_of
 from benchmarks.training import multi30k_files, read_log, train
 from heedful.config.load import load_config
 from heedful.experiments.page import table
@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=5.0)
     options = parser.parse_args()
     for trial in trials(options.kind):
-        known = measured("tuning").get("trials", {})
+        known = measurements_of("tuning").get("trials", {})
         if trial.key in known or (options.system and trial.system not in options.system):
             continue
         print(trial.key, flush=True)
@@ -123,7 +123,7 @@ def measure(trial: Trial, minutes: float, runs: Path) -> dict[str, Any]:
 
 def steps_in(name: str, seconds: float) -> int:
     """Compute the steps of a system in a time, from its recorded rate."""
-    plan = measured("table2")["plan"]["systems"]
+    plan = measurements_of("table2")["plan"]["systems"]
     (system,) = (system for system in plan if system["name"] == name)
     return max(_VALIDATIONS, int(seconds * system["tokens_per_second"] / system["batch_tokens"]))
 

@@ -1,9 +1,11 @@
 """
-Refuse local names that say nothing of what they hold: `python tools/names.py`, in `make check`.
+Refuse names that say nothing of what they hold or do: `python tools/names.py`, in `make check`.
 
-Reads the variables and parameters of the package, its measurements and tools. Fields of a class are
-allowed, because their class says whose they are, and so is `other` for the second operand of a
-comparison or a sum, as in Python's own `__eq__`.
+Reads the variables, parameters and private functions of the package, its measurements and tools. A
+variable or parameter may not have a name of `REFUSED`. Fields of a class are allowed, because their
+class says whose they are, and so is `other` for the second operand of a comparison or a sum, as in
+Python's own `__eq__`. A private function may not be a participle without its noun, such as
+`_merged`: its name says what it does (`_merge`) or what it returns (`_kept_pairs`).
 """
 
 import ast
@@ -16,12 +18,19 @@ FOLDERS = "src", "benchmarks", "tools"
 REFUSED = {
     *("asked", "each", "found", "given", "kept", "one", "other", "some", "told", "whole"),
 }
+PARTICIPLES = {
+    *("begun", "bound", "built", "chosen", "done", "drawn", "gone", "held", "hidden", "known"),
+    *("left", "lost", "made", "meant", "said", "seen", "sent", "shown", "spoken", "taken"),
+    *("written",),
+}
+"""Irregular participles; a regular one ends in “ed”."""
+NOT_PARTICIPLES = {"deed", "embed", "feed", "seed", "speed"}
 
 
 def main() -> int:
     """Print each place; return 1 if there is any."""
     places = [
-        f"{file.relative_to(ROOT)}:{line}: name what `{name}` holds"
+        f"{file.relative_to(ROOT)}:{line}: name what `{name}` holds or does"
         for folder in FOLDERS
         for file in sorted((ROOT / folder).rglob("*.py"))
         for line, name in refused(file.read_text(encoding="utf-8"))
@@ -31,7 +40,7 @@ def main() -> int:
 
 
 def refused(source: str) -> Iterator[tuple[int, str]]:
-    """Find each variable and parameter with a refused name."""
+    """Find each variable, parameter and private function with a refused name."""
     tree = ast.parse(source)
     operands = {
         id(argument)
@@ -52,10 +61,20 @@ def refused(source: str) -> Iterator[tuple[int, str]]:
                 is_named = id(node) not in fields
             case ast.arg(arg=name):
                 is_named = id(node) not in operands
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                if name.startswith("_") and is_participle(name.strip("_")):
+                    yield node.lineno, name
+                continue
             case _:
                 continue
         if is_named and name in REFUSED:
             yield node.lineno, name
+
+
+def is_participle(name: str) -> bool:
+    """Whether a name is a past participle alone."""
+    is_regular = name.endswith("ed") and "_" not in name and name not in NOT_PARTICIPLES
+    return is_regular or name in PARTICIPLES | REFUSED
 
 
 if __name__ == "__main__":

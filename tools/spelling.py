@@ -72,12 +72,12 @@ _FORM = re.compile(rf"(un|re|de|pre|mis|non)?({'|'.join(REFUSED)})")
 
 def main() -> int:
     """Print each place; return 1 if there is any."""
-    places = [place for name in tracked() for place in places_of(name, read(name))]
+    places = [place for name in tracked_files() for place in places_of(name, read(name))]
     print("\n".join(places), end="\n" if places else "")
     return int(bool(places))
 
 
-def tracked() -> list[str]:
+def tracked_files() -> list[str]:
     """List the files of the repository that are in English."""
     left_out = [f":!{pattern}" for pattern in AS_WRITTEN]
     command = ["git", "ls-files", "-co", "--exclude-standard", "-z", "--", ".", *left_out]

@@ -48,7 +48,7 @@ def serve(
     print(json.dumps(answer))
 
 
-def repeated(work: Callable[[], object], repeats: int) -> list[float]:
+def time_repeatedly(work: Callable[[], object], repeats: int) -> list[float]:
     """Time some work several times."""
     seconds = []
     for _ in range(repeats):
@@ -122,7 +122,7 @@ def timed_steps(
             torch.cuda.synchronize()
 
     steps_to_their_end()
-    seconds = [spent / at_once for spent in repeated(steps_to_their_end, request["steps"])]
+    seconds = [spent / at_once for spent in time_repeatedly(steps_to_their_end, request["steps"])]
     memory = peak_memory()
     if device.type == "cuda":
         memory = torch.cuda.max_memory_allocated()
@@ -138,7 +138,7 @@ def timed_search(
 ) -> Answer:
     """Time searches of batches of rows, after a warm-up with `first`; write the outputs."""
     translate(first)
-    seconds = repeated(lambda: [translate(rows) for rows in batches], request["repeats"])
+    seconds = time_repeatedly(lambda: [translate(rows) for rows in batches], request["repeats"])
     memory = peak_memory()
     write_outputs(request, outputs)
     return {"seconds": seconds, "memory": memory}
@@ -152,7 +152,7 @@ def peak_memory() -> int:
     raise SystemExit("the memory of a process is read from /proc, but there is none")
 
 
-def padded(rows: list[list[int]], padding: int, width: int = 0) -> list[list[int]]:
+def pad_rows(rows: list[list[int]], padding: int, width: int = 0) -> list[list[int]]:
     """Pad rows to the length of the longest row, or to a width."""
     width = max(width, *map(len, rows))
     return [row + [padding] * (width - len(row)) for row in rows]
@@ -166,7 +166,7 @@ def sides(request: Request) -> tuple[list[list[int]], list[list[int]], list[list
     source = [[*row, *ending] for row in request["sources"]]
     target_in = [[start, *row] for row in request["targets"]]
     target_out = [[*row, end] for row in request["targets"]]
-    return padded(source, pad), padded(target_in, pad), padded(target_out, pad)
+    return pad_rows(source, pad), pad_rows(target_in, pad), pad_rows(target_out, pad)
 
 
 def source_ids(request: Request) -> list[list[int]]:

@@ -128,7 +128,7 @@ def measure_load(
         spent = processor_seconds(server.process) - spent
         memory, peak = server.memory, server.peak
     after = translate(run, texts, clients)
-    kinds = Counter(_compared(answer, before) for answer in answers if answer.status == 200)
+    kinds = Counter(_compare(answer, before) for answer in answers if answer.status == 200)
     percent = quantiles([answer.seconds for answer in answers], n=100, method="inclusive")
     count = sum(answer.status == 200 for answer in answers)
     took = max(answer.ended for answer in answers) - min(answer.begun for answer in answers)
@@ -159,7 +159,7 @@ def _statuses(answers: Iterable[ClientReply]) -> dict[str, int]:
     return dict(Counter(str(answer.status or answer.problem) for answer in answers))
 
 
-def _compared(answer: ClientReply, said: ServedTranslation) -> str:
+def _compare(answer: ClientReply, said: ServedTranslation) -> str:
     """Compare an answer with the answer of the command line."""
     translation = json.loads(answer.body)["translations"][0]
     line = answer.number % len(said.texts)
@@ -168,7 +168,7 @@ def _compared(answer: ClientReply, said: ServedTranslation) -> str:
     return "close" if abs(translation["score"] - said.scores[line]) <= SCORE else "other"
 
 
-def mixed(texts: Sequence[str], number: int) -> SentRequest:
+def varied_request(texts: Sequence[str], number: int) -> SentRequest:
     """Build a different request each time, sometimes an invalid one."""
     text = texts[number % len(texts)]
     both = {"source": "xx", "target": "yy"}
@@ -209,7 +209,7 @@ def measure_memory(
         answers = asyncio.run(
             load(
                 server.port,
-                lambda number: mixed(texts, number),
+                lambda number: varied_request(texts, number),
                 clients=clients,
                 requests=requests,
                 tell=tell,

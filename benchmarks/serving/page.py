@@ -1,7 +1,7 @@
 """The page `docs/results/serving.md`."""
 
 from benchmarks.report import ResultPage
-from heedful.experiments.page import folded, markdown
+from heedful.experiments.page import fold, markdown
 from heedful.experiments.record import Record
 
 
@@ -53,7 +53,7 @@ accepted if it began before the signal.
 The requests, for a tiny model, are text, lists, HTML, streams and detection; one in five is
 invalid. In {flat["seconds"]:.0f} s, clients got {_counts(flat["statuses"])}.
 
-{folded("Memory in MiB after each fortieth of the requests", [sizes])}
+{fold("Memory in MiB after each fortieth of the requests", [sizes])}
 """
 
 

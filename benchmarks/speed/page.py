@@ -8,7 +8,7 @@ from benchmarks.report import RESULTS
 from benchmarks.speed.comparisons import CELLS, HEADS, Measured, compare
 from benchmarks.speed.plots import draw, pictures
 from benchmarks.speed.whole import command_seconds
-from heedful.experiments.page import code_block, folded, named, table
+from heedful.experiments.page import code_block, fold, table, with_names
 from heedful.experiments.record import Record
 
 TITLES = {
@@ -85,7 +85,7 @@ def page_text(folder: Path) -> str:
             f"{record.origin} {listed}{'.' * bool(listed)}".strip(),
         ]
         shown = pictures(name, record.measurements) if name in DRAWN else []
-        parts += [f"## {TITLES[name]}", *shown, folded("Numbers, commands, machine", details)]
+        parts += [f"## {TITLES[name]}", *shown, fold("Numbers, commands, machine", details)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -290,7 +290,7 @@ def _ranks(section: Measured) -> str:
     rates = table(
         " | target tokens/s | seconds of the command",
         "{name} | {rate:,.0f} | {command_seconds:.1f}",
-        named(section["runs"]),
+        with_names(section["runs"]),
     )
     steps = (
         f"{section['steps']} steps. “2 of 1” means two processes of one thread each, connected by "

@@ -34,7 +34,7 @@ def search(context: Context) -> dict[str, Any]:
         f"{batch} at a time": _searches(batch, lines, context) for batch, lines in sizes.items()
     }
     with torch_threads(context.threads):
-        parts = {"best continuations": _continuations(context), **_whole(context)}
+        parts = {"best continuations": _continuations(context), **_time_batches(context)}
     return {"searches": searches, **parts}
 
 
@@ -87,7 +87,7 @@ def _continuations(context: Context) -> dict[str, Any]:
     return times
 
 
-def _whole(context: Context) -> dict[str, Any]:
+def _time_batches(context: Context) -> dict[str, Any]:
     """Time several batches at once against one, and many rows at once against few."""
     recipe, vocabulary, lines = context.size(("tiny", 500, 4), ("paper-base", 8000, 256))
     batch, turns = context.size((2, 1), (32, 3 * context.rounds))

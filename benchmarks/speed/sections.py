@@ -92,12 +92,12 @@ def lines(context: Context) -> dict[str, Any]:
     """Translate 1,500 lines of mixed lengths, as `heedful translate` streams them."""
     count = context.size(8, 1500)
     text = context.work / "mixed.en"
-    mixed = islice(_mixed(read_lines(context.text("train", "en"))), count)
+    mixed = islice(_join_sentences(read_lines(context.text("train", "en"))), count)
     text.write_text("".join(f"{line}\n" for line in mixed), encoding="utf-8")
     words = ("translate", context.trained(), "--input", text, "--repeats", 1)
     part = ("--lines", max(1, count // 10))
     return {
-        "all": context.bench(*words, *_only(_offered(FAST))),
+        "all": context.bench(*words, *_only(_runnable_ways(FAST))),
         "part": context.bench(*words, *part, *_only((*FAST[:1], "marian"))),
     }
 
@@ -106,10 +106,10 @@ def _searching() -> list[str]:
     """Return the options for all variants of heedful and CTranslate2."""
     if HELD not in os.environ:
         return _only(("heedful", "ctranslate2"))
-    return _only(("heedful", "heedful int8", *_offered((*FAST[1:], *_FLOATS))))
+    return _only(("heedful", "heedful int8", *_runnable_ways((*FAST[1:], *_FLOATS))))
 
 
-def _offered(ways: tuple[str, ...]) -> tuple[str, ...]:
+def _runnable_ways(ways: tuple[str, ...]) -> tuple[str, ...]:
     """Leave out AVX512 variants if the processor is limited to AVX2."""
     return tuple(way for way in ways if not (HELD in os.environ and "AVX512" in way))
 
@@ -119,7 +119,7 @@ def _only(names: tuple[str, ...]) -> list[str]:
     return [word for name in names for word in ("--only", name)]
 
 
-def _mixed(sentences: Iterator[str]) -> Iterator[str]:
+def _join_sentences(sentences: Iterator[str]) -> Iterator[str]:
     """Put one to four sentences on a line."""
     number = 0
     while part := list(islice(sentences, 1 + number % 4)):

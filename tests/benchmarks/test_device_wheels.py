@@ -12,7 +12,7 @@ from benchmarks.device_wheels import (
     LIMIT,
     PACKAGES,
     WHEELS,
-    pinned,
+    pins_of,
     require_room,
     traveling_bytes,
 )
@@ -21,7 +21,7 @@ from benchmarks.report import ROOT
 
 def test_each_package_is_pinned():
     constraints = (ROOT / "constraints.txt").read_text(encoding="utf-8")
-    pins = pinned(constraints)
+    pins = pins_of(constraints)
     assert [pin.partition("==")[0] for pin in pins] == list(PACKAGES)
     assert {*pins} <= {*constraints.splitlines()}
 

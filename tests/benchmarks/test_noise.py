@@ -107,7 +107,7 @@ def test_what_lost_on_the_grammar_is_not_tried_alone(monkeypatch, tmp_path):
 
 
 def test_recipes_for_text_switch_on_what_wins():
-    won = {*noise.winners(report.measured("noise"))}
+    won = {*noise.winners(report.measurements_of("noise"))}
     recipes = {name: recipe(name) for name in recipe_names()}
     texts = {name: config for name, config in recipes.items() if config.data.reading == "text"}
     assert {"tiny", "small", "multi30k"} <= texts.keys()

@@ -26,9 +26,9 @@ def test_every_result_has_its_json_and_every_mark_is_whole():
 def test_a_figure_that_differs_is_written_anew_and_an_unknown_one_is_refused():
     known = {"quickstart.bleu": "99.2"}
     text = "BLEU **<!--quickstart.bleu-->99.9<!--/-->** of 100"
-    assert figures.filled(text, known) == text.replace("99.9", "99.2")
+    assert figures.fill_in(text, known) == text.replace("99.9", "99.2")
     with pytest.raises(SystemExit, match=r"no figure quickstart\.blue"):
-        figures.filled("<!--quickstart.blue-->1<!--/-->", known)
+        figures.fill_in("<!--quickstart.blue-->1<!--/-->", known)
 
 
 def test_every_record_names_its_commit_day_and_machine():

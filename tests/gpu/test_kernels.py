@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from heedful.kernels.add_norm import add_and_normalize, add_norm, has_add_norm, plain_add_norm
-from heedful.kernels.fusion import fused
+from heedful.kernels.fusion import fuse_kernels
 from heedful.kernels.graphs import Graph
 from heedful.kernels.linear import linear
 from heedful.kernels.masked_loss import plain_rows, rows_function
@@ -124,7 +124,7 @@ def test_without_training_nothing_is_dropped(gpu):
     norm = nn.LayerNorm(64, device=gpu, dtype=HALF)
     x, y = torch.randn(2, 3, 7, 64, device=gpu, dtype=HALF)
     assert not has_add_norm(x, norm)
-    with fused():
+    with fuse_kernels():
         assert has_add_norm(x, norm)
     close(add_and_normalize(x, y, 0.0, norm), norm.float()(x.float() + y.float()))
 
@@ -136,7 +136,7 @@ def test_relu_in_the_product_is_relu_after_it(gpu):
     found = []
     for device, dtype in ((torch.device("cpu"), torch.float32), (gpu, HALF)):
         parts = [part.to(device, dtype).requires_grad_() for part in (x, weight, bias)]
-        with fused():
+        with fuse_kernels():
             out = linear(*parts, relu=True)
         found.append((out, *torch.autograd.grad(out, parts, upstream.to(device, dtype))))
     for here, there in zip(*found, strict=True):

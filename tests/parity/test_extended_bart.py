@@ -8,7 +8,7 @@ from tests.support.extended_bart import ENGLISH, FRENCH, KINDS, SAXON, UMLAUTS, 
 from tests.support.marian import text
 
 from heedful.errors import ExchangeError, SettingError
-from heedful.exchange.bart.renumber import renumbered
+from heedful.exchange.bart.renumber import renumber_pieces
 from heedful.exchange.convert import export_model, import_model
 from heedful.runs.run import Run
 from heedful.translation.translator import Translator
@@ -32,7 +32,7 @@ def written_by_transformers(folder, run, sentences, search):
     is_start = type(tokenizer).__name__ == "MBartTokenizer"
     rule = {"decoder_start_token_id" if is_start else "forced_bos_token_id": first}
     rule |= {"num_beams": 1} if search == "greedy" else {"num_beams": 4, "length_penalty": 1.3}
-    mapping = renumbered(run.tokenizer).models[0].id_mapping
+    mapping = renumber_pieces(run.tokenizer).models[0].id_mapping
     for sentence in sentences:
         rows = tokenizer([sentence], return_tensors="pt")
         read = mapping.to_ours(rows.input_ids[0].tolist())
@@ -83,7 +83,7 @@ def test_the_new_language_is_named_while_the_tokenizer_is_loaded(tmp_path, name)
     export_model(tmp_path / "longer", "bart", tmp_path / "out", sentences=SAXON[:2])
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out", src_lang=token)
     (ids,) = run.between(code, "fr", ("", "")).tokenizer.encode_source(SAXON[:1])
-    mapping = renumbered(run.tokenizer).models[0].id_mapping
+    mapping = renumber_pieces(run.tokenizer).models[0].id_mapping
     read = mapping.to_ours(tokenizer(SAXON[0]).input_ids)
     assert read[: len(ids)] == ids
     assert len({*ids}) > 3
@@ -98,7 +98,7 @@ def test_subwords_alone_leave_the_languages_to_the_class(tmp_path):
     assert not any("M2M100Tokenizer" in note for note in notes)
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out", src_lang="fr")
     assert type(tokenizer).__name__ == "M2M100Tokenizer"
-    mapping = renumbered(run.tokenizer).models[0].id_mapping
+    mapping = renumber_pieces(run.tokenizer).models[0].id_mapping
     assert tokenizer.get_lang_id("fr") == mapping.origins[run.tokenizer.frame.token("fr")]
     (ids,) = run.between("fr", "en", ("", "")).tokenizer.encode_source(SAXON[:1])
     assert mapping.to_ours(tokenizer(SAXON[0]).input_ids)[: len(ids)] == ids

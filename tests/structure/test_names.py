@@ -1,4 +1,4 @@
-"""Local names say what they hold."""
+"""Names say what they hold or do."""
 
 import pytest
 from tools import names
@@ -17,6 +17,10 @@ def test_every_name_says_what_it_holds(capsys):
         ("def join(first, other): pass", ["other"]),
         ("def f(*, given=None): pass", ["given"]),
         ("if whole := read(): pass", ["whole"]),
+        ("def _merged(rows): pass", ["_merged"]),
+        ("async def _written(rows): pass", ["_written"]),
+        ("def _embed(rows): pass", []),
+        ("def _merged_rows(rows): pass", []),
         ("def __eq__(self, other): return self.rows == other.rows", []),
         ("class Report: kept: int = 0", []),
         ("entry.found = {'one': 1}; f(kept=True)", []),

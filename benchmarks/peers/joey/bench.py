@@ -35,7 +35,7 @@ def train(request: protocol.Request) -> protocol.Answer:
     adam = torch.optim.Adam(model.parameters(), lr=1e-3)
     source, _, _ = protocol.sides(request)
     targets = [[shape["start_token"], *row, shape["end_token"]] for row in request["targets"]]
-    rows = protocol.padded(targets, shape["pad"])
+    rows = protocol.pad_rows(targets, shape["pad"])
     losses = []
 
     def step() -> None:
@@ -69,7 +69,7 @@ def translate(request: protocol.Request) -> protocol.Answer:
 
     def search_rows(rows: list[int]) -> None:
         batch = batch_of(
-            shape, protocol.padded([sources[row] for row in rows], shape["pad"]), device
+            shape, protocol.pad_rows([sources[row] for row in rows], shape["pad"]), device
         )
         longest = limit["tokens"] + limit["relative"] * max(len(sources[row]) for row in rows)
         ids_of_rows, _, _ = search(

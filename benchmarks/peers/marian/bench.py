@@ -93,7 +93,7 @@ def translate(request: protocol.Request) -> protocol.Answer:
         if is_static:
             width = -(-width // STATIC_SOURCE) * STATIC_SOURCE
         ids = torch.tensor(
-            protocol.padded([sources[row] for row in rows], request["model"]["pad"], width),
+            protocol.pad_rows([sources[row] for row in rows], request["model"]["pad"], width),
             device=model.device,
         )
         limit = request["max_length"]

@@ -29,7 +29,7 @@ from heedful.search.rules import DecodingRule, Renormalization
 from heedful.search.scoring import best_candidates
 from heedful.search.settings import SearchOptions
 from heedful.search.trace import Trace
-from heedful.translation.result import diverged
+from heedful.translation.result import divergence_error
 from heedful.translation.translator import Translator
 from heedful.visualise.record import ExplorerRecord, ModelRecord, Node, Step
 
@@ -58,7 +58,7 @@ def open_models(
     if len({path.resolve() for path, _ in chosen}) < len(chosen):
         short = [short[0]] * len(chosen)
     names = [
-        f"{name} ({_named(Run.open(path).checkpoint_folder(which))})"
+        f"{name} ({_checkpoint_label(Run.open(path).checkpoint_folder(which))})"
         for name, (path, which) in zip(short, chosen, strict=True)
     ]
     if len(set(names)) < len(names):
@@ -141,7 +141,7 @@ def attend(
         tokens, ended, text = tuple(_ids(translator, target, "--target", "target")), True, target
         log_probabilities = translator.score([sentence], [target])[0]
         score = sum(log_probabilities) / settings.penalty.divisor(len(log_probabilities))
-    record = _forced(translator, source, tokens, ended)
+    record = _force_target(translator, source, tokens, ended)
     if target is not None and settings.coverage_penalty and record.cross is not None:
         score += coverage_penalty(torch.from_numpy(record.cross[0, 0]), settings.coverage_penalty)
     return replace(
@@ -168,7 +168,7 @@ def check_shows_attention(translator: Translator) -> None:
         )
 
 
-def _named(checkpoint: Path) -> str:
+def _checkpoint_label(checkpoint: Path) -> str:
     """Name a checkpoint for readers: “average” or “step 1,000”."""
     kind, _, step = checkpoint.name.partition("-")
     return f"{kind} {int(step):,}" if step else kind
@@ -205,7 +205,7 @@ def _ids(translator: Translator, text: str, label: str, side: str = "source") ->
     return ids
 
 
-def _forced(
+def _force_target(
     translator: Translator, source: Sequence[int], target: Sequence[int], ended: bool
 ) -> ModelRecord:
     """Record a model's attention on a pair, and the best candidates at each step."""
@@ -243,7 +243,7 @@ def _weights(weights: np.ndarray) -> np.ndarray | None:
     if not len(weights):
         return None
     if not math.isfinite(float(weights.sum())):
-        raise diverged("its attention is not finite")
+        raise divergence_error("its attention is not finite")
     return weights
 
 

@@ -73,13 +73,13 @@ def describe_installation() -> dict[str, Any]:
         "heedful": __version__,
         "machine": describe_machine(),
         "kernels": kernels_choice(),
-        "compiled": _compiled(),
+        "compiled": _describe_compiled(),
         "packages": {name: _version(name) for name in _CORE},
         "extras": extras,
     }
 
 
-def _compiled() -> str:
+def _describe_compiled() -> str:
     """Describe whether translation has its compiled functions."""
     origin = compiled_origin()
     if origin is not None:

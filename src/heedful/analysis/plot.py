@@ -182,9 +182,9 @@ def summary(runs: Mapping[str, History]) -> str:
                 f"{history.steps:,}{note}",
                 *(_best_score(history, metric.key) for metric in scores),
                 f"{three_digits(perplexity(loss[0]))} at {loss[1]:,}" if loss else "-",
-                _written(history.last("loss"), "{:.3f}".format),
-                _written(history.last("target_tokens"), "{:,.0f}".format),
-                _written(history.last("seconds"), duration),
+                _format(history.last("loss"), "{:.3f}".format),
+                _format(history.last("target_tokens"), "{:,.0f}".format),
+                _format(history.last("seconds"), duration),
             )
         )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -198,7 +198,7 @@ def _best_score(history: History, key: str) -> str:
     return f"{best[0]:.1f} at {best[1]:,}" if best else "-"
 
 
-def _written(value: float | None, write: Callable[[float], str]) -> str:
+def _format(value: float | None, write: Callable[[float], str]) -> str:
     """Format a number, or a dash if there is none."""
     return "-" if value is None else write(value)
 

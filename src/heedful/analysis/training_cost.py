@@ -27,15 +27,15 @@ def training_cost(run: Run, history: History) -> dict[str, Any]:
     hours, counted = (history.last("seconds") or 0.0) / 3600, history.last("flops")
     cost: dict[str, Any] = {}
     if counted is not None:
-        cost["counted_flops"] = _rounded(counted)
-    cost["hours"] = _rounded(hours)
+        cost["counted_flops"] = _round(counted)
+    cost["hours"] = _round(hours)
     sustained = _sustained_tflops(run)
     if sustained is not None and hours:
         estimate = paper_flops(hours, 1, sustained)
-        cost["sustained_tflops"] = _rounded(sustained)
-        cost["paper_flops"] = _rounded(estimate)
+        cost["sustained_tflops"] = _round(sustained)
+        cost["paper_flops"] = _round(estimate)
         if counted is not None:
-            cost["share_of_rate"] = _rounded(cost["counted_flops"] / estimate)
+            cost["share_of_rate"] = _round(cost["counted_flops"] / estimate)
     return cost
 
 
@@ -50,6 +50,6 @@ def _sustained_tflops(run: Run) -> float | None:
     return rates[machine_settings.precision] * machine_settings.ranks / 1000 if rates else None
 
 
-def _rounded(value: float) -> float:
+def _round(value: float) -> float:
     """Round to three digits, because an estimate should not look like a measurement."""
     return float(f"{value:.3g}")

@@ -38,7 +38,7 @@ def bench_data(
     with tempfile.TemporaryDirectory() as folder:
         files = {"source": list(source), "target": list(target)}
         if not source:
-            files = _embedded(Path(folder))
+            files = _write_toy_corpus(Path(folder))
         request: dict[str, Any] = {
             "task": "data",
             "settings": config.to_dict(),
@@ -62,7 +62,7 @@ def bench_data(
     return SpeedReport(what, machine, measurements, compared=False)
 
 
-def _embedded(folder: Path) -> dict[str, list[str]]:
+def _write_toy_corpus(folder: Path) -> dict[str, list[str]]:
     """Write sentences of the embedded grammar."""
     files: dict[str, list[str]] = {}
     pairs = sample_pairs(_EMBEDDED_PAIRS, seed=1)

@@ -5,7 +5,7 @@ from statistics import median
 from typing import Any
 
 from heedful.bench.device import ALL_ON, PLAIN
-from heedful.bench.measurement import aligned
+from heedful.bench.measurement import align_columns
 
 Record = Mapping[str, Any]
 Entry = Mapping[str, Any]
@@ -80,7 +80,7 @@ def _part_lines(record: Record) -> list[str]:
     rows = {"correct": _correct_rows, "rates": _rates_rows}.get(part, _speed_rows)(record, good)
     return [
         f"{part}: {record['device']}, {record['precision']}, {record['seconds']:.0f} seconds",
-        *(aligned(rows) if rows else ()),
+        *(align_columns(rows) if rows else ()),
         *(f"failed: {_name(entry)}: {entry['failed']}" for entry in failed),
         *([f"failed: {record['failed']}"] if "failed" in record else []),
     ]

@@ -99,10 +99,10 @@ class SpeedReport:
         """Format as a table."""
         # The last column is heedful's speed relative to the system of the row: all systems did the
         # same work, whatever their output.
-        facts = [f"{name} {_said(value)}" for name, value in self.what.items()]
+        facts = [f"{name} {_format_fact(value)}" for name, value in self.what.items()]
         rows = [self._head(), *map(self._row, self.measurements)]
         extra = [
-            f"{measurement.who}: {name} {_said(value)}"
+            f"{measurement.who}: {name} {_format_fact(value)}"
             for measurement in self.measurements
             for name, value in measurement.facts.items()
             if value != {}
@@ -110,7 +110,7 @@ class SpeedReport:
         return [
             ", ".join(facts),
             f"products here: {_products(self.machine)}",
-            *aligned(rows),
+            *align_columns(rows),
             *extra,
             *(f"note: {note}" for note in self.notes),
         ]
@@ -153,16 +153,16 @@ def _products(machine: Mapping[str, Any]) -> str:
     return f"{said or 'not measured'}; {machine.get('threads')} threads on {machine.get('device')}"
 
 
-def _said(value: object) -> str:
+def _format_fact(value: object) -> str:
     """Format a fact."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_said(inner)}" for name, inner in value.items())
+        return ", ".join(f"{name} {_format_fact(inner)}" for name, inner in value.items())
     if isinstance(value, float):
         return f"{value:.4g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """Align columns, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [

@@ -45,7 +45,7 @@ def profile_search(model: EncoderDecoder, work: Callable[[], object]) -> dict[st
     """
     device = model.device
     with torch_threads(1):
-        with _timed(model, device) as (spent, rows):
+        with _time_parts(model, device) as (spent, rows):
             (total,) = time_repeats(work, 1)
         parts = {name: spent[part] / total for part, name in _PARTS.items()}
         result: dict[str, Any] = {"profile": parts | {_BETWEEN: 1 - sum(parts.values())}}
@@ -63,14 +63,14 @@ def profile_search(model: EncoderDecoder, work: Callable[[], object]) -> dict[st
 
 
 @contextmanager
-def _timed(
+def _time_parts(
     model: EncoderDecoder, device: torch.device
 ) -> Iterator[tuple[dict[str, float], dict[str, Counter[int]]]]:
     """Time each part of the model, and count how often it computes each number of rows."""
     spent: dict[str, float] = defaultdict(float)
     rows: dict[str, Counter[int]] = defaultdict(Counter)
 
-    def timed(part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def time_part(part: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
             _synchronize(device)
             began = time.perf_counter()
@@ -83,7 +83,7 @@ def _timed(
         return call
 
     for part in _PARTS:
-        setattr(model, part, timed(part, getattr(model, part)))
+        setattr(model, part, time_part(part, getattr(model, part)))
     try:
         yield spent, rows
     finally:

@@ -7,7 +7,7 @@ import typer
 
 from heedful.cli.options import AcceptDifferences, RunPath, Weights, warn
 from heedful.cli.terminal_text import echo
-from heedful.exchange.registry import listed, writer_names
+from heedful.exchange.registry import list_toolkits, writer_names
 
 LicenseName = Annotated[
     str,
@@ -39,7 +39,7 @@ def export(
     out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write.")],
     kind: Annotated[
         str,
-        typer.Option("--format", help=f"Toolkit to write for: {listed(writer_names())}."),
+        typer.Option("--format", help=f"Toolkit to write for: {list_toolkits(writer_names())}."),
     ],
     weights: Weights = "default",
     quantization: Annotated[

@@ -7,7 +7,7 @@ import typer
 
 from heedful.cli.options import AcceptDifferences, run_argument, warn
 from heedful.cli.terminal_text import echo
-from heedful.exchange.registry import is_class, listed, reader_names
+from heedful.exchange.registry import is_class, list_toolkits, reader_names
 from heedful.runs.hub_names import hub_name
 
 
@@ -23,7 +23,7 @@ def import_(
         str,
         typer.Option(
             "--from",
-            help=f"Toolkit of the model: {listed(reader_names())}.",
+            help=f"Toolkit of the model: {list_toolkits(reader_names())}.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="The run folder to make.")],

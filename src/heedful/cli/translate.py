@@ -291,7 +291,7 @@ def translate(
     with place as stream:
         translate_lines(
             translator,
-            _prepared(lines, join_lines, tag),
+            _prepare(lines, join_lines, tag),
             stream,
             OutputFormat(format, n_best, scores, alignments),
             warn,
@@ -369,15 +369,15 @@ def _translate_whole_file(
         stream.buffer.write(content)
 
 
-def _prepared(lines: Iterator[str], join_lines: bool, tag: str) -> Iterator[str]:
+def _prepare(lines: Iterator[str], join_lines: bool, tag: str) -> Iterator[str]:
     """Join wrapped lines if requested, and put the language tag, if any, before each line."""
     from heedful.text.wrapped_lines import join_lines as join_wrapped_lines
 
     joined = join_wrapped_lines(lines) if join_lines else lines
-    return (_tagged(line, tag) for line in joined) if tag else joined
+    return (_prepend_tag(line, tag) for line in joined) if tag else joined
 
 
-def _tagged(line: str, tag: str) -> str:
+def _prepend_tag(line: str, tag: str) -> str:
     """Put a language tag before the words of a line, after its leading blanks."""
     from heedful.text.blanks import outer_blanks
 

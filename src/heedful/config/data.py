@@ -10,7 +10,7 @@ from heedful.settings.registries import augmentation_shares
 from heedful.settings.table import SettingsTable
 
 
-def _known(shares: str) -> str:
+def _check_augmentations(shares: str) -> str:
     """Refuse unregistered augmentations, and shares that add up to more than 1."""
     augmentation_shares(shares)
     return shares
@@ -43,7 +43,7 @@ class DataConfig(SettingsTable):
     """Rewriting before the split: nothing, accents, all look-alikes, or capitals too."""
     subword_sampling: Share = 0.0
     """Sample new subwords in every epoch: BPE-dropout for bpe, alpha for unigram. 0 means off."""
-    augment: Annotated[str, AfterValidator(_known)] = ""
+    augment: Annotated[str, AfterValidator(_check_augmentations)] = ""
     """Shares of the pairs to change in every epoch, such as capitals:0.05 typos:0.1."""
     vocabulary_threshold: CountOrZero = 0
     """With given BPE codes: split subwords that occur less often in the text. 0 means none."""

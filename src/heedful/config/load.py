@@ -21,7 +21,7 @@ from heedful.config.schema import RunConfig, acting_settings, setting_fields, wi
 from heedful.errors import SettingError
 from heedful.files import read_text_within
 from heedful.plugins import load_plugins, plugins_of
-from heedful.settings.conditions import flat, written
+from heedful.settings.conditions import flat, format_value
 from heedful.tasks.task import Task
 
 
@@ -77,7 +77,7 @@ def setting_list(settings: Settings) -> list[str]:
         if isinstance(value, Mapping):
             listed += [f"{name}.{setting}" for setting in setting_list(value)]
         else:
-            listed.append(f"{name}={written(value)}")
+            listed.append(f"{name}={format_value(value)}")
     return listed
 
 
@@ -116,7 +116,7 @@ def _read(path: Path) -> RunConfig:
     try:
         values = {} if base is None else recipe(str(base)).to_dict()
         for name, value in tables.items():
-            values[name] = _merged(values.get(name), name, value)
+            values[name] = _override(values.get(name), name, value)
         return RunConfig.from_dict(without_idle(values, explicit=flat(tables)))
     except SettingError as error:
         raise SettingError(f"{path}: {error}") from None
@@ -131,12 +131,12 @@ def _named_plugins(path: Path, names: object) -> list[Path]:
     return [path.parent / name for name in names]
 
 
-def _merged(below: object, name: str, above: object) -> object:
+def _override(below: object, name: str, above: object) -> object:
     """Return the setting or table `below`, overridden by `above` from a file."""
     if not isinstance(above, dict):
         return _or_none(name, above)
     known = below if isinstance(below, dict) else {}
-    inner = {key: _merged(known.get(key), f"{name}.{key}", value) for key, value in above.items()}
+    inner = {key: _override(known.get(key), f"{name}.{key}", value) for key, value in above.items()}
     return {**known, **inner}
 
 

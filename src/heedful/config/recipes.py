@@ -102,11 +102,11 @@ def _register(name: str) -> Callable[[Callable[[], RunConfig]], Callable[[], Run
 
     def keep(build: Callable[[], RunConfig]) -> Callable[[], RunConfig]:
         @wraps(build)
-        def named() -> RunConfig:
+        def build_named() -> RunConfig:
             return build().with_settings({"recipe": name})
 
-        RECIPES[name] = named
-        return named
+        RECIPES[name] = build_named
+        return build_named
 
     return keep
 
@@ -297,7 +297,7 @@ def _table3_big() -> RunConfig:
 # ---------------------------------------------------------------- models before the paper
 
 
-def _published(name: str, summary: str, settings: dict[str, object]) -> None:
+def _register_published(name: str, summary: str, settings: dict[str, object]) -> None:
     """Register settings that change the defaults, if all families that they name are available."""
 
     def build() -> RunConfig:
@@ -310,9 +310,9 @@ def _published(name: str, summary: str, settings: dict[str, object]) -> None:
 
 for _name, _recipe in family_recipes():
     if not _recipe.base:
-        _published(_name, _recipe.summary, dict(_recipe.settings))
+        _register_published(_name, _recipe.summary, dict(_recipe.settings))
 for _name, _recipe in task_recipes():
-    _published(_name, _recipe.summary, dict(_recipe.settings))
+    _register_published(_name, _recipe.summary, dict(_recipe.settings))
 
 
 # ---------------------------------------------------------------- our own small recipes

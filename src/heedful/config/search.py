@@ -18,7 +18,7 @@ from heedful.settings.search import (
 from heedful.settings.table import SettingsTable
 
 
-def _known(names: str) -> str:
+def _check_rules(names: str) -> str:
     """Refuse names of rules that are not registered."""
     if unknown := unknown_rules(names):
         raise ValueError(f"must name rules of plugins that are loaded, but none has {unknown[0]!r}")
@@ -59,7 +59,7 @@ class SearchConfig(SettingsTable):
     min_length: Annotated[int, explained(MIN_LENGTH)] = 0
     max_length: Annotated[OutputLength, explained(MAX_LENGTH)] = "input+50"
     no_repeat_ngram: Annotated[int, explained(NO_REPEAT_NGRAM)] = 0
-    rules: Annotated[str, AfterValidator(_known)] = ""
+    rules: Annotated[str, AfterValidator(_check_rules)] = ""
     """Rules of plugins that every search keeps, by their names, separated by spaces."""
     max_source_length: Count = 1024
     """Maximum subwords of a source line; a longer one is cut with a warning."""

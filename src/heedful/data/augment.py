@@ -25,7 +25,7 @@ _SYMBOLS = "😀😂😊😍😉👍🎉🔥✨❤☺★☆✓✔✗→←⇒•
 _LETTERS_TO_A_TYPO = 30
 
 
-def augmented(pairs: Iterable[Pair], shares: str, generator: Random) -> Iterator[Pair]:
+def augment_pairs(pairs: Iterable[Pair], shares: str, generator: Random) -> Iterator[Pair]:
     """
     Change some pairs. `shares`: the shares in the form of `data.augment`.
 
@@ -65,7 +65,7 @@ def capitals(source: str, target: str, generator: Random) -> Pair:
 def title(source: str, target: str, generator: Random) -> Pair:
     """Begin every word of both sides with a capital."""
     del generator
-    return _titled(source), _titled(target)
+    return _title_case(source), _title_case(target)
 
 
 def typos(source: str, target: str, generator: Random) -> Pair:
@@ -116,7 +116,7 @@ def tags(source: str, target: str, generator: Random) -> Pair:
     return _beside(source, target, copied, generator)
 
 
-def _titled(text: str) -> str:
+def _title_case(text: str) -> str:
     """Begin every word with a capital."""
     return " ".join(word[:1].upper() + word[1:] for word in text.split(" "))
 
@@ -132,5 +132,5 @@ def augmented_sides(
     sources: Sequence[str], targets: Sequence[str], shares: str, generator: Random
 ) -> tuple[list[str], list[str]]:
     """Change some pairs, whose two sides are given and returned as lists."""
-    pairs = list(augmented(zip(sources, targets, strict=True), shares, generator))
+    pairs = list(augment_pairs(zip(sources, targets, strict=True), shares, generator))
     return [source for source, _ in pairs], [target for _, target in pairs]

@@ -227,7 +227,7 @@ class BatchOrder:
             if self.counting == "real":
                 batches += self._real(window)
             else:
-                batches += self._padded(window, _generator(self.seed, number, index))
+                batches += self._batch_by_length(window, _generator(self.seed, number, index))
         return batches
 
     def cut(self, rows: Rows, ranks: int) -> list[MicroBatches]:
@@ -264,7 +264,7 @@ class BatchOrder:
         edges = [0, *(edge for edge in inner if edge < len(order)), len(order)]
         return [order[first:end] for first, end in pairwise(edges)]
 
-    def _padded(self, order: Rows, generator: np.random.Generator) -> list[Rows]:
+    def _batch_by_length(self, order: Rows, generator: np.random.Generator) -> list[Rows]:
         """Cut shuffled pairs into blocks of one length bucket, and shuffled blocks into batches."""
         block_tokens = min(self.block_tokens or self.batch_tokens, self.batch_tokens)
         longest = np.maximum(self.source_lengths[order], self.target_lengths[order])

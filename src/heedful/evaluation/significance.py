@@ -106,7 +106,7 @@ def compare(
         magnitudes = np.abs(sampled)
         under_null = magnitudes - magnitudes.mean(axis=1, keepdims=True)
     else:
-        under_null = np.abs(_randomized(ours, theirs, resampling))
+        under_null = np.abs(_exchange_randomly(ours, theirs, resampling))
     as_large = (under_null >= np.abs(actual)[:, np.newaxis]).sum(axis=1)
     return [
         SignificanceTest(
@@ -127,7 +127,7 @@ def _bootstrap(
     return _scores(measurements, sums)
 
 
-def _randomized(
+def _exchange_randomly(
     ours: Sequence[SufficientStatistics],
     theirs: Sequence[SufficientStatistics],
     resampling: Resampling,

@@ -46,7 +46,7 @@ from heedful.runs.hub_names import advice_on_missing
 from heedful.runs.run import Run, flat_settings
 from heedful.runs.write_run import write_run
 from heedful.search.length import LengthLimit
-from heedful.settings.conditions import written
+from heedful.settings.conditions import format_value
 from heedful.tasks.registry import task_of, tasks
 from heedful.text.corpus import read_lines
 from heedful.translation.translator import Translator
@@ -229,10 +229,10 @@ def export_model(
     tensors = run.load_checkpoint(run.checkpoint_folder(weights)).model
     model = ModelBundle(run.config, tensors, run.tokenizer)
     with replacing(goal) as beside:
-        writer, written = _write_model(run, kind, model, beside, options)
+        writer, result = _write_model(run, kind, model, beside, options)
         _check_class(beside, kind, meant, run)
-        config = run.config.model_copy(update={"search": written.search})
-        notes = written.notes
+        config = run.config.model_copy(update={"search": result.search})
+        notes = result.notes
         task = task_of(flat_settings(config))
         if changes := task.exported(flat_settings(config)):
             config = config.with_settings(changes)
@@ -340,7 +340,7 @@ def _refuse_other_parts(run: Run, kind: str) -> None:
     others += model.attention.changed()
     expressed = getattr(load_writer(kind), "EXPRESSES", ())
     if others := [(name, value) for name, value in others if name not in expressed]:
-        named = " and ".join(f"`{name}` is {written(value)}" for name, value in others)
+        named = " and ".join(f"`{name}` is {format_value(value)}" for name, value in others)
         raise ExchangeError(
             f"{kind} can express the Transformer of the paper alone, but {named} in "
             f"{run.folder.path}; `heedful serve` and `heedful translate` run this model as it is."

@@ -36,7 +36,7 @@ _AXES = {
 
 def reorder_dimensions(weights: Mapping[str, Tensor], order: Tensor) -> dict[str, Tensor]:
     """Permute the dimensions of all states; the last bit of a sum may differ."""
-    return {name: _reordered(name, tensor, order) for name, tensor in weights.items()}
+    return {name: _permute_weight(name, tensor, order) for name, tensor in weights.items()}
 
 
 def grouped_order(d_model: int) -> Tensor:
@@ -44,7 +44,7 @@ def grouped_order(d_model: int) -> Tensor:
     return torch.cat((torch.arange(0, d_model, 2), torch.arange(1, d_model, 2)))
 
 
-def _reordered(name: str, tensor: Tensor, order: Tensor) -> Tensor:
+def _permute_weight(name: str, tensor: Tensor, order: Tensor) -> Tensor:
     """Permute one weight."""
     for end, axis in _AXES.items():
         if name == end or name.endswith(f".{end}"):

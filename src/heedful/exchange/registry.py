@@ -112,7 +112,7 @@ def library_of(kind: str) -> str:
     return "transformers" if is_class(kind) else kind
 
 
-def listed(names: dict[str, str]) -> str:
+def list_toolkits(names: dict[str, str]) -> str:
     """List toolkits for ``--help``."""
     *first, last = (f"{name} ({text})" if text else name for name, text in names.items())
     return f"{', '.join(first)} or {last}"

@@ -70,7 +70,7 @@ def table(heads: str, cells: str, rows: Iterable[Mapping[str, Any]]) -> str:
     return "\n".join(f"| {line} |" for line in (heads, rule, *map(cells.format_map, rows)))
 
 
-def named(rows: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+def with_names(rows: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows of a mapping, each with its key as `name`."""
     return [{"name": name, **row} for name, row in rows.items()]
 
@@ -80,7 +80,7 @@ def code_block(lines: Iterable[str], language: str = "sh") -> str:
     return "\n".join([f"```{language}", *lines, "```"])
 
 
-def folded(summary: str, parts: Iterable[str]) -> str:
+def fold(summary: str, parts: Iterable[str]) -> str:
     """Lay out a section that a reader can unfold."""
     return "\n\n".join([f"<details><summary>{summary}</summary>", *parts, "</details>"])
 

@@ -163,7 +163,9 @@ def _positions(family: Family, settings: ModelSettings, rows: int) -> Positions 
     """Build the positions of a family that adds them to its embeddings."""
     if "positions" not in family.traits:
         return None
-    if _chosen(settings, "model.positions") is not None:  # they act in scores, not in embeddings
+    if (
+        _chosen_builder(settings, "model.positions") is not None
+    ):  # they act in scores, not in embeddings
         return NoPositions(settings.d_model)
     return build_positions(settings.positions, settings.d_model, rows, settings.position_offset)
 
@@ -172,15 +174,15 @@ def _parts(family: Family, settings: ModelSettings, side: str) -> dict[str, Any]
     """Collect the parts of other families for the layers of this family, if it takes any."""
     if "networks" not in family.traits:
         return {}
-    mixers = _chosen(settings, f"model.attention.{side}")
-    norms = _chosen(settings, "model.norm_kind")
-    qk_norms = _chosen(settings, "model.attention.qk_norm")
+    mixers = _chosen_builder(settings, f"model.attention.{side}")
+    norms = _chosen_builder(settings, "model.norm_kind")
+    qk_norms = _chosen_builder(settings, "model.attention.qk_norm")
     return {
         "parts": LayerParts(
             _networks(settings, side),
-            None if mixers is None else partial(_built, mixers, "build_mixer", side),
-            None if norms is None else partial(_built, norms, "build_norm"),
-            None if qk_norms is None else partial(_built, qk_norms, "build_qk_norm"),
+            None if mixers is None else partial(_build_part, mixers, "build_mixer", side),
+            None if norms is None else partial(_build_part, norms, "build_norm"),
+            None if qk_norms is None else partial(_build_part, qk_norms, "build_qk_norm"),
             **_of_positions(settings, side),
         )
     }
@@ -188,15 +190,15 @@ def _parts(family: Family, settings: ModelSettings, side: str) -> dict[str, Any]
 
 def _of_positions(settings: ModelSettings, side: str) -> dict[str, Any]:
     """Collect the builders that the chosen family of positions defines for a layer."""
-    builder = _chosen(settings, "model.positions")
+    builder = _chosen_builder(settings, "model.positions")
     return {
-        name.removeprefix("build_"): partial(_built, builder, name, settings, side)
+        name.removeprefix("build_"): partial(_build_part, builder, name, settings, side)
         for name in POSITIONS_BUILDERS
         if hasattr(builder, name)
     }
 
 
-def _built(builder: Any, function: str, *arguments: Any) -> Any:
+def _build_part(builder: Any, function: str, *arguments: Any) -> Any:
     """Build a part of a layer; refuse anything but a module."""
     part = getattr(builder, function)(*arguments)
     if not isinstance(part, nn.Module):
@@ -205,7 +207,7 @@ def _built(builder: Any, function: str, *arguments: Any) -> Any:
     return part
 
 
-def _chosen(settings: ModelSettings, setting: str) -> Any:
+def _chosen_builder(settings: ModelSettings, setting: str) -> Any:
     """Import the builder of the family that a setting names; None for the Transformer's own."""
     family = family_of(setting, chosen_value(settings, setting))
     return None if "transformer" in family.names else _builder(family)

@@ -64,7 +64,7 @@ class Convolution(nn.Module):
     def fold_weight_norm(self) -> None:
         """Replace v by g v / |v| and drop g, for weights that no longer change."""
         if self.gain is not None:
-            self.weight.copy_(self._normed().unflatten(1, (self.kernel, self.inputs)))
+            self.weight.copy_(self._normalized_weight().unflatten(1, (self.kernel, self.inputs)))
             self.gain = self._cached = None
 
     def forward(
@@ -110,16 +110,16 @@ class Convolution(nn.Module):
         if self.gain is None:
             return self.weight.flatten(1)
         if torch.is_grad_enabled() or self.training or self.weight.is_inference():
-            return self._normed()
+            return self._normalized_weight()
         numbers = [change_count(w) for w in (self.weight, self.gain)]
         if None in numbers:
-            return self._normed()
+            return self._normalized_weight()
         versions: list[tuple[object, ...]] = [
             (w.data_ptr(), number, w.dtype)
             for w, number in zip((self.weight, self.gain), numbers, strict=True)
         ]
         if self._cached is None or self._cached[0] != versions:
-            self._cached = versions, self._normed()
+            self._cached = versions, self._normalized_weight()
         return self._cached[1]
 
     def train(self, mode: bool = True) -> "Convolution":
@@ -133,7 +133,7 @@ class Convolution(nn.Module):
         sizes = f"{self.inputs}, {self.outputs}, kernel={self.kernel}, dilation={self.dilation}"
         return f"{sizes}, {kind}, weight_norm={self.gain is not None}"
 
-    def _normed(self) -> Tensor:
+    def _normalized_weight(self) -> Tensor:
         """Compute g v / |v|; autograd differentiates both factors."""
         assert self.gain is not None
         v = self.weight.flatten(1)  # (outputs, kernel * inputs)

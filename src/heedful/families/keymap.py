@@ -169,7 +169,7 @@ class KeyMap:
         Raises `ExchangeError` that names all missing, extra and misshapen tensors together, or a
         tied tensor that differs.
         """
-        expected = self._expected(shapes)
+        expected = self._expected_shapes(shapes)
         present = {name: tuple(tensor.shape) for name, tensor in theirs.items()}
         check_tensors(present, expected, origin, (*self.ignored, *self.copies))
         for copy, original in self.copies.items():
@@ -202,7 +202,7 @@ class KeyMap:
         shared = sum(count > 1 for count in uses.values())
         return TensorUse(len(self.entries), copies, len(left) - copies, shared)
 
-    def _expected(self, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
+    def _expected_shapes(self, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
         """Compute the shapes of their tensors."""
         unmapped = set(shapes) ^ {entry.ours for entry in self.entries}
         if unmapped:
@@ -250,7 +250,7 @@ def check_tensors(
         if name in present and present[name] != shape
     ]
     problems = [
-        f"{label} {_listed(names)}"
+        f"{label} {_format_names(names)}"
         for label, names in (
             ("missing:", sorted(expected.keys() - present.keys())),
             ("not expected:", sorted(extra)),
@@ -265,7 +265,7 @@ def check_tensors(
         )
 
 
-def _listed(names: Sequence[str]) -> str:
+def _format_names(names: Sequence[str]) -> str:
     """Format the first few names."""
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more

@@ -14,7 +14,7 @@ from heedful.kernels.attention import (
     use_cpu_kernel,
 )
 from heedful.kernels.dropout import Dropout
-from heedful.kernels.fusion import fused
+from heedful.kernels.fusion import fuse_kernels
 from heedful.kernels.graphs import Graph
 from heedful.kernels.linear import (
     LINEAR_FACTORIES,
@@ -120,7 +120,7 @@ __all__ = [
     "compiled_origin",
     "copy_all",
     "flatten_weights",
-    "fused",
+    "fuse_kernels",
     "fused_scaling",
     "has_add_norm",
     "has_packed_kernel",

@@ -21,7 +21,7 @@ def is_fused() -> bool:
 
 
 @contextmanager
-def fused() -> Iterator[None]:
+def fuse_kernels() -> Iterator[None]:
     """Replace several kernels by one on a GPU; other threads do so, too, and only lose time."""
     with _lock:
         _open[0] += 1

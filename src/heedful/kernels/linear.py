@@ -148,7 +148,7 @@ def join(*parts: Float[Tensor, "*batch _"]) -> Float[Tensor, "*batch width"]:
     if is_plain_torch():
         return torch.cat(parts, dim=-1)
     if not (torch.is_grad_enabled() and any(part.requires_grad for part in parts)):
-        return _joined(parts)
+        return _concatenate(parts)
     x: Tensor = _Join.apply(*parts)
     return x
 
@@ -168,7 +168,7 @@ def lie_side_by_side(*parts: Tensor) -> bool:
     return len({part.dtype for part in parts}) == 1
 
 
-def _joined(parts: tuple[Tensor, ...]) -> Tensor:
+def _concatenate(parts: tuple[Tensor, ...]) -> Tensor:
     """Make one tensor of the parts, without gradients."""
     if not lie_side_by_side(*parts):
         return torch.cat(parts, dim=-1)
@@ -194,7 +194,7 @@ class _Join(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, *parts: Tensor) -> Tensor:
         ctx.widths = [part.size(-1) for part in parts]
-        return _joined(parts)
+        return _concatenate(parts)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, ...]:

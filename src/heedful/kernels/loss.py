@@ -218,14 +218,14 @@ class _ChunkedLoss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, upstream, _):  # type: ignore[no-untyped-def]
-        d_states, d_weight, d_bias = scaled(ctx.gradients, upstream)
+        d_states, d_weight, d_bias = scale_gradients(ctx.gradients, upstream)
         return d_states, None, d_weight, d_bias, None, None
 
 
 Gradients = Sequence[Tensor | None]
 
 
-def scaled(gradients: Gradients, upstream: Tensor) -> Gradients:
+def scale_gradients(gradients: Gradients, upstream: Tensor) -> Gradients:
     """Multiply the gradients of the forward pass by the gradient of the loss."""
     # on a GPU, reading the number would wait for the device
     if upstream.device.type == "cpu" and float(upstream) == 1.0:

@@ -26,7 +26,7 @@ from heedful.kernels.linear import linear_forward
 from heedful.kernels.loss import (
     OutputGradients,
     chunk_rows,
-    scaled,
+    scale_gradients,
     smoothed_shares,
     smoothed_target,
     subtracted_softmax,
@@ -155,7 +155,7 @@ class _ChunkedPairLoss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, upstream, *_):  # type: ignore[no-untyped-def]
-        d_first, d_second, d_weight, d_bias = scaled(ctx.gradients, upstream)
+        d_first, d_second, d_weight, d_bias = scale_gradients(ctx.gradients, upstream)
         return d_first, d_second, None, d_weight, d_bias, None, None, None
 
 

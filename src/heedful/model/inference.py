@@ -245,7 +245,7 @@ class CompiledDecoder(Decoder):
 
     def __init__(self, plain: Decoder) -> None:
         _take_over(self, plain)
-        self.native, self.distances = _compiled(plain), _distances(plain)
+        self.native, self.distances = _compiled_layers(plain), _distances(plain)
 
     def _cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
         return self.native.dtype
@@ -282,7 +282,7 @@ class CompiledEncoder(Encoder):
 
     def __init__(self, plain: Encoder) -> None:
         _take_over(self, plain)
-        self.native, self.distances = _compiled(plain), _distances(plain)
+        self.native, self.distances = _compiled_layers(plain), _distances(plain)
 
     def encode(
         self,
@@ -346,7 +346,7 @@ def _rows_of_mask_bias(mask: Tensor) -> Tensor:
     return mask_to_bias(mask, torch.float32).flatten(1, 2)
 
 
-def _compiled(plain: Encoder | Decoder) -> NativeLayers:
+def _compiled_layers(plain: Encoder | Decoder) -> NativeLayers:
     """Collect the arguments that the compiled functions need for a stack."""
     layers: list[EncoderLayer | DecoderLayer] = [*plain.layers]
     first, norms = _norms(layers, _with_factor(plain.norm))

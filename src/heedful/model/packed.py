@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from heedful.kernels.api import UP_TO_ITSELF, PackedRows, fused, lookup
+from heedful.kernels.api import UP_TO_ITSELF, PackedRows, fuse_kernels, lookup
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.contracts import DecoderInput, Seq2Seq
 from heedful.model.encoder_decoder import EncoderDecoder
@@ -47,7 +47,7 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
     return function(*arguments)
 
 
-@fused()
+@fuse_kernels()
 def packed_states(
     model: EncoderDecoder, source: PackedSide, target_in: PackedSide, run: Run = call
 ) -> Float[Tensor, "1 tokens d_model"]:

@@ -21,7 +21,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.kernels.api import Graph, fused
+from heedful.kernels.api import Graph, fuse_kernels
 from heedful.model.parts import KeyValue
 
 # Sizes are powers of two, at least the first two numbers, so that few graphs serve all batches.
@@ -145,7 +145,7 @@ class Lane:
     def record(self, name: Hashable, work: Callable[[], object]) -> Graph:
         """Return the graph `name`; the first call records it, which runs `work` several times."""
         if name not in self.graphs:
-            with _RECORDING, fused():
+            with _RECORDING, fuse_kernels():
                 self.graphs[name] = Graph(work, self.slot.device)
         return self.graphs[name]
 

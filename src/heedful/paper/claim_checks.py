@@ -16,7 +16,7 @@ from heedful.paper.positions import (
     Scheme,
     Verdict,
     check_criteria,
-    learned,
+    learned_positions,
     products,
     schemes,
 )
@@ -129,7 +129,7 @@ def check_positions(
     """Check all position encodings; raises `SettingError` if the run's are not learned."""
     every = schemes(d_model)
     if run is not None:
-        every.append(learned(Run.open(run), weights))
+        every.append(learned_positions(Run.open(run), weights))
     return CheckedPositions(
         length,
         tuple(every),

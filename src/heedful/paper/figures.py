@@ -120,7 +120,7 @@ def make_figure(
         )
         sheet = _query_sheet(number, source, attention, layer, chosen, query_words, key_words)
     else:
-        chosen = list(heads) or _structured(weights)
+        chosen = list(heads) or _structured_heads(weights)
         panels = tuple(_panel(f"Head {head}, {title}", weights, [head], ()) for head in chosen)
         sheet = _structure_sheet(source, weights, layer, chosen)
     return Figure(run_name(translator.run), attention.words, panels, sheet, tuple(notes))
@@ -228,7 +228,7 @@ def structure(
     return np.stack([sharp, distance, common, sharp * (1 - np.maximum(distance, common))], axis=-1)
 
 
-def _structured(weights: Float[np.ndarray, "heads words words"]) -> list[int]:
+def _structured_heads(weights: Float[np.ndarray, "heads words words"]) -> list[int]:
     """Find two heads with structured and different patterns."""
     if len(weights) == 1:
         return [1]

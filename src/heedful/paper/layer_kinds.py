@@ -33,13 +33,13 @@ def _contiguous(s: LayerSizes, causal: bool) -> int:
     return _steps(s.n - 1, lambda _: _reach(s.k, causal))
 
 
-def _dilated(s: LayerSizes, causal: bool) -> int:
+def _dilated_path(s: LayerSizes, causal: bool) -> int:
     """Compute ceil(log_k n), or ceil(log_k (2 n - 1)) where both sides are read and k is odd."""
     span = s.k - 1
     return _steps(s.n - 1, lambda layer: span * s.k**layer if causal else span * s.k**layer // 2)
 
 
-def _restricted(s: LayerSizes, causal: bool) -> int:
+def _restricted_path(s: LayerSizes, causal: bool) -> int:
     """Compute ceil((n - 1) / reach); the reach is r - 1, or r // 2 if both sides are read."""
     return _steps(s.n - 1, lambda _: s.r - 1 if causal else s.r // 2)
 
@@ -56,7 +56,7 @@ def _attention(s: LayerSizes, keys: int) -> int:
     return 2 * s.n * keys * s.d + 4 * s.n * s.d**2
 
 
-def _convolved(s: LayerSizes) -> int:
+def _kernel_products(s: LayerSizes) -> int:
     """Count the multiply-adds of a convolution."""
     return s.k * s.n * s.d**2
 
@@ -84,8 +84,8 @@ KINDS = {
             "k · n · d²",
             "1",
             "n / k",
-            _convolved,
-            _convolved,
+            _kernel_products,
+            _kernel_products,
             _contiguous,
         ),
         LayerKind(
@@ -93,9 +93,9 @@ KINDS = {
             "k · n · d²",
             "1",
             "log_k n",
-            _convolved,
-            _convolved,
-            _dilated,
+            _kernel_products,
+            _kernel_products,
+            _dilated_path,
         ),
         LayerKind(
             "separable convolution",
@@ -113,7 +113,7 @@ KINDS = {
             "n / r",
             lambda s: s.r * s.n * s.d,
             lambda s: _attention(s, window(s).width),
-            _restricted,
+            _restricted_path,
         ),
     )
 }

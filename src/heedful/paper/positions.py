@@ -86,7 +86,7 @@ def schemes(d_model: int) -> list[Scheme]:
     ]
 
 
-def learned(run: Run, weights: str = "default") -> Scheme:
+def learned_positions(run: Run, weights: str = "default") -> Scheme:
     """Read the learned positions of a run; raises `SettingError` if it has none."""
     kind = run.config.model.positions
     if kind != "learned":

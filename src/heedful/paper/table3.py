@@ -75,7 +75,7 @@ PUBLISHED = (
 )
 
 
-def scaled(name: str) -> tuple[str, ...]:
+def scale_recipe(name: str) -> tuple[str, ...]:
     """Apply the rule to a row's recipe."""
     config = recipe(f"table3-{name}")
     model = config.model
@@ -102,12 +102,17 @@ def scaled(name: str) -> tuple[str, ...]:
 SYSTEMS = (
     *(
         TableSystem(
-            row.name, row.title, scaled(row.name), times=_BIG_TIMES if row.name == "big" else 1
+            row.name,
+            row.title,
+            scale_recipe(row.name),
+            times=_BIG_TIMES if row.name == "big" else 1,
         )
         for row in PUBLISHED
     ),
     *(
-        TableSystem(f"base-{seed}", f"base, seed {seed}", (*scaled("base"), f"train.seed={seed}"))
+        TableSystem(
+            f"base-{seed}", f"base, seed {seed}", (*scale_recipe("base"), f"train.seed={seed}")
+        )
         for seed in _SEEDS
     ),
 )
@@ -187,8 +192,8 @@ class Table3:
             f"{bleu.margin:.1f} BLEU. {apart} of {len(others)} rows do. Our models are "
             f"{_PARTS[_WIDTH * self.narrow]} as wide and half as deep, on a small text; after so "
             "few steps, rows that learn fast are ahead. Rank correlation with the published rows: "
-            f"{_signed(self.correlations[0])} for perplexity, {_signed(self.correlations[1])} for "
-            "BLEU."
+            f"{_with_sign(self.correlations[0])} for perplexity, "
+            f"{_with_sign(self.correlations[1])} for BLEU."
         )
 
     @property
@@ -226,7 +231,7 @@ class Table3:
             f"deviation of {len(self.seeds)} trainings, so stars due to chance come together.",
             f"Beyond that noise: {', '.join(apart) or 'no row'}.",
             "Without the big model, which takes three times the steps, the rank correlations are "
-            f"{_signed(alike[0])} and {_signed(alike[1])}.{_by_chance(self.compared)}",
+            f"{_with_sign(alike[0])} and {_with_sign(alike[1])}.{_by_chance(self.compared)}",
         ]
 
     def to_markdown(self) -> str:
@@ -288,7 +293,7 @@ class Table3:
         return list(zip(self.noises, (_perplexity(system), system.valid_bleu), strict=True))
 
 
-def _signed(correlation: float | None) -> str:
+def _with_sign(correlation: float | None) -> str:
     return "none, of too few or equal rows," if correlation is None else f"{correlation:+.2f}"
 
 

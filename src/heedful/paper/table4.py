@@ -157,12 +157,14 @@ def make_table4(
     learned = [tree for file in files for tree in read_clean([file])]
     if any(file.path.samefile(trees) for file in files):
         say(f"warning: the grammars have seen the trees that it is scored on, {trees}")
-    scored = [_scored(name, gold, parsed, True) for name, parsed in _baselines(gold, learned, say)]
+    scored = [
+        _score_parser(name, gold, parsed, True) for name, parsed in _baselines(gold, learned, say)
+    ]
     lines, tags = [" ".join(tree.words) for tree in gold], [tree.tags for tree in gold]
     for run, parser in parsers.items():
         say(f"{run}: parsing {len(gold):,} sentences")
         parses = [parse.tree for parse in parser.parse(lines, options, tags)]
-        scored.append(_scored(run.resolve().name, gold, parses))
+        scored.append(_score_parser(run.resolve().name, gold, parses))
     return Table4(tuple(scored), tuple(_comparisons(scored)), len(gold))
 
 
@@ -184,7 +186,7 @@ def _baselines(
     return baselines
 
 
-def _scored(
+def _score_parser(
     name: str, gold: Sequence[Tree], parses: Sequence[Tree], is_floor: bool = False
 ) -> ScoredParser:
     """Score the trees of one parser."""

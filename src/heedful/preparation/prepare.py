@@ -146,7 +146,8 @@ def _is_complete(path: Path, record: dict[str, Any]) -> bool:
     differences += [
         f"the files of --{side.replace('_', '-')} have other sizes"
         for side in sorted(record["corpus"].keys() | begun["corpus"].keys())
-        if _unnamed(record["corpus"].get(side, [])) != _unnamed(begun["corpus"].get(side, []))
+        if _without_names(record["corpus"].get(side, []))
+        != _without_names(begun["corpus"].get(side, []))
     ]
     if differences:
         raise RunFolderError(
@@ -165,6 +166,6 @@ def _strangers(path: Path) -> list[str]:
     return sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
 
 
-def _unnamed(files: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _without_names(files: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Drop the names from records of files, because files may be moved or renamed."""
     return [{key: value for key, value in file.items() if key != "file"} for file in files]

@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 from heedful.config.schema import RunConfig
-from heedful.data.augment import augmented
+from heedful.data.augment import augment_pairs
 from heedful.data.cleaning.filter import PairFilter
 from heedful.data.cleaning.rules import TextRules, kept_pairs, read_excluded
 from heedful.data.coverage import unknown_warning
@@ -229,7 +229,7 @@ class RawText(UnpreparedText):
 def _augment(config: RunConfig) -> Change:
     """Return a change of pairs as in training, so that the vocabulary covers the changed text."""
     shares, seed = config.data.augment, config.train.seed
-    return lambda pairs: augmented(pairs, shares, Random(seed))
+    return lambda pairs: augment_pairs(pairs, shares, Random(seed))
 
 
 class _PairCounter:

@@ -7,7 +7,7 @@ from random import Random
 
 import torch
 
-from heedful.data.augment import augmented
+from heedful.data.augment import augment_pairs
 from heedful.data.batching import Collator
 from heedful.data.coverage import unknown_parts
 from heedful.data.encoded.dataset import EncodedPairs
@@ -110,7 +110,7 @@ class _PairView:
         for side, line in zip(("source", "target"), text, strict=True):
             if parts := unknown_parts(self.tokenizer, [line], side):
                 yield f"  unknown in the {side}: {' '.join(parts)}"
-        (changed,) = augmented([text], self.augment, self.generator)
+        (changed,) = augment_pairs([text], self.augment, self.generator)
         if changed != text:
             sides = (
                 self.tokenizer.encode_source([changed[0]])[0],

@@ -77,7 +77,9 @@ class _Stored(Tensors):
         try:
             tensor: Tensor = self._file.get_tensor(name)
         except (SafetensorError, OSError) as error:
-            raise RunFolderError(_damaged(self._path, f"{name} cannot be read: {error}")) from error
+            raise RunFolderError(
+                _damage_error(self._path, f"{name} cannot be read: {error}")
+            ) from error
         if self._finite and not all_finite(tensor):
             raise RunFolderError(
                 f"{self._path} must hold finite numbers, but {name} holds NaN or infinity: this "
@@ -136,7 +138,7 @@ def load_checkpoint(
     if not with_training:
         return Checkpoint(model, {}, state)
     if _size(folder / TRAINING) > _MOST_TIMES * _size(folder / MODEL) + _ALWAYS:
-        raise RunFolderError(_damaged(folder / TRAINING, "it is much larger than the weights"))
+        raise RunFolderError(_damage_error(folder / TRAINING, "it is much larger than the weights"))
     training = _open_tensors(folder / TRAINING, checksums.get(TRAINING), finite=True)
     _check_training(folder / TRAINING, model, training, state)
     return Checkpoint(model, training, state)
@@ -147,7 +149,7 @@ def read_state(folder: Path, signature: Signature | None = None) -> dict[str, An
     state = read_json(folder / STATE)
     checksums = state.get("sha256")
     if not isinstance(checksums, dict) or checksums.get(STATE) != _state_checksum(state):
-        raise RunFolderError(_damaged(folder / STATE, "it does not match its own checksum"))
+        raise RunFolderError(_damage_error(folder / STATE, "it does not match its own checksum"))
     if signature is not None:
         _check_signature(folder, state, signature)
     return state
@@ -164,7 +166,9 @@ def read_averages(folder: Path, name: str) -> dict[str, list[float]]:
     except OSError as error:
         raise RunFolderError(f"{path} cannot be read: {error.strerror}.") from error
     except (SafetensorError, ValueError) as error:
-        raise RunFolderError(_damaged(path, f"it is not a safetensors file ({error})")) from error
+        raise RunFolderError(
+            _damage_error(path, f"it is not a safetensors file ({error})")
+        ) from error
 
 
 def load_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
@@ -282,18 +286,22 @@ def _open_tensors(path: Path, checksum: str | None, finite: bool = False) -> Ten
         check_header(path)
         with open_ordinary(path) as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != checksum:
-                raise RunFolderError(_damaged(path, "its SHA-256 is not the one in state.json"))
+                raise RunFolderError(
+                    _damage_error(path, "its SHA-256 is not the one in state.json")
+                )
         stored = _Stored(path, finite)
         _check_numbers(stored)
         if wrong := _impossible_average(stored):
-            raise RunFolderError(_damaged(path, f"{wrong} holds negative numbers"))
+            raise RunFolderError(_damage_error(path, f"{wrong} holds negative numbers"))
         return stored
     except FileNotFoundError as error:
-        raise RunFolderError(_damaged(path, "the file is missing")) from error
+        raise RunFolderError(_damage_error(path, "the file is missing")) from error
     except OSError as error:
         raise RunFolderError(f"{path} cannot be read: {error.strerror}.") from error
     except (SafetensorError, ValueError) as error:
-        raise RunFolderError(_damaged(path, f"it is not a safetensors file ({error})")) from error
+        raise RunFolderError(
+            _damage_error(path, f"it is not a safetensors file ({error})")
+        ) from error
 
 
 def _check_training(
@@ -302,7 +310,7 @@ def _check_training(
     """Refuse moments that do not match the weights: a step would write to wrong memory."""
     kinds = state.get("moments", _ADAM)  # older checkpoints are all Adam's
     if kinds not in _KINDS:
-        raise RunFolderError(_damaged(path.parent / STATE, f"it names {kinds!r} as moments"))
+        raise RunFolderError(_damage_error(path.parent / STATE, f"it names {kinds!r} as moments"))
     for name in model:
         if is_running_average(name):  # which no optimizer changes
             continue
@@ -311,10 +319,10 @@ def _check_training(
             if moment not in training:
                 if kind == _MASTER:
                     continue
-                raise RunFolderError(_damaged(path, f"{moment} is missing"))
+                raise RunFolderError(_damage_error(path, f"{moment} is missing"))
             if _shape(training, moment) != _shape(model, name):
                 shapes = f"{_shape(training, moment)} instead of {_shape(model, name)}"
-                raise RunFolderError(_damaged(path, f"{moment} is {shapes}"))
+                raise RunFolderError(_damage_error(path, f"{moment} is {shapes}"))
 
 
 def _check_numbers(stored: _Stored) -> None:
@@ -378,7 +386,7 @@ def _check_signature(folder: Path, state: Mapping[str, Any], signature: Signatur
         )
 
 
-def _damaged(path: Path, why: str) -> str:
+def _damage_error(path: Path, why: str) -> str:
     """Build the error for a damaged file."""
     return (
         f"{path} must be a whole, unchanged checkpoint file, but {why}. Delete the folder "

@@ -29,7 +29,7 @@ def only_writer(folder: Path, command: str) -> Iterator[None]:
     """Lock a folder for this process; raises `RunFolderError` if another one writes to it."""
     path = folder / LOCK
     with writing(folder):
-        descriptor = _locked(path)
+        descriptor = _open_locked(path)
     try:
         holder = {
             "host": socket.gethostname(),
@@ -58,7 +58,7 @@ def refuse_if_written(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _locked(path: Path) -> int:
+def _open_locked(path: Path) -> int:
     """Open and lock the file at `path`, also if it is replaced in the meantime."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _NEVER_FOLLOW, 0o666)

@@ -76,10 +76,10 @@ def diverse_beam_search(
         settings, beam=size, n_best=size, diverse_groups=1, diversity_strength=None
     )
     plain = beam_search(model, source, limits, plain_settings, rules)
-    return [_filled(chosen, more, n_best) for chosen, more in zip(lists, plain, strict=True)]
+    return [_fill_list(chosen, more, n_best) for chosen, more in zip(lists, plain, strict=True)]
 
 
-def _filled(chosen: list[Hypothesis], more: list[Hypothesis], n_best: int) -> list[Hypothesis]:
+def _fill_list(chosen: list[Hypothesis], more: list[Hypothesis], n_best: int) -> list[Hypothesis]:
     """Fill a short list with the best hypotheses of another list that are not in it."""
     known = {hypothesis.tokens for hypothesis in chosen}
     new = [hypothesis for hypothesis in more if hypothesis.tokens not in known]

@@ -72,7 +72,7 @@ def decode_stepwise(
                 text = (*written[index], token) if ended[index] else tuple(written[index])
                 where = (*divmod(index, samples), prefixes.size(1) + 1)
                 total = sum(scores[index], 0.0)
-                observer(_shown(where, text, total, penalty, ended[index], done[index]))
+                observer(_snapshot(where, text, total, penalty, ended[index], done[index]))
         prefixes = torch.cat([prefixes, tokens.unsqueeze(1)], dim=1)
 
         # 3. drop finished rows once they are a quarter of the batch
@@ -87,7 +87,7 @@ def decode_stepwise(
     ]
 
 
-def _shown(
+def _snapshot(
     where: tuple[int, int, int],
     text: tuple[int, ...],
     total: float,

@@ -165,7 +165,7 @@ class StepDecision:
 def offset_sentence(observer: SearchObserver, rows: Sequence[int]) -> SearchObserver:
     """Wrap an observer so that it sees row numbers of the whole text."""
 
-    def named(snapshot: Snapshot) -> None:
+    def observe_row(snapshot: Snapshot) -> None:
         observer(replace(snapshot, sentence=rows[snapshot.sentence]))
 
-    return named
+    return observe_row

@@ -129,22 +129,22 @@ def uniforms(
     bits = _mix(torch.full_like(lines, seed))
     for word in (lines, samples, torch.full_like(lines, step)):
         bits = _mix(bits ^ word)
-    return _shifted(bits, 64 - _BITS).double() * 2.0**-_BITS
+    return _shift_right(bits, 64 - _BITS).double() * 2.0**-_BITS
 
 
 def _mix(x: Int[Tensor, " rows"]) -> Int[Tensor, " rows"]:
     """Apply one step of SplitMix64; int64 wraps around as uint64 does."""
-    x = x + _signed(_STEP)
-    x = (x ^ _shifted(x, 30)) * _signed(_FIRST)
-    x = (x ^ _shifted(x, 27)) * _signed(_SECOND)
-    return x ^ _shifted(x, 31)
+    x = x + _to_signed(_STEP)
+    x = (x ^ _shift_right(x, 30)) * _to_signed(_FIRST)
+    x = (x ^ _shift_right(x, 27)) * _to_signed(_SECOND)
+    return x ^ _shift_right(x, 31)
 
 
-def _shifted(x: Int[Tensor, " rows"], bits: int) -> Int[Tensor, " rows"]:
+def _shift_right(x: Int[Tensor, " rows"], bits: int) -> Int[Tensor, " rows"]:
     """Shift right and fill with zeros; torch's own shift repeats the sign bit."""
     return (x >> bits) & ((1 << (64 - bits)) - 1)
 
 
-def _signed(number: int) -> int:
+def _to_signed(number: int) -> int:
     """Convert 64 bits to a signed integer."""
     return number - (1 << 64) if number >> 63 else number

@@ -78,7 +78,7 @@ class Sampling:
             )
 
 
-def _shared(setting: SearchSetting, default: Any = None) -> Any:
+def _shared_setting(setting: SearchSetting, default: Any = None) -> Any:
     """Declare a flag with the help text and the range of a shared setting."""
     return flag(setting.text, default, least=setting.least, most=setting.most)
 
@@ -96,15 +96,15 @@ class SearchOptions:
     settings.
     """
 
-    beam: int | None = _shared(BEAM)
+    beam: int | None = _shared_setting(BEAM)
     """Open hypotheses per sentence, 1 for greedy search."""
-    length_penalty: str | None = _shared(LENGTH_PENALTY)
+    length_penalty: str | None = _shared_setting(LENGTH_PENALTY)
     """``gnmt:0.6``, ``power:1.0`` or ``none``."""
     coverage_penalty: float | None = flag(COVERAGE_PENALTY.text)
     """Beta of GNMT's coverage penalty, 0 for none."""
-    max_length: int | str | None = _shared(MAX_LENGTH)
+    max_length: int | str | None = _shared_setting(MAX_LENGTH)
     """``input+50`` or a number of tokens, without the end symbol."""
-    min_length: int | None = _shared(MIN_LENGTH)
+    min_length: int | None = _shared_setting(MIN_LENGTH)
     """Minimum number of tokens of a translation."""
     n_best: int = flag("Number of translations of each line.", 1, least=1, most=BEAM.most)
     """Translations of each line; the beam is at least as wide."""
@@ -119,7 +119,7 @@ class SearchOptions:
         "Rules of plugins, by their names, separated by spaces; the run's by default."
     )
     """Names of `heedful.plugins.RULES`, separated by spaces."""
-    no_repeat_ngram: int | None = _shared(NO_REPEAT_NGRAM)
+    no_repeat_ngram: int | None = _shared_setting(NO_REPEAT_NGRAM)
     """Forbid repeated n-grams of this many tokens; 0 allows all."""
     diverse_groups: int = flag(
         "Number of groups of a diverse beam search.", 1, least=1, most=BEAM.most

@@ -77,7 +77,7 @@ class Trace:
             for step, branches in enumerate(_branches(snapshots, own, chosen.score, complete)):
                 # The groups of a sentence end together, so earlier groups are in every step.
                 shift = len(steps[step - 1]) - _width(snapshots, step - 1) if step else 0
-                steps[step] += [_shifted(branch, shift) for branch in branches]
+                steps[step] += [_offset_parents(branch, shift) for branch in branches]
         return tuple(map(tuple, steps))
 
     def _best(self, sentence: int) -> tuple[int, HypothesisView, bool]:
@@ -95,7 +95,7 @@ class Trace:
         raise ValueError(f"sentence {sentence} must have been watched to its end, but was not")
 
 
-def _weighed(snapshot: Snapshot) -> list[HypothesisView]:
+def _candidate_views(snapshot: Snapshot) -> list[HypothesisView]:
     """List the candidates of a step, the most probable first."""
     everything = (*snapshot.open, *snapshot.ended, *snapshot.dropped)
     return sorted(everything, key=lambda seen: -seen.log_probability)
@@ -103,10 +103,10 @@ def _weighed(snapshot: Snapshot) -> list[HypothesisView]:
 
 def _width(snapshots: Sequence[Snapshot], step: int) -> int:
     """Count the candidates of a step."""
-    return len(_weighed(snapshots[step])) if step < len(snapshots) else 0
+    return len(_candidate_views(snapshots[step])) if step < len(snapshots) else 0
 
 
-def _shifted(branch: BeamNode, shift: int) -> BeamNode:
+def _offset_parents(branch: BeamNode, shift: int) -> BeamNode:
     """Offset the parent by the hypotheses of earlier groups."""
     return branch if branch.parent is None else replace(branch, parent=branch.parent + shift)
 
@@ -119,7 +119,7 @@ def _branches(
     places: list[int] = []
     for step, snapshot in enumerate(snapshots):
         after = snapshots[step + 1] if step + 1 < len(snapshots) else None
-        weighed = _weighed(snapshot)
+        weighed = _candidate_views(snapshot)
         branches = []
         for seen in weighed:
             parent = places[seen.parent] if step else None

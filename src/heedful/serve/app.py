@@ -52,10 +52,10 @@ def make_app(service: Service) -> App:
         lifespan=lifespan,
         redirect_slashes=False,
         exception_handlers={
-            HttpError: _refused,
-            ClientDisconnect: _gone,
+            HttpError: _refusal,
+            ClientDisconnect: _client_left,
             HTTPException: _http,
-            Exception: _failed,
+            Exception: _failure,
         },
     )
     app.include_router(libre_routes(service))
@@ -72,20 +72,20 @@ def make_app(service: Service) -> App:
     return LimitsMiddleware(app, service.limits, service.state, service.metrics, service.hosts)
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _refusal(request: Request, error: Exception) -> Response:
     """Return the error of a refused request."""
     del request
     assert isinstance(error, HttpError)
     return error_response(error)
 
 
-async def _gone(request: Request, error: Exception) -> Response:
+async def _client_left(request: Request, error: Exception) -> Response:
     """Return the status that metrics count for a client that left before its request ended."""
     del request, error
     return error_response(GONE)
 
 
-async def _failed(request: Request, error: Exception) -> Response:
+async def _failure(request: Request, error: Exception) -> Response:
     """Return an internal error; the middleware, which sees the exception too, logs it."""
     del request, error
     return error_response(FAILED)

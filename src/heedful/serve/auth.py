@@ -94,14 +94,14 @@ class Auth:
         if self.needs_keys:
             scheme, _, token = request.headers.get("authorization", "").partition(" ")
             key = api_key or (token.strip() if scheme.lower() == "bearer" else "")
-            client = self._known(key.encode(errors="replace"), address)
+            client = self._check_key(key.encode(errors="replace"), address)
         if counts and self._requests.per_minute:
             self._refuse_beyond(
                 self._requests, client, "requests per minute are allowed from one address or key"
             )
             self._requests.take(client)
 
-    def _known(self, key: bytes, address: str) -> bytes:
+    def _check_key(self, key: bytes, address: str) -> bytes:
         """Check an API key and return it."""
         # After too many wrong keys a valid one is refused as well; otherwise the limit would not
         # slow down an attacker who guesses keys.

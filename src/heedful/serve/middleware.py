@@ -117,7 +117,7 @@ class LimitsMiddleware:
             announced = headers.get(b"content-length", b"0")
             if not announced.isdigit() or int(announced) > self.limits.body_bytes:
                 raise self._too_large()
-            await self.app(scope, self._bounded(receive), answer)
+            await self.app(scope, self._limit_body(receive), answer)
         except HttpError as refused:
             await answer.instead(refused)
         except Exception as error:
@@ -125,7 +125,7 @@ class LimitsMiddleware:
             _log.error("a request failed: %s\n%s", type(error).__name__, places)
             await answer.instead(FAILED)
 
-    def _bounded(self, receive: Receive) -> Receive:
+    def _limit_body(self, receive: Receive) -> Receive:
         """Limit the time and size of a body; afterwards wait for the disconnect."""
         latest = time.monotonic() + self.limits.read_seconds
         size, complete = 0, False

@@ -76,13 +76,14 @@ def _best(translation: Translation, model: str, shows_reading: bool) -> dict[str
     """Convert a translation and its alternatives."""
     note = translation.reading.to_dict() if shows_reading and translation.reading else None
     others = [
-        ScoredTranslation(**_one(alternative, model)) for alternative in translation.alternatives
+        ScoredTranslation(**_to_json(alternative, model))
+        for alternative in translation.alternatives
     ]
-    best = _one(translation, model) | {"reading": note or None}
+    best = _to_json(translation, model) | {"reading": note or None}
     return TranslationWithAlternatives(**best, alternatives=others).__dict__
 
 
-def _one(translation: Translation, model: str) -> dict[str, Any]:
+def _to_json(translation: Translation, model: str) -> dict[str, Any]:
     """Convert one translation."""
     known = [round(math.exp(logarithm), 6) for logarithm in translation.log_probabilities]
     unknown = [None] * (len(translation.tokens) - len(known))

@@ -100,7 +100,7 @@ def libre_routes(service: Service) -> APIRouter:
         """Translate a text, or several."""
         body = await service.read(request, TranslateRequest)
         result = await service.wait(
-            request, _translated(service, body, body.alternatives, body.protected_strings)
+            request, _translate_texts(service, body, body.alternatives, body.protected_strings)
         )
         return json_response(_answer(body, result))
 
@@ -218,7 +218,7 @@ async def _translated_file(
         return await asyncio.to_thread(read.write, result.translation.text)
 
 
-async def _translated(
+async def _translate_texts(
     service: Service,
     body: TranslateRequest,
     alternatives: int = 0,

@@ -41,13 +41,13 @@ def own_routes(service: Service) -> APIRouter:
     async def translate(request: Request) -> Response:
         """Translate texts, with scores, subwords, alternatives and alignments."""
         body = await service.read(request, TranslateV1Request)
-        return await service.wait(request, _translated(service, body))
+        return await service.wait(request, _translate_texts(service, body))
 
     @routes.post("/stream", **describe_route(None, request=StreamV1Request, stream=True))
     async def stream(request: Request) -> Response:
         """Translate a text and stream every step of the search."""
         body = await service.read(request, StreamV1Request)
-        (route,) = await _chosen(service, body, body.texts)
+        (route,) = await _choose_models(service, body, body.texts)
         search = _search(service, body, route.model)
         events = Stream(service, route, search, body.reading_notes)
         await service.wait(request, events.begin(body.texts[0], _form(body)))
@@ -61,15 +61,15 @@ def own_routes(service: Service) -> APIRouter:
     async def attend(request: Request) -> Response:
         """Show attention and the search step by step, as the explorer draws it."""
         body = await service.read(request, AttentionRequest)
-        document = await service.wait(request, _attended(service, body))
+        document = await service.wait(request, _compute_attention(service, body))
         return await asyncio.to_thread(json_response, document)
 
     return routes
 
 
-async def _translated(service: Service, body: TranslateV1Request) -> Response:
+async def _translate_texts(service: Service, body: TranslateV1Request) -> Response:
     """Translate all texts at once."""
-    route = await _chosen(service, body, body.texts)
+    route = await _choose_models(service, body, body.texts)
     first = route[0]
     search = _search(service, body, first.model)
     result = await translate_all(service.worker, body.texts, route, search, form=_form(body))
@@ -85,9 +85,9 @@ async def _translated(service: Service, body: TranslateV1Request) -> Response:
     return await aside(size, answer)
 
 
-async def _attended(service: Service, body: AttentionRequest) -> dict[str, Any]:
+async def _compute_attention(service: Service, body: AttentionRequest) -> dict[str, Any]:
     """Compute the attention of one sentence."""
-    (route,) = await _chosen(service, body, [body.q])
+    (route,) = await _choose_models(service, body, [body.q])
     model, text = route.model, " ".join(body.q.split())
     options = service.search_options(body, 1, model)
     if model is None or not text:
@@ -111,7 +111,9 @@ async def _attended(service: Service, body: AttentionRequest) -> dict[str, Any]:
     return await service.worker.call(attend)
 
 
-async def _chosen(service: Service, body: SearchRequest, texts: list[str]) -> list[ModelRoute]:
+async def _choose_models(
+    service: Service, body: SearchRequest, texts: list[str]
+) -> list[ModelRoute]:
     """Choose the models."""
     return await choose_route(service.models, texts, body.source, body.target, body.model)
 

@@ -58,17 +58,17 @@ async def choose_route(
     Raises `HttpError` if no model fits.
     """
     if source.lower() != "auto":
-        return [_chosen(models, "", source, target, name)] * len(texts)
+        return [_choose_model(models, "", source, target, name)] * len(texts)
 
-    def each() -> list[ModelRoute]:
+    def choose_each() -> list[ModelRoute]:
         # Names of tags look like English, so only the visible text counts.
-        return [_chosen(models, words_of(text, form), source, target, name) for text in texts]
+        return [_choose_model(models, words_of(text, form), source, target, name) for text in texts]
 
     # In a thread: detection takes long, and the event loop serves nobody else meanwhile.
-    return await asyncio.to_thread(each)
+    return await asyncio.to_thread(choose_each)
 
 
-def _chosen(
+def _choose_model(
     models: Models, text: str, source: str, target: str | None, name: str | None
 ) -> ModelRoute:
     """Choose the model for a text."""
@@ -94,7 +94,7 @@ def _chosen(
     )
     detected = None
     if is_auto:
-        detected, source = _detected(text, sources, target)
+        detected, source = _detect(text, sources, target)
     else:
         source = look_up(source, sources) or _refuse(
             f"source must be auto or a language that can be translated into {target} "
@@ -124,7 +124,7 @@ def _refuse(rule: str, code: str, known: Sequence[str]) -> NoReturn:
     raise HttpError(400, f"{rule}, but is {code!r}{script}.")
 
 
-def _detected(text: str, sources: Sequence[str], target: str) -> tuple[Guess, str]:
+def _detect(text: str, sources: Sequence[str], target: str) -> tuple[Guess, str]:
     """
     Detect the language of a text, and choose the language to translate it from.
 

@@ -118,7 +118,7 @@ class Server(uvicorn.Server):
                 server.close()
             await self._wait_for_first_requests()
         latest = time.monotonic() + limits.stop_seconds
-        while (state.open or self._some("begins")) and time.monotonic() < latest:
+        while (state.open or self._any_connection("begins")) and time.monotonic() < latest:
             if self.should_exit:
                 return
             await asyncio.sleep(0.02)
@@ -127,7 +127,7 @@ class Server(uvicorn.Server):
             self.service.worker.stop()
         self.should_exit = True
 
-    def _some(self, state: str) -> bool:
+    def _any_connection(self, state: str) -> bool:
         """Return whether any connection has the given property of `Connection`."""
         return any(getattr(connection, state) for connection in self.server_state.connections)
 
@@ -153,7 +153,7 @@ class Server(uvicorn.Server):
         """Give connections that were accepted last a moment for their first request."""
         latest = time.monotonic() + _NEW_SECONDS
         await asyncio.sleep(0)
-        while self._some("is_new") and time.monotonic() < latest and not self.force_exit:
+        while self._any_connection("is_new") and time.monotonic() < latest and not self.force_exit:
             await asyncio.sleep(0.02)
 
     async def _unload_idle(self, seconds: float) -> None:

@@ -65,7 +65,7 @@ class Service:
         Raises `HttpError` at the time limit.
         """
         task = asyncio.ensure_future(work)
-        gone = asyncio.ensure_future(_gone(request))
+        gone = asyncio.ensure_future(_wait_for_disconnect(request))
         try:
             done, _ = await asyncio.wait(
                 {task, gone}, timeout=self.limits.seconds, return_when=asyncio.FIRST_COMPLETED
@@ -122,7 +122,7 @@ class Service:
         return options
 
 
-async def _gone(request: Request) -> None:
+async def _wait_for_disconnect(request: Request) -> None:
     """Wait until the client disconnects."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

@@ -115,12 +115,12 @@ class Worker:
             else model.lengths(texts)
         )
         job = TranslationJob(model, search, texts, lengths, done, on_sentence, observer)
-        return await self._answered(job, done)
+        return await self._enqueue(job, done)
 
     async def call(self, function: Callable[[], _Result]) -> _Result:
         """Run a function in the worker thread, queued like a sentence."""
         done: asyncio.Future[_Result] = self._loop.create_future()
-        return await self._answered(FunctionJob(function, done), done)
+        return await self._enqueue(FunctionJob(function, done), done)
 
     def _put(self, job: TranslationJob | FunctionJob) -> None:
         """Queue sentences if there is room; an empty queue always has room."""
@@ -140,7 +140,7 @@ class Worker:
             self._arrived = time.monotonic()
             self._shared.notify()
 
-    async def _answered(
+    async def _enqueue(
         self, job: TranslationJob | FunctionJob, done: "asyncio.Future[_Result]"
     ) -> _Result:
         """Queue a job and wait; canceling removes it."""

@@ -52,14 +52,15 @@ class ActsIf:
     def describe(self) -> str:
         """Write the condition as a clause after “only if”."""
         names = " or ".join(f"`{name}`" for name in self.names)
-        wanted = listed(self.values) if self.values else f"not {listed(self.unless)}"
+        wanted = list_values(self.values) if self.values else f"not {list_values(self.unless)}"
         return f"{names} is {wanted}"
 
     def advice(self) -> str:
         """Write which setting to change to fulfill the condition."""
         names = " or ".join(f"`{name}`" for name in self.names)
-        wanted = listed(self.values) if self.values else f"another value than {listed(self.unless)}"
-        return f"set {names} to {wanted}"
+        if self.values:
+            return f"set {names} to {list_values(self.values)}"
+        return f"set {names} to another value than {list_values(self.unless)}"
 
 
 NamesWith = Callable[[str, tuple[str, ...]], tuple[str, ...]]
@@ -83,7 +84,7 @@ def idle_settings(
             continue
         # only the first condition that fails is reported
         condition = next(c for c in conditions[name] if not _holds(c, values, conditions))
-        now = [written(values[setting]) for setting in condition.names]
+        now = [format_value(values[setting]) for setting in condition.names]
         is_now = f"that is {now[0]}" if len(now) == 1 else f"they are {' and '.join(now)}"
         complaints.append(
             f"`{name}` acts only if {condition.describe()}, but {is_now}; leave `{name}` out, or "
@@ -103,14 +104,14 @@ def flat(values: Mapping[str, Any], table: str = "") -> dict[str, Any]:
     return flattened
 
 
-def written(value: object) -> str:
+def format_value(value: object) -> str:
     """Write a value as on the command line."""
     return str(value).lower() if value is None or isinstance(value, bool) else f"{value}"
 
 
-def listed(values: tuple[object, ...]) -> str:
+def list_values(values: tuple[object, ...]) -> str:
     """List values for a sentence: a, b or c."""
-    *most, last = map(written, values)
+    *most, last = map(format_value, values)
     return f"{', '.join(most)} or {last}" if most else last
 
 

@@ -100,7 +100,7 @@ class Registry(Mapping[str, Part]):
             raise PluginError(f"the {self.kind} {name!r} {wrong}.")
         self._parts[name] = part
         self._plugins[name] = _loading.get()
-        self._changed()
+        self._notify()
 
     def added(self) -> tuple[str, ...]:
         """List the names that are not heedful's own."""
@@ -116,13 +116,13 @@ class Registry(Mapping[str, Part]):
         for name in names:
             del self._parts[name], self._plugins[name]
         if names:
-            self._changed()
+            self._notify()
 
     def watch(self, function: Callable[[], None]) -> None:
         """Call a function after each change of the registry."""
         self._watchers.append(function)
 
-    def _changed(self) -> None:
+    def _notify(self) -> None:
         """Call the functions that watch the registry."""
         for function in self._watchers:
             function()

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from heedful.arguments import WRITE_SENTENCES
 from heedful.errors import TextError
-from heedful.text.file_formats import TextSource, read_rows, restricted, same_file, split_name
+from heedful.text.file_formats import TextSource, read_rows, restrict_to, same_file, split_name
 from heedful.text.skipped_rows import SkippedRows
 
 Change = Callable[[Iterator[tuple[str, str]]], Iterator[tuple[str, str]]]
@@ -102,8 +102,8 @@ class Corpus:
         """Rows of tables that the last call of `pairs` left out."""
         if len(source) == len(target):
             pairs = list(zip(self.source, self.target, strict=True))
-            self.source = tuple(restricted(first, second) for first, second in pairs)
-            self.target = tuple(restricted(second, first) for first, second in pairs)
+            self.source = tuple(restrict_to(first, second) for first, second in pairs)
+            self.target = tuple(restrict_to(second, first) for first, second in pairs)
             for source_text, target_text in pairs:
                 _refuse_same(source_text, target_text)
         self._change: Change | None = None
@@ -142,7 +142,7 @@ class Corpus:
         if len(self.source) == len(self.target):
             parts = [((s,), (t,)) for s, t in zip(self.source, self.target, strict=True)]
         empty = True
-        for pair in chain.from_iterable(_aligned(*part, skipped) for part in parts):
+        for pair in chain.from_iterable(_iterate_aligned(*part, skipped) for part in parts):
             empty = False
             yield pair
         if empty:
@@ -246,7 +246,7 @@ def _text(file: TextSource | Path) -> TextSource:
     return file if isinstance(file, TextSource) else TextSource(Path(file))
 
 
-def _aligned(
+def _iterate_aligned(
     source: tuple[TextSource, ...], target: tuple[TextSource, ...], skipped: SkippedRows
 ) -> Iterator[tuple[str, str]]:
     """Iterate over the lines of both sides together; refuse sides of different lengths."""

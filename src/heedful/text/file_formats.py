@@ -184,7 +184,7 @@ def same_file(first: TextSource, second: TextSource) -> bool:
     return bool(first.part and second.part) and first.path.resolve() == second.path.resolve()
 
 
-def restricted(first: TextSource, second: TextSource) -> TextSource:
+def restrict_to(first: TextSource, second: TextSource) -> TextSource:
     """Restrict a text of a TMX file to the units that a second text of that file has too."""
     if first.ending == ".tmx" and same_file(first, second):
         return replace(first, part=tmx.join_parts(first.part, second.part))

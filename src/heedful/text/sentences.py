@@ -91,7 +91,7 @@ def split(text: str, language: str, fits: Fits | None = None) -> TextLayout:
     # A sentence never spans a line break or a tab. Pieces without letters (numbers, rows of dashes)
     # and addresses are not translated.
     spans: list[Span] = []
-    numbered = _numbered(text)
+    numbered = _numbered_lines(text)
     for line in _LINE.finditer(text):
         start = _behind_bullet(text, line.start(), line.end(), numbered)
         for cell in _CELL.finditer(text, start, line.end()):
@@ -132,10 +132,10 @@ def sentence_spans(
     segments = list(_segments(line, language))
     if len(segments) > 1 or not is_readable(0, len(line)):
         parts = _unbroken(readable, fits)
-        segments = list(_joined(segments, parts))
+        segments = list(_join(segments, parts))
     spans: list[Span] = []
     for start, end in segments:
-        for begin, stop in _cut(line, *_trimmed(line, start, end), is_readable, parts):
+        for begin, stop in _cut(line, *_trim(line, start, end), is_readable, parts):
             piece = line[begin:stop]
             if any(map(str.isalpha, piece)) and not _ADDRESS.fullmatch(piece):
                 spans.append((begin, stop))
@@ -172,7 +172,7 @@ def _unbroken(text: str, fits: Fits | None) -> list[Span]:
     return parts
 
 
-def _joined(segments: Iterable[Span], parts: Sequence[Span]) -> Iterator[Span]:
+def _join(segments: Iterable[Span], parts: Sequence[Span]) -> Iterator[Span]:
     """Join sentences if a part that may not be cut crosses their boundary."""
     waiting: Span | None = None
     for start, end in segments:
@@ -198,7 +198,7 @@ def _is_inside(start: int, end: int, parts: Sequence[Span]) -> bool:
     return place < len(parts) and parts[place][0] <= start and end <= parts[place][1]
 
 
-def _trimmed(text: str, start: int, end: int) -> Span:
+def _trim(text: str, start: int, end: int) -> Span:
     """Shrink a span by its outer spaces."""
     part = text[start:end]
     return start + len(part) - len(part.lstrip()), start + len(part.rstrip())
@@ -240,7 +240,7 @@ def _cut(
             if inside:
                 cut = min(inside, key=lambda span: abs(span[0] - middle))
                 break
-        waiting += [_trimmed(text, cut[1], end), _trimmed(text, start, cut[0])]
+        waiting += [_trim(text, cut[1], end), _trim(text, start, cut[0])]
 
 
 def _beside_part(middle: int, sentence: Span, parts: Sequence[Span]) -> Span:
@@ -253,7 +253,7 @@ def _beside_part(middle: int, sentence: Span, parts: Sequence[Span]) -> Span:
     return place, place
 
 
-def _numbered(text: str) -> set[int]:
+def _numbered_lines(text: str) -> set[int]:
     """Find the starts of lines of numbered lists; “3. October” alone is no such line."""
     lines = [
         (line.start(), int(match.group(1)))

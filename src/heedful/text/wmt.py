@@ -80,7 +80,7 @@ def _numbered_segments(lines: Iterable[str], name: str) -> Iterator[tuple[tuple[
             has_segment = True
             last = _risen(attributes, last, scan)
             empty = attributes.endswith("/")
-            text = "" if empty else on_one_line(_resolved(scan.segment()))
+            text = "" if empty else on_one_line(_resolve(scan.segment()))
             yield (document, str(last)), text
     if not has_segment:
         raise TextError(
@@ -208,7 +208,7 @@ class _Scan:
             if not self._advance():
                 break
             self._line = f"{rest}\n{self._line}"
-            self._bound(len(self._line), "tag", began)
+            self._check_size(len(self._line), "tag", began)
         raise self._open("tag", began)
 
     def segment(self) -> str:
@@ -218,7 +218,7 @@ class _Scan:
             tag = _INSIDE.search(self._line, self._at)
             pieces.append(self._line[self._at : tag.start() if tag else None])
             size += len(pieces[-1]) + 1
-            self._bound(size, "segment", began)
+            self._check_size(size, "segment", began)
             if tag is not None:
                 self._at = tag.end()
                 if not tag[1] or tag[2].lower() != "seg":
@@ -243,7 +243,7 @@ class _Scan:
             self._line, self._at, self.number = line, 0, self.number + 1
         return line is not None
 
-    def _bound(self, size: int, element: str, line: int) -> None:
+    def _check_size(self, size: int, element: str, line: int) -> None:
         """Refuse an element with more characters than `LONGEST_LINE`."""
         if size > LONGEST_LINE:
             raise TextError(
@@ -272,7 +272,7 @@ def _risen(attributes: str, last: int, scan: _Scan) -> int:
     return number
 
 
-def _resolved(text: str) -> str:
+def _resolve(text: str) -> str:
     """Resolve character references."""
     return _REFERENCE.sub(_character, text) if "&" in text else text
 

@@ -87,7 +87,7 @@ class Merges:
                 return state.symbols
             following = state.following.get(survivors)
             if following is None:
-                following = self._state(_merged(state.symbols, survivors))
+                following = self._state(_merge(state.symbols, survivors))
                 state.following[survivors] = following
             state = following
 
@@ -119,7 +119,7 @@ class _State:
         self.following: dict[Positions, _State] = {}
 
 
-def _merged(symbols: tuple[str, ...], places: Positions) -> tuple[str, ...]:
+def _merge(symbols: tuple[str, ...], places: Positions) -> tuple[str, ...]:
     """Merge the symbols at some positions with their right neighbors, as far as they are free."""
     parts: list[str] = []
     done = 0

@@ -47,7 +47,7 @@ class BpeCodes:
 
     def sample(self, word: str, dropout: float, generator: Random) -> tuple[str, ...]:
         """Split a word with BPE-dropout. `cut` splits without dropout."""
-        return self._finished(self._merges.sample(self._symbols(word), dropout, generator))
+        return self._finish(self._merges.sample(self._symbols(word), dropout, generator))
 
     def apply(self, line: str) -> str:
         """Split the words of a line."""
@@ -84,7 +84,7 @@ class BpeCodes:
 
     def _cut(self, word: str) -> tuple[str, ...]:
         """Split a word deterministically; cached in `cut`."""
-        return self._finished(self._merges.merge(self._symbols(word)))
+        return self._finish(self._merges.merge(self._symbols(word)))
 
     def _symbols(self, word: str) -> list[str]:
         """Spell a word in the symbols of the merges."""
@@ -92,7 +92,7 @@ class BpeCodes:
             return [word]
         return [*word, _END] if self._end_apart else [*word[:-1], word[-1] + _END]
 
-    def _finished(self, symbols: tuple[str, ...]) -> tuple[str, ...]:
+    def _finish(self, symbols: tuple[str, ...]) -> tuple[str, ...]:
         """Remove the end-of-word mark and add the separators."""
         *inner, last = symbols
         last = inner.pop() if inner and last == _END else last.removesuffix(_END)

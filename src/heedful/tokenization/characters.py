@@ -114,7 +114,7 @@ def coverage_for(lines: int, total: int) -> float:
     return coverage
 
 
-def shown(characters: Iterable[str]) -> str:
+def show_characters(characters: Iterable[str]) -> str:
     """Show the first few characters, invisible ones by their numbers."""
     first = list(islice(characters, _SHOWN + 1))
     text = " ".join(c if c.isprintable() and not c.isspace() else f"U+{ord(c):04X}" for c in first)

@@ -31,7 +31,7 @@ class Lattice:
         self._scores = {piece: alpha * score for piece, score in scores.items()}
         self._longest = max(map(len, scores))
         self._unknown = alpha * (min(scores.values()) - _UNKNOWN_PENALTY)
-        self._arrivals = lru_cache(_CACHED_WORDS)(self._summed)
+        self._arrivals = lru_cache(_CACHED_WORDS)(self._cumulative_starts)
 
     def sample(self, word: str, generator: Random) -> list[str]:
         """Draw one segmentation."""
@@ -44,7 +44,7 @@ class Lattice:
             end = start
         return pieces[::-1]
 
-    def _summed(self, word: str) -> list[tuple[list[int], list[float]]]:
+    def _cumulative_starts(self, word: str) -> list[tuple[list[int], list[float]]]:
         """List, for each end, the starts of the last subword with cumulative relative weights."""
         forward = [0.0]
         arrivals: list[tuple[list[int], list[float]]] = [([], [])]

@@ -245,7 +245,7 @@ class Tokenizer:
             if prefix:  # an empty line stays empty
                 texts = [prefix + text if text.strip() else "" for text in texts]
             rows = self._encode(self._source, texts, sampling, generator)
-            return [self._framed(row) for row in rows] if self.frame else rows
+            return [self._frame(row) for row in rows] if self.frame else rows
         parts = [split_tag(text, not is_imported(self.kind)) for text in texts]
         for number, (tag, _) in enumerate(parts, start=1):
             if tag and tag not in tags:
@@ -331,7 +331,7 @@ class Tokenizer:
         models, facts = read_models(folder)
         return cls(*models, **facts._asdict())
 
-    def _framed(self, row: list[int]) -> list[int]:
+    def _frame(self, row: list[int]) -> list[int]:
         """Put the tokens around a source text; an empty line stays empty."""
         return [*self._before_source, *row, *self._behind_source] if row else []
 

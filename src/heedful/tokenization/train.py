@@ -25,7 +25,7 @@ from heedful.tokenization.characters import (
     Losses,
     coverage_for,
     lines_to_lose,
-    shown,
+    show_characters,
 )
 from heedful.tokenization.normalization import IDENTITY, normalizer, training_options
 from heedful.tokenization.special_symbols import SPECIAL_IDS, split_tag
@@ -260,7 +260,7 @@ class _Sentences:
 
     def __iter__(self) -> Iterator[str]:
         try:
-            for line in self._sampled():
+            for line in self._sample():
                 for start in range(0, len(line), _LONGEST_SLICE):
                     yield line[start : start + _LONGEST_SLICE].replace(_RESERVED, " ")
         except (Exception, KeyboardInterrupt) as error:
@@ -268,7 +268,7 @@ class _Sentences:
             self.error = error
             raise
 
-    def _sampled(self) -> Iterator[str]:
+    def _sample(self) -> Iterator[str]:
         """Read every line, or `_MOST_LINES` of them evenly spread."""
         for number, line in enumerate(self._lines()):
             place = number * _MOST_LINES + self.seed
@@ -282,9 +282,9 @@ class _Sentences:
 
     def _lines(self) -> Iterator[str]:
         """Read every line that is not empty, without its language tag."""
-        return (line for _, _, line in self._placed())
+        return (line for _, _, line in self._located_lines())
 
-    def _placed(self) -> Iterator[tuple[str, int, str]]:
+    def _located_lines(self) -> Iterator[tuple[str, int, str]]:
         """Read every line that is not empty, with its file and line number."""
         for place, file in enumerate(self.files):
             for number, line in enumerate(read_lines(file), start=1):
@@ -301,12 +301,12 @@ class _Sentences:
         costly = self._counts.costliest(characters)
         places = {}
         wanted = {number for number, _ in costly}
-        for number, (file, line, _) in enumerate(self._placed(), start=1):
+        for number, (file, line, _) in enumerate(self._located_lines(), start=1):
             if number in wanted:
                 places[number] = f"line {line:,} of {file}"
                 if len(places) == len(wanted):
                     break
-        return ", ".join(f"{places[number]} ({shown(rare)})" for number, rare in costly)
+        return ", ".join(f"{places[number]} ({show_characters(rare)})" for number, rare in costly)
 
 
 def _spells_bytes(kind: str, vocabulary_size: int) -> bool:

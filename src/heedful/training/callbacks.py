@@ -214,11 +214,11 @@ class Callbacks:
         for callback in self.members:
             if self._failure is not None:
                 return
-            with self._recorded(f"{type(callback).__name__}.{method}"):
+            with self._record(f"{type(callback).__name__}.{method}"):
                 report(callback)
 
     @contextmanager
-    def _recorded(self, name: str) -> Iterator[None]:
+    def _record(self, name: str) -> Iterator[None]:
         """Record an exception, so that the run ends after a checkpoint and then raises it."""
         import torch  # noqa: PLC0415  # callbacks are defined without it
 

@@ -112,7 +112,7 @@ class RunLog:
         self.say(f"validation at step {line['step']:,}: {shown}")
         for sample in line.get("samples", ()):
             for side, text in sample.items():
-                self.say(f"  {side:<11}  {_shortened(text)}")
+                self.say(f"  {side:<11}  {_shorten(text)}")
 
     def result(self, result: Any) -> None:
         """Replace the line of a notebook by the result of the training, with its curve."""
@@ -161,7 +161,7 @@ class RunLog:
         self.say(f"warning: {self._path.name} was removed while training; a new one begins here")
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     """Shorten a long text for a terminal; the log has the whole text."""
     if len(text) <= _LONGEST_SAMPLE:
         return text

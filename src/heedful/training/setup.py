@@ -300,8 +300,8 @@ def _check_same(folder: RunFolder, setup: TrainingSetup) -> None:
         may_change |= _OF_THE_MACHINE
     began_with = read_settings(folder, changed_plugins=setup.allow_inexact)
     old, new = flat_settings(began_with), flat_settings(setup.config)
-    if changes := _changed(old, new, may_change):
-        of_the_machine = not _changed(old, new, may_change | _OF_THE_MACHINE)
+    if changes := _changed_settings(old, new, may_change):
+        of_the_machine = not _changed_settings(old, new, may_change | _OF_THE_MACHINE)
         inexactly = ", or add --allow-inexact-resume to go on with small differences"
         raise RunFolderError(
             f"--resume must continue the run in {folder.path} with the settings it was begun with, "
@@ -334,7 +334,7 @@ def check_continues(
         may_change = _may_change(run.config) | _OF_THE_MACHINE
         # The version that wrote the checkpoint may not have had every setting.
         now = {key: value for key, value in flat_settings(run.config).items() if key in settings}
-        if changes := _changed(settings, now, may_change):
+        if changes := _changed_settings(settings, now, may_change):
             raise RunFolderError(
                 f"--resume must continue {place} with the settings it was trained with, but "
                 f"{'; '.join(changes)}. Restore {run.folder.config} and give the same settings, or "
@@ -362,7 +362,7 @@ def _may_change(config: RunConfig) -> frozenset[str]:
     return _MAY_CHANGE - of_the_schedule - _OF_THE_SCHEDULE.get(name, set())
 
 
-def _changed(
+def _changed_settings(
     old: Mapping[str, Any], new: Mapping[str, Any], may_change: Collection[str]
 ) -> list[str]:
     """Describe the changed settings except those that may change."""

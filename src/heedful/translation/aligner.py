@@ -27,7 +27,7 @@ from heedful.text.lines import without_controls
 from heedful.tokenization.imported_model import BYTE_KINDS
 from heedful.tokenization.special_symbols import UNKNOWN_TEXT
 from heedful.tokenization.tokenizer import UNKNOWN, Tokenizer
-from heedful.translation.result import TranslationNote, WordAlignment, diverged
+from heedful.translation.result import TranslationNote, WordAlignment, divergence_error
 
 Ids = Sequence[int]
 
@@ -205,7 +205,7 @@ class Aligner:
             for place, row in enumerate(rows):
                 real = weights[place, :, :, : len(targets[row]) + 1, : len(sources[row])]
                 if not real.isfinite().all():
-                    raise diverged("its attention is not finite")
+                    raise divergence_error("its attention is not finite")
                 yield row, real.float().cpu().numpy()
 
     @torch.inference_mode()
@@ -230,7 +230,7 @@ class Aligner:
         self, sources: Sequence[str], targets: Sequence[str], by: Extraction
     ) -> list[WordAlignment]:
         """Align the words of given pairs; a pair with an empty side has no links."""
-        pairs = self._given(sources, targets)
+        pairs = self._match_subwords(sources, targets)
         alignments = [WordAlignment((), (), ())] * len(pairs)
         for number, cross in self._cross_of(pairs):
             source, target = pairs[number]
@@ -242,7 +242,7 @@ class Aligner:
         self, sources: Sequence[str], targets: Sequence[str], gold: Sequence[GoldLinks]
     ) -> dict[Extraction, LinkCounts]:
         """Measure how well each layer aligns given pairs."""
-        pairs = self._given(sources, targets)
+        pairs = self._match_subwords(sources, targets)
         for number, (pair, links) in enumerate(zip(pairs, gold, strict=True), start=1):
             words = [len(side.words) for side in pair]
             far = [max((link[side] for link in links.possible), default=-1) for side in (0, 1)]
@@ -305,7 +305,7 @@ class Aligner:
             notes[row][rank] = TranslationNote(alignment, text)
         return notes
 
-    def _given(
+    def _match_subwords(
         self, sources: Sequence[str], targets: Sequence[str]
     ) -> list[tuple[SegmentedText, SegmentedText]]:
         """Tokenize given pairs, and match their words with subwords."""

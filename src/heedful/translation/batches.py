@@ -14,7 +14,7 @@ from heedful.search.ensemble import Ensemble
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.observer import SearchObserver
 from heedful.search.scoring import pair_log_probabilities
-from heedful.translation.result import diverged
+from heedful.translation.result import divergence_error
 
 
 def search_batches(
@@ -62,5 +62,5 @@ def mean_scores(
     for source, log_probabilities in zip(sources, means, strict=True):
         if not math.isfinite(score := sum(log_probabilities)):
             text = run.tokenizer.decode_source(source)
-            raise diverged(f"the score of “{text[:60]}” is {score}")
+            raise divergence_error(f"the score of “{text[:60]}” is {score}")
     return means

@@ -45,7 +45,9 @@ def _sum(translations: Sequence[Translation], layout: SentenceLayout) -> Transla
         tuple(token for sentence in translations for token in sentence.tokens),
         sum(sentence.log_probability for sentence in translations),
         attention=translations[0].attention if len(translations) == 1 else None,
-        alignment=_joined([links for links in alignments if links]) if all(alignments) else None,
+        alignment=_join_links([links for links in alignments if links])
+        if all(alignments)
+        else None,
         log_probabilities=tuple(
             number
             for sentence in translations
@@ -55,7 +57,7 @@ def _sum(translations: Sequence[Translation], layout: SentenceLayout) -> Transla
     )
 
 
-def _joined(alignments: Sequence[WordAlignment]) -> WordAlignment:
+def _join_links(alignments: Sequence[WordAlignment]) -> WordAlignment:
     """Join the links, with words counted through all sentences."""
     source: list[str] = []
     target: list[str] = []

@@ -210,10 +210,10 @@ def check_found(hypotheses: Sequence[Hypothesis], line: int, restricted: bool) -
             "--weights, or train again."
         )
     if not math.isfinite(score):
-        raise diverged(f"for line {line} it gives none")
+        raise divergence_error(f"for line {line} it gives none")
 
 
-def diverged(symptom: str) -> HeedfulError:
+def divergence_error(symptom: str) -> HeedfulError:
     """Build the error for a model whose results are not finite."""
     return HeedfulError(
         f"the model must give finite numbers, but {symptom}: these weights have diverged. Use "

@@ -123,9 +123,9 @@ class ModelRecord:
             "source": list(self.source),
             "target": list(self.target),
             "start": self.start,
-            "encoder": _packed(self.encoder, is_lower=False),
-            "decoder": _packed(self.decoder, is_lower=True),
-            "cross": _packed(self.cross, is_lower=False),
+            "encoder": _pack(self.encoder, is_lower=False),
+            "decoder": _pack(self.decoder, is_lower=True),
+            "cross": _pack(self.cross, is_lower=False),
             "steps": [
                 [[token, _short(probability)] for token, probability in step.candidates]
                 for step in self.steps
@@ -200,7 +200,7 @@ def _check_beam(beam: tuple[tuple[Node, ...], ...]) -> None:
         before = len(nodes)
 
 
-def _packed(weights: np.ndarray | None, is_lower: bool) -> dict[str, Any] | None:
+def _pack(weights: np.ndarray | None, is_lower: bool) -> dict[str, Any] | None:
     """Encode weights as base64; of causal attention only the lower triangle."""
     if weights is None:
         return None

@@ -112,10 +112,10 @@ def save_report_page(figure: "Figure", out: Path, sheet: ReportPage) -> None:
     figure.savefig(svg, format="svg", bbox_inches="tight", pad_inches=0.1, metadata={"Date": None})
     picture = svg.getvalue()
     page = _TEMPLATE.substitute(
-        title=_written(sheet.title),
-        caption=_written(sheet.caption),
+        title=_escape(sheet.title),
+        caption=_escape(sheet.caption),
         picture=picture[picture.index("<svg") :],
-        head="".join(f'<th scope="col">{_written(name)}</th>' for name in sheet.header),
+        head="".join(f'<th scope="col">{_escape(name)}</th>' for name in sheet.header),
         body="\n".join(_row(row) for row in sheet.rows),
     )
     write_output(out, page.encode(), "figure")
@@ -123,11 +123,11 @@ def save_report_page(figure: "Figure", out: Path, sheet: ReportPage) -> None:
 
 def _row(texts: Sequence[str]) -> str:
     """Format a row of the table, with its first cell as header."""
-    first, *others = map(_written, texts)
+    first, *others = map(_escape, texts)
     cells = "".join(f'<td dir="auto">{cell}</td>' for cell in others)
     return f'<tr><th scope="row" dir="auto">{first}</th>{cells}</tr>'
 
 
-def _written(text: str) -> str:
+def _escape(text: str) -> str:
     """Escape text for HTML."""
     return html.escape(printable(text))

@@ -2,7 +2,7 @@ from random import Random
 
 import pytest
 
-from heedful.data.augment import augmented, augmented_sides
+from heedful.data.augment import augment_pairs, augmented_sides
 from heedful.errors import PluginError
 from heedful.settings.registries import AUGMENTATIONS
 
@@ -15,7 +15,7 @@ PAIRS = [
 
 def changed(name):
     """Change every pair; list the results."""
-    return list(augmented(PAIRS, f"{name}:1", Random(1)))
+    return list(augment_pairs(PAIRS, f"{name}:1", Random(1)))
 
 
 def test_capitals_and_titles_are_on_both_sides():
@@ -64,13 +64,13 @@ def test_the_last_mark_is_the_same_on_both_sides():
 
 def test_shares_are_kept_and_the_generator_decides():
     shares = "capitals:0.2 title:0.3"
-    first, again, other = (list(augmented(PAIRS * 5, shares, Random(n))) for n in (1, 1, 2))
+    first, again, other = (list(augment_pairs(PAIRS * 5, shares, Random(n))) for n in (1, 1, 2))
     assert first == again != other
     capitals = sum(source.removeprefix(">>fr<< ").isupper() for source, _ in first)
     assert 0.16 < capitals / len(first) < 0.24
     plain = sum(pair == old for pair, old in zip(first, PAIRS * 5, strict=True))
     assert 0.45 < plain / len(first) < 0.55
-    assert list(augmented(PAIRS, "", Random(1))) == PAIRS
+    assert list(augment_pairs(PAIRS, "", Random(1))) == PAIRS
 
 
 def test_sides_that_would_be_empty_stay():
@@ -84,4 +84,4 @@ def test_sides_that_would_be_empty_stay():
 def test_a_change_that_returns_no_pair_is_named(monkeypatch, result):
     monkeypatch.setitem(AUGMENTATIONS._parts, "mine", lambda source, target, generator: result)
     with pytest.raises(PluginError, match="the augmentation 'mine' must return a pair of texts"):
-        list(augmented(PAIRS[:1], "mine:1", Random(1)))
+        list(augment_pairs(PAIRS[:1], "mine:1", Random(1)))

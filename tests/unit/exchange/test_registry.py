@@ -7,7 +7,7 @@ from heedful.exchange.formats import ComparedReader, Reader, Writer
 from heedful.exchange.registry import (
     TOOLKITS,
     class_meant,
-    listed,
+    list_toolkits,
     load_reader,
     load_writer,
     reader_name,
@@ -64,5 +64,5 @@ def test_an_alias_may_mean_one_class():
 
 def test_toolkits_are_listed_for_the_help():
     names = {"marian": "what transformers reads", "ctranslate2": "", "onnx": ""}
-    assert listed(names) == "marian (what transformers reads), ctranslate2 or onnx"
+    assert list_toolkits(names) == "marian (what transformers reads), ctranslate2 or onnx"
     assert {*names} <= {*writer_names()}

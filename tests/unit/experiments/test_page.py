@@ -7,8 +7,8 @@ from heedful.experiments.page import (
     capital,
     code_block,
     markdown,
-    named,
     table,
+    with_names,
     write_table,
 )
 
@@ -40,7 +40,7 @@ def test_a_table_is_written_twice(tmp_path):
 
 
 def test_rows_are_written_by_a_form_and_have_names():
-    rows = named({"base": {"bleu": 30.46}, "big": {"bleu": 1.0}})
+    rows = with_names({"base": {"bleu": 30.46}, "big": {"bleu": 1.0}})
     written = table("system | BLEU", "{name} | {bleu:.1f}", rows)
     assert written == "| system | BLEU |\n| --- | --- |\n| base | 30.5 |\n| big | 1.0 |"
     assert code_block(["make", "make test"]) == "```sh\nmake\nmake test\n```"

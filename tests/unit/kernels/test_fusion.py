@@ -1,19 +1,19 @@
 import pytest
 
-from heedful.kernels.fusion import fused, is_fused
+from heedful.kernels.fusion import fuse_kernels, is_fused
 
 
 def test_kernels_are_fused_within_the_context_alone():
     assert not is_fused()
-    with fused():
-        with fused():
+    with fuse_kernels():
+        with fuse_kernels():
             assert is_fused()
         assert is_fused()
     assert not is_fused()
 
 
 def test_an_error_ends_it():
-    @fused()
+    @fuse_kernels()
     def fail():
         assert is_fused()
         raise KeyError

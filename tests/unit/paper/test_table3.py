@@ -1,11 +1,11 @@
 from dataclasses import replace
 
 from heedful.config.load import load_config
-from heedful.paper.table3 import COMMON, PUBLISHED, RECIPE, SYSTEMS, Table3, scaled
+from heedful.paper.table3 import COMMON, PUBLISHED, RECIPE, SYSTEMS, Table3, scale_recipe
 
 
 def test_every_row_is_scaled_by_one_rule():
-    base = dict(setting.split("=") for setting in scaled("base"))
+    base = dict(setting.split("=") for setting in scale_recipe("base"))
     assert base == {
         "model.d_model": "128",
         "model.d_ff": "512",
@@ -19,9 +19,9 @@ def test_every_row_is_scaled_by_one_rule():
         "train.label_smoothing": "0.1",
     }
     for row in PUBLISHED[1:-1]:
-        own = dict(setting.split("=") for setting in scaled(row.name))
+        own = dict(setting.split("=") for setting in scale_recipe(row.name))
         assert own != base, row
-        load_config(RECIPE, (*COMMON, *scaled(row.name)))
+        load_config(RECIPE, (*COMMON, *scale_recipe(row.name)))
     assert [system.times for system in SYSTEMS if system.name == "big"] == [3]
 
 

@@ -3,7 +3,7 @@ from heedful.tokenization.characters import (
     Losses,
     coverage_for,
     lines_to_lose,
-    shown,
+    show_characters,
 )
 
 LINES = ["abc"] * 10 + ["abx"] * 2 + ["abyz", "abw"]
@@ -37,5 +37,5 @@ def test_nothing_is_lost_with_full_coverage():
 
 
 def test_invisible_characters_are_shown_by_number():
-    assert shown("\u200ba\u3000") == "U+200B a U+3000"
-    assert shown("abcdefgh") == "a b c d e …"
+    assert show_characters("\u200ba\u3000") == "U+200B a U+3000"
+    assert show_characters("abcdefgh") == "a b c d e …"

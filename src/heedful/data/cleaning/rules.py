@@ -129,7 +129,7 @@ class TextFilter:
         reasons = list(map(self._reason, untagged, targets, self._overlaps(untagged, targets)))
         if self._rules.drop_duplicates:
             left = [place for place, reason in enumerate(reasons) if reason is None]
-            texts = (_joined(sources[place].strip(), targets[place].strip()) for place in left)
+            texts = (_serialize(sources[place].strip(), targets[place].strip()) for place in left)
             for place, is_new in zip(left, self._seen.add(hash_texts(texts)), strict=True):
                 if not is_new:
                     reasons[place] = "duplicate"
@@ -178,7 +178,7 @@ def kept_pairs(pairs: Iterator[tuple[str, str]], rules: TextRules) -> bytearray:
     return flags
 
 
-def _joined(source: str, target: str) -> str:
+def _serialize(source: str, target: str) -> str:
     """Serialize a pair uniquely."""
     return f"{len(source)} {source}{target}"
 

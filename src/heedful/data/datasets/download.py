@@ -109,7 +109,7 @@ def _fetch_once(address: str, partial: Path, size: int | None, watch: Watch) -> 
     try:
         response = _open(address, headers)
     except HTTPError as error:
-        _refused(error, partial, had, size)
+        _check_error(error, partial, had, size)
         return
     with response:
         done, total = _extent(response, partial, had)
@@ -172,7 +172,7 @@ def _open(address: str, headers: dict[str, str]) -> HTTPResponse:
     return response
 
 
-def _refused(error: HTTPError, partial: Path, had: int, size: int | None) -> None:
+def _check_error(error: HTTPError, partial: Path, had: int, size: int | None) -> None:
     """Turn an error response into an exception, or detect that the file is complete."""
     with error:
         if error.code == 416:

@@ -212,7 +212,7 @@ class _Search:
         size = path.stat().st_size
         if download.size not in (None, size):
             raise _Wrong(f"must have {download.size:,} bytes, but has {size:,}")
-        expected, whence = self._expected(download)
+        expected, whence = self._expected_digest(download)
         digest = sha256_of(path)
         if not expected:
             return digest, "its SHA-256 was recorded, not verified: no published one is known"
@@ -220,7 +220,7 @@ class _Search:
             raise _Wrong(f"must have the SHA-256 {expected} ({whence}), but has {digest}")
         return digest, f"its SHA-256 is {whence}"
 
-    def _expected(self, download: Download) -> tuple[str, str]:
+    def _expected_digest(self, download: Download) -> tuple[str, str]:
         """Find the expected SHA-256 of a file, and its source."""
         if download.sha256:
             return download.sha256, "the known one"

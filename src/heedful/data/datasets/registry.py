@@ -315,7 +315,7 @@ def _tanaka() -> KnownCorpus:
     )
 
 
-def _named(name: str, about: str, license: str, corpus: KnownCorpus) -> KnownCorpus:
+def _with_name(name: str, about: str, license: str, corpus: KnownCorpus) -> KnownCorpus:
     """Name a corpus of OPUS for the registry."""
     return replace(corpus, name=name, about=about, license=license)
 
@@ -327,10 +327,10 @@ def _opus_corpora() -> list[KnownCorpus]:
         tatoeba = opus("Tatoeba", "v2023-04-12", "en", language)
         europarl = opus("Europarl", "v8", "en", language)
         about = "everyday sentences by volunteers, OPUS v2023-04-12; no held-out part"
-        corpora.append(_named(f"tatoeba-en-{language}", about, "CC BY 2.0 FR", tatoeba))
+        corpora.append(_with_name(f"tatoeba-en-{language}", about, "CC BY 2.0 FR", tatoeba))
         about = "proceedings of the European Parliament, OPUS v8; no held-out part"
         license = "no restriction known to its authors"
-        corpora.append(_named(f"europarl-en-{language}", about, license, europarl))
+        corpora.append(_with_name(f"europarl-en-{language}", about, license, europarl))
     return corpora
 
 

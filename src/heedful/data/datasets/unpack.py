@@ -89,7 +89,7 @@ def _unpack_one(path: Path, members: Mapping[str, tuple[Path, str]]) -> None:
                     file.write(lines)
             extracted.add(name)
     except _DAMAGED as error:
-        raise _damaged(path, error) from error
+        raise _damage_error(path, error) from error
     if missing := sorted(members.keys() - extracted):
         raise TextError(
             f"{path} must hold {', '.join(missing)}, but does not; it is another file or another "
@@ -103,7 +103,7 @@ def _members(path: Path, names: Container[str]) -> Iterator[tuple[str, BufferedR
         with zipfile.ZipFile(path) as archive:
             yield from _zip_members(path, archive, names)
         return
-    with _decompressed(path) as stream, _guarded(stream, path) as content:
+    with _open_decompressed(path) as stream, _limit(stream, path) as content:
         if path.name.endswith(_TAR):
             with tarfile.open(fileobj=content, mode="r|") as archive:
                 yield from _tar_members(path, archive, names)
@@ -113,7 +113,7 @@ def _members(path: Path, names: Container[str]) -> Iterator[tuple[str, BufferedR
             pass  # the checksum of the whole comes last
 
 
-def _decompressed(path: Path) -> BufferedIOBase:
+def _open_decompressed(path: Path) -> BufferedIOBase:
     """Open a file, decompressed according to its suffix."""
     if path.suffix in (".gz", ".tgz"):
         return gzip.open(path)
@@ -131,13 +131,13 @@ def _tar_members(
             continue
         stream = archive.extractfile(entry) if entry.isreg() else None
         if stream is None or name in seen:
-            raise _refused(path, name)
+            raise _content_error(path, name)
         seen.add(name)
         if name.endswith(".gz"):
-            with gzip.GzipFile(fileobj=stream) as inner, _guarded(inner, path) as content:
+            with gzip.GzipFile(fileobj=stream) as inner, _limit(inner, path) as content:
                 yield name, content
         else:
-            with _guarded(stream, path) as content:
+            with _limit(stream, path) as content:
                 yield name, content
 
 
@@ -150,8 +150,8 @@ def _zip_members(
         name = entry.filename
         link = stat.S_ISLNK(entry.external_attr >> 16)
         if entry.is_dir() or link or [member.filename for member in entries].count(name) > 1:
-            raise _refused(path, name)
-        with archive.open(entry) as stream, _guarded(stream, path) as content:
+            raise _content_error(path, name)
+        with archive.open(entry) as stream, _limit(stream, path) as content:
             yield name, content
 
 
@@ -163,7 +163,7 @@ class _Readable(Protocol):
         """Read some bytes."""
 
 
-def _guarded(stream: _Readable, path: Path) -> BufferedReader:
+def _limit(stream: _Readable, path: Path) -> BufferedReader:
     """Wrap a decompressing stream in limits."""
     return BufferedReader(_Guarded(stream, path), _CHUNK)
 
@@ -185,7 +185,7 @@ class _Guarded(RawIOBase):
         try:
             chunk = self._stream.read(len(buffer))
         except OSError as error:
-            raise _damaged(self._path, error) from error
+            raise _damage_error(self._path, error) from error
         self._left -= len(chunk)
         if self._left < 0:
             raise TextError(
@@ -252,7 +252,7 @@ def _put_together(places: Sequence[Path], path: Path) -> None:
         publish_file(joined, path)
 
 
-def _damaged(path: Path, error: Exception) -> TextError:
+def _damage_error(path: Path, error: Exception) -> TextError:
     """Build the error for a damaged archive."""
     return TextError(
         f"{path} must be a whole {path.suffix} file, but it is cut off or damaged "
@@ -260,7 +260,7 @@ def _damaged(path: Path, error: Exception) -> TextError:
     )
 
 
-def _refused(path: Path, name: str) -> TextError:
+def _content_error(path: Path, name: str) -> TextError:
     """Build the error for an archive with unexpected content."""
     return TextError(
         f"{path} must hold {name} once and as an ordinary file, but holds it as a link or a folder "

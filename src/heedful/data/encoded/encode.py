@@ -98,7 +98,7 @@ def encode_corpus(
             },
         )
         if keep_text:
-            write_texts(_kept(corpus, parts), partial)
+            write_texts(_kept_pairs(corpus, parts), partial)
         shutil.rmtree(folder, ignore_errors=True)
         partial.rename(folder)
         sync(folder.parent)
@@ -205,7 +205,7 @@ def _encode(
     return paths
 
 
-def _kept(corpus: Corpus, parts: Sequence[Path]) -> Iterator[tuple[str, str]]:
+def _kept_pairs(corpus: Corpus, parts: Sequence[Path]) -> Iterator[tuple[str, str]]:
     """Read the text again, but only the kept pairs."""
     lines = enumerate(corpus.pairs(), start=1)
     for wanted in chain.from_iterable(read_numbers(path).tolist() for path in parts):

@@ -66,7 +66,7 @@ def sampled_epoch(
     )
     encoder, out = _Encoder(job), Path(out)
     if _made_from(out) != encoder.made_from:
-        with whole_folder(out, _META) as folder, _encoded(job, encoder, processes) as shards:
+        with whole_folder(out, _META) as folder, _encode_shards(job, encoder, processes) as shards:
             made_from = encoder.made_from
             write_pairs(
                 folder,
@@ -147,7 +147,7 @@ def _generator(chance: str) -> Random:
 
 
 @contextmanager
-def _encoded(job: _Job, encoder: _Encoder, processes: int) -> Iterator[Iterable[EncodedPart]]:
+def _encode_shards(job: _Job, encoder: _Encoder, processes: int) -> Iterator[Iterable[EncodedPart]]:
     """Encode the shards here, or in processes that end with the block."""
     processes = min(processes, encoder.shards)
     if processes <= 1:

@@ -95,7 +95,7 @@ def read_part(path: Path) -> EncodedPart:
 
     Raises `RunFolderError` if it cannot be read.
     """
-    with _opened(path) as file:
+    with _open_shard(path) as file:
         return EncodedPart(*(file.get_tensor(name) for name in EncodedPart._fields))
 
 
@@ -107,7 +107,7 @@ def read_numbers(path: Path) -> NDArray[np.int64]:
 
     Raises `RunFolderError` if it cannot be read.
     """
-    with _opened(path) as file:
+    with _open_shard(path) as file:
         numbers: NDArray[np.int64] = file.get_tensor(_LINES)
         return numbers
 
@@ -120,7 +120,7 @@ def read_report(path: Path) -> CleaningReport:
 
     Raises `RunFolderError` if it cannot be read.
     """
-    with _opened(path) as file:
+    with _open_shard(path) as file:
         return CleaningReport.from_json(json.loads(file.metadata()[_REPORT]))
 
 
@@ -136,7 +136,7 @@ def is_finished(path: Path) -> bool:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def _open_shard(path: Path) -> Iterator[Any]:
     """Open the file of a shard, or report that it cannot be read."""
     try:
         check_header(path)

@@ -114,11 +114,11 @@ def _word(draw: random.Random) -> str:
         if chance < 0.15:
             word += _NASAL
         elif chance < 0.3:
-            word += _LONG if katakana else _lengthened(_SYLLABLES[kana][-1], draw)
+            word += _LONG if katakana else _long_vowel(_SYLLABLES[kana][-1], draw)
     return word.translate(_TO_KATAKANA) if katakana else word
 
 
-def _lengthened(vowel: str, draw: random.Random) -> str:
+def _long_vowel(vowel: str, draw: random.Random) -> str:
     """Write a long vowel as hiragana do: mostly ou for o and ei for e."""
     usual = {"a": "あ", "i": "い", "u": "う", "e": "い", "o": "う"}
     return {"e": "え", "o": "お"}.get(vowel, usual[vowel]) if draw.random() < 0.2 else usual[vowel]

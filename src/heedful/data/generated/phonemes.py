@@ -39,7 +39,8 @@ def sample_phonemes(
 ) -> Iterator[Pair]:
     """Draw all words in random order; the first `held_out` have one pronunciation."""
     spoken = {
-        word: _spoken(dictionary[word]) for word in sorted(filter(_WORD.fullmatch, dictionary))
+        word: _format_pronunciations(dictionary[word])
+        for word in sorted(filter(_WORD.fullmatch, dictionary))
     }
     words = [*spoken]
     random.Random(seed).shuffle(words)
@@ -49,7 +50,7 @@ def sample_phonemes(
         yield word, spoken[word][0]
 
 
-def _spoken(pronunciations: Sequence[Sequence[str]]) -> list[str]:
+def _format_pronunciations(pronunciations: Sequence[Sequence[str]]) -> list[str]:
     """Write the different pronunciations of a word, without stress."""
     texts = (" ".join(phoneme.rstrip("012") for phoneme in phonemes) for phonemes in pronunciations)
     return [*dict.fromkeys(texts)]

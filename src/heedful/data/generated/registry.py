@@ -48,7 +48,7 @@ class GeneratedText:
         return shlex.join([*words, "--out", f"runs/{self.name}"])
 
 
-def _drawn(
+def _random_pairs(
     name: str,
     about: str,
     languages: tuple[str, str],
@@ -82,13 +82,13 @@ GENERATED = {
             "tiny",
             write_grammar_text,
         ),
-        _drawn(
+        _random_pairs(
             "dates",
             "English dates in words, and the same dates by ISO 8601.",
             dates.LANGUAGES,
             dates.sample_dates,
         ),
-        _drawn(
+        _random_pairs(
             "kana",
             "Japanese syllables in kana, and their transliteration by the Hepburn rules.",
             kana.LANGUAGES,
@@ -102,7 +102,7 @@ GENERATED = {
             "phonemes",
             _write_phonemes,
         ),
-        _drawn(
+        _random_pairs(
             "questions",
             "Stories of two sentences with a question, and the answer.",
             questions.LANGUAGES,

@@ -55,7 +55,7 @@ class _Tables:
         for code in np.unique(codes[unknown]).tolist():
             kind, folded = CHARACTERS[chr(code)]
             self.kinds[code] = kind
-            self.hashes[code] = sum(_mixed(ord(c)) for c in folded if not c.isspace()) & _WORD
+            self.hashes[code] = sum(_mix_bits(ord(c)) for c in folded if not c.isspace()) & _WORD
         return self.kinds.take(codes)
 
 
@@ -110,7 +110,7 @@ def _without_marks(kinds: UInt8[np.ndarray, " C"]) -> UInt8[np.ndarray, " C"]:
     return base
 
 
-def _mixed(code: int) -> int:
+def _mix_bits(code: int) -> int:
     """Spread a code point over 64 bits (the finalizer of splitmix64, Steele et al. 2014)."""
     mixed = (code * 0x9E3779B97F4A7C15) & _WORD
     mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _WORD

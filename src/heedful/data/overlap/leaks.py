@@ -47,7 +47,7 @@ class Leaks:
         self.near = 0
         """Pairs with a side that nearly repeats a held-out side, and none that equals one."""
         self._examples: dict[str, list[str]] = {"=": [], "~": []}
-        sides = _untagged(held_out.sources), held_out.targets
+        sides = _without_tags(held_out.sources), held_out.targets
         self._index = [HeldOutLines(side) for side in sides]
         # For each side the distinct line of each pair, None for an empty one.
         self._ids = [
@@ -65,7 +65,7 @@ class Leaks:
 
     def count(self, sources: Sequence[str], targets: Sequence[str], lines: Sequence[int]) -> None:
         """Compare training pairs; `lines` are their line numbers."""
-        sides = _untagged(sources), targets
+        sides = _without_tags(sources), targets
         matches = [index.find(side) for index, side in zip(self._index, sides, strict=True)]
         for place in sorted({*matches[0], *matches[1]}):
             pair = [side.get(place, Repetition(None, ())) for side in matches]
@@ -120,7 +120,7 @@ class Leaks:
         )
 
 
-def _untagged(sources: Sequence[str]) -> list[str]:
+def _without_tags(sources: Sequence[str]) -> list[str]:
     """Leave language tags out."""
     return [split_tag(line)[1] if line.startswith(">>") else line for line in sources]
 

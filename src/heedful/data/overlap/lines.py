@@ -50,8 +50,8 @@ class HeldOutLines:
             if line:
                 self._ids.setdefault(line, len(self._ids))
         self._texts = list(self._ids)
-        hashed = [hashes for _, hashes in _hashed(self._texts)]
-        self._line_hashes = np.unique(_joined([part.lines for part in hashed]))
+        hashed = [hashes for _, hashes in _hash_lines(self._texts)]
+        self._line_hashes = np.unique(_concatenate([part.lines for part in hashed]))
         self._rare = _rarest(hashed)
         self._table = np.zeros(1 << _TABLE_BITS, bool)
         self._table[self._rare.hashes >> _TABLE_SHIFT] = True
@@ -69,7 +69,7 @@ class HeldOutLines:
         matches: dict[int, Repetition] = {}
         if not self._texts:
             return matches
-        for start, hashes in _hashed(lines):
+        for start, hashes in _hash_lines(lines):
             wanted = self._with_rare_grams(hashes)
             equal = np.flatnonzero(_is_in(hashes.lines, self._line_hashes)).tolist()
             for number in sorted({*equal, *wanted}):
@@ -132,7 +132,7 @@ def _near(
     return tuple(number for number in wanted if number != exact and holds(present, texts[number]))
 
 
-def _hashed(lines: Sequence[str]) -> Iterator[tuple[int, LineHashes]]:
+def _hash_lines(lines: Sequence[str]) -> Iterator[tuple[int, LineHashes]]:
     """Hash lines in groups of bounded size, too long lines as empty; yield each group's start."""
     lengths = np.fromiter(map(len, lines), np.int64, len(lines))
     if (lengths > LONGEST).any():
@@ -148,10 +148,12 @@ def _hashed(lines: Sequence[str]) -> Iterator[tuple[int, LineHashes]]:
 
 def _rarest(hashed: Sequence[LineHashes]) -> _RareGrams:
     """Choose the 4-grams of each line that occur in the fewest lines."""
-    counts = _joined([part.word_counts for part in hashed]).astype(np.int64)  # (N,)
+    counts = _concatenate([part.word_counts for part in hashed]).astype(np.int64)  # (N,)
     starts = np.cumsum([0, *(len(part.lines) for part in hashed)])[:-1].tolist()
-    rows = _joined([part.gram_lines + start for part, start in zip(hashed, starts, strict=True)])
-    values = _joined([part.grams for part in hashed])  # (G,)
+    rows = _concatenate(
+        [part.gram_lines + start for part, start in zip(hashed, starts, strict=True)]
+    )
+    values = _concatenate([part.grams for part in hashed])  # (G,)
     rows = rows.astype(np.int64)  # (G,)
     is_compared = (counts >= LEAST_WORDS) & (counts <= MOST_WORDS)
     inside = is_compared[rows]
@@ -179,7 +181,7 @@ def _rarest(hashed: Sequence[LineHashes]) -> _RareGrams:
     return _RareGrams(values[order], rows[order], needed)
 
 
-def _joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
+def _concatenate(arrays: Sequence[np.ndarray]) -> np.ndarray:
     """Concatenate any number of arrays, possibly zero."""
     return np.concatenate(arrays) if arrays else np.zeros(0, np.uint64)
 

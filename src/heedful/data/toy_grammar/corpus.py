@@ -74,7 +74,7 @@ def sample_aligned(count: int, seed: int) -> list[AlignedPair]:
     >>> sample_aligned(1, seed=1)[0][:2] == sample_pairs(1, seed=1)[0]
     True
     """
-    return [_aligned(tree) for tree in _draw(count, seed).values()]
+    return [_realize_aligned(tree) for tree in _draw(count, seed).values()]
 
 
 def split_aligned(train: int, held_out: int, seed: int) -> tuple[list[Pair], list[AlignedPair]]:
@@ -90,7 +90,7 @@ def split_aligned(train: int, held_out: int, seed: int) -> tuple[list[Pair], lis
     """
     training, unseen = split_trees(train, held_out, seed)
     pairs = [(_text(english(tree)), _text(french(tree))) for tree in training]
-    return pairs, [_aligned(tree) for tree in unseen]
+    return pairs, [_realize_aligned(tree) for tree in unseen]
 
 
 def split_trees(train: int, held_out: int, seed: int) -> tuple[list[Tree], list[Tree]]:
@@ -125,7 +125,7 @@ def _text(tokens: Sequence[SurfaceToken]) -> str:
     return " ".join(token.text for token in tokens)
 
 
-def _aligned(tree: Tree) -> AlignedPair:
+def _realize_aligned(tree: Tree) -> AlignedPair:
     """Realize a tree in both languages and link their words."""
     source, target = english(tree), french(tree)
     is_sure_by_link = dict(links(source, target))

@@ -48,12 +48,12 @@ def sample_roles(size: int, seed: int) -> list[RoledSentence]:
     sentences: list[RoledSentence] = []
     drawn = _DRAWN * size
     while len(sentences) < size:
-        sentences = [roled for tree in sample_trees(drawn, seed) if (roled := _roled(tree))]
+        sentences = [roled for tree in sample_trees(drawn, seed) if (roled := _find_roles(tree))]
         drawn *= 2
     return sentences[:size]
 
 
-def _roled(tree: Tree) -> RoledSentence | None:
+def _find_roles(tree: Tree) -> RoledSentence | None:
     """Find the three words of a clause; None if one is missing."""
     if not (
         isinstance(tree, Clause) and isinstance(tree.phrase, VerbPhrase) and tree.phrase.object

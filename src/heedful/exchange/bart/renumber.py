@@ -22,7 +22,7 @@ from heedful.tokenization.tokenizer import Tokenizer
 MASK = "<mask>"
 
 
-def renumbered(tokenizer: Tokenizer) -> Tokenizer:
+def renumber_pieces(tokenizer: Tokenizer) -> Tokenizer:
     """Return a tokenizer with the ids of the classes; unchanged if it already has them."""
     model, frame = tokenizer.models[0], tokenizer.frame
     if not isinstance(model, ImportedModel) or frame is None or not frame.languages:

@@ -68,7 +68,7 @@ def read_text_files(path: Path, model_type: str, rows: int) -> Text:
     tokenizer_json = optional_settings(path / WHOLE)
     if model_type == "bart":
         listed, content = read_bytes(path, spelled, special, tokenizer_json)
-        numbers = _checked(listed, path / (WHOLE if tokenizer_json else VOCABULARY))
+        numbers = _check_vocabulary(listed, path / (WHOLE if tokenizer_json else VOCABULARY))
         return Text(BYTE_CLASSES[0], numbers, {}, special, content, spelled)
     has_model = (path / MODEL).is_file()
     if not has_model and not tokenizer_json:
@@ -80,18 +80,18 @@ def read_text_files(path: Path, model_type: str, rows: int) -> Text:
         read_within(path / MODEL) if has_model else _model_of(tokenizer_json, special, path / WHOLE)
     )
     if kind == "M2M100Tokenizer":
-        numbers = _checked(read_settings_file(path / VOCABULARY), path / VOCABULARY)
+        numbers = _check_vocabulary(read_settings_file(path / VOCABULARY), path / VOCABULARY)
         names = languages.WMT21 if spelled.get("language_codes") == "wmt21" else languages.M2M100
         first = len(numbers)
         codes = {code: f"__{code}__" for code in names.split()}
         numbers |= {token: first + number for number, token in enumerate(codes.values())}
-        for token, number in _added(spelled, path).items():
+        for token, number in _added_tokens(spelled, path).items():
             if name := _TOKEN.fullmatch(token):
                 codes[name[1]], numbers[token] = token, number
     else:
         numbers = _numbers_of(tokenizer_json, path) if tokenizer_json else {}
-        numbers = numbers or _fairseq_numbers(content, special, _listed(path, kind, spelled))
-        known = {*_listed(path, kind, spelled)}
+        numbers = numbers or _fairseq_numbers(content, special, _languages(path, kind, spelled))
+        known = {*_languages(path, kind, spelled)}
         tokens = [name for name in numbers if name in known or BARE_CODE.fullmatch(name)]
         codes = {_code_of(token): token for token in tokens}
     numbers = {token: number for token, number in numbers.items() if number < rows}
@@ -191,7 +191,7 @@ def _tokenizer_class(path: Path, model_type: str, spelled: Mapping[str, Any]) ->
     return "MBart50Tokenizer" if said == "MBart50Tokenizer" else "MBartTokenizer"
 
 
-def _listed(path: Path, kind: str, spelled: Mapping[str, Any]) -> Sequence[str]:
+def _languages(path: Path, kind: str, spelled: Mapping[str, Any]) -> Sequence[str]:
     """List the languages that the folder names, or else those of the class."""
     more = optional_settings(path / "special_tokens_map.json")
     for part in (spelled, more):
@@ -210,14 +210,14 @@ def _code_of(token: str) -> str:
     return name[1] if name else token
 
 
-def _added(spelled: Mapping[str, Any], path: Path) -> dict[str, int]:
+def _added_tokens(spelled: Mapping[str, Any], path: Path) -> dict[str, int]:
     """Read the ids of tokens that were added to a tokenizer without `tokenizer.json`."""
     added = spelled.get("added_tokens_decoder")
     numbers: dict[Any, Any] = {}
     for number, token in added.items() if isinstance(added, dict) else ():
         if isinstance(token, dict) and number.isdecimal() and len(number) < 10:
             numbers[token.get("content")] = int(number)
-    return _checked(numbers, path / "tokenizer_config.json")
+    return _check_vocabulary(numbers, path / "tokenizer_config.json")
 
 
 def _fairseq_numbers(
@@ -245,7 +245,7 @@ def _numbers_of(tokenizer_json: Mapping[str, Any], path: Path) -> dict[str, int]
     for token in added if isinstance(added, list) else []:
         if isinstance(token, dict):
             numbers[_hashable(token.get("content"))] = token.get("id")
-    return _checked(numbers, path / WHOLE)
+    return _check_vocabulary(numbers, path / WHOLE)
 
 
 def _hashable(piece: Any) -> str | None:
@@ -253,7 +253,7 @@ def _hashable(piece: Any) -> str | None:
     return piece if isinstance(piece, str) else None
 
 
-def _checked(numbers: Mapping[Any, Any], path: Path) -> dict[str, int]:
+def _check_vocabulary(numbers: Mapping[Any, Any], path: Path) -> dict[str, int]:
     """Refuse a vocabulary that does not map each piece to a number."""
     if not all(isinstance(piece, str) and type(n) is int for piece, n in numbers.items()):
         raise ExchangeError(f"{path} must give each piece a number, but does not.")
@@ -266,7 +266,7 @@ def _model_of(tokenizer_json: Mapping[str, Any], special: Mapping[str, str], pat
     try:
         assert isinstance(model, dict)
         kind = {"Unigram": "unigram", "BPE": "bpe"}[model["type"]]
-        pieces = [*_scored(model)]
+        pieces = [*_score_pieces(model)]
         charsmap = b"".join(
             base64.b64decode(part["precompiled_charsmap"], validate=True)
             for part in _normalizers(tokenizer_json.get("normalizer"))
@@ -281,7 +281,7 @@ def _model_of(tokenizer_json: Mapping[str, Any], special: Mapping[str, str], pat
         ) from error
 
 
-def _scored(model: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+def _score_pieces(model: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """List pieces and scores; pairs that are merged earlier score higher."""
     vocabulary = model["vocab"]
     if model["type"] == "Unigram":

@@ -17,7 +17,7 @@ from heedful.exchange.bart import read
 from heedful.exchange.bart.classes import CLASSES, check_model, class_of
 from heedful.exchange.bart.names import bart_map, written_tables
 from heedful.exchange.bart.read import BOUND, mapping_of
-from heedful.exchange.bart.renumber import renumbered
+from heedful.exchange.bart.renumber import renumber_pieces
 from heedful.exchange.bart.write_text import check_text, write_text
 from heedful.exchange.formats import (
     ExportResult,
@@ -49,7 +49,7 @@ def bound(options: WriteOptions) -> float:
 
 def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
     """Write a model. Raises `ExchangeError` with all reasons at once."""
-    config, tokenizer, reasons = model.config.model, renumbered(model.tokenizer), Problems()
+    config, tokenizer, reasons = model.config.model, renumber_pieces(model.tokenizer), Problems()
     kind = class_of(config)
     reasons.add_if(
         kind is None,
@@ -103,4 +103,4 @@ def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResu
 
 def open_engine(folder: Path, model: ModelBundle) -> ReferenceModel:
     """Open the exported model with transformers, or raise `MissingExtra`."""
-    return read.open_engine(folder, replace(model, tokenizer=renumbered(model.tokenizer)))
+    return read.open_engine(folder, replace(model, tokenizer=renumber_pieces(model.tokenizer)))

@@ -83,7 +83,7 @@ def write_text(tokenizer: Tokenizer, kind: str, folder: Path, positions: int) ->
         plain = {piece: n for piece, n in numbers.items() if piece not in languages}
         write_settings_file(folder / VOCABULARY, plain)
         if new:
-            added = {str(numbers[tokens[code]]): _added(tokens[code], {}) for code in new}
+            added = {str(numbers[tokens[code]]): _special_token(tokens[code], {}) for code in new}
             record["added_tokens_decoder"] = added
     else:
         if name == "MBart50Tokenizer" and tokenizer.source_language in new:
@@ -92,7 +92,7 @@ def write_text(tokenizer: Tokenizer, kind: str, folder: Path, positions: int) ->
         if tokenizer.frame.source == "behind" and name == "NllbTokenizer":
             record["legacy_behaviour"] = True
         special = [model.piece(number) for number in (START, PAD, END, UNKNOWN)]
-        tokenizer_json = _whole(content, numbers, special, languages, name)
+        tokenizer_json = _tokenizer_file(content, numbers, special, languages, name)
         write_settings_file(folder / WHOLE, tokenizer_json)
     write_settings_file(folder / "tokenizer_config.json", record)
     return notes_on(name, kind, [tokens[code] for code in new])
@@ -124,7 +124,7 @@ def _write_bytes(model: ImportedModel, folder: Path, positions: int) -> None:
     write_settings_file(folder / "tokenizer_config.json", record)
 
 
-def _whole(
+def _tokenizer_file(
     content: bytes,
     numbers: Mapping[str, int],
     special: list[str],
@@ -153,7 +153,8 @@ def _whole(
         before = {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, metaspace]}
     extra = [*special, *languages, *([MASK] if MASK in numbers else [])]
     added = [
-        _added(token, {"id": numbers[token]}) for token in sorted(extra, key=numbers.__getitem__)
+        _special_token(token, {"id": numbers[token]})
+        for token in sorted(extra, key=numbers.__getitem__)
     ]
     return {
         "version": "1.0",
@@ -168,7 +169,7 @@ def _whole(
     }
 
 
-def _added(token: str, more: Mapping[str, int]) -> dict[str, Any]:
+def _special_token(token: str, more: Mapping[str, int]) -> dict[str, Any]:
     """Describe a special token."""
     return {
         **more,

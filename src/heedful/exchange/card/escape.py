@@ -78,7 +78,7 @@ def _scalar(value: object) -> str:
     """Write a scalar; text is quoted, because YAML reads `no`, a language, as false."""
     if not isinstance(value, str):
         return repr(value)
-    escaped = "".join(_escape(letter) for letter in _whole(value))
+    escaped = "".join(_escape(letter) for letter in _replace_surrogates(value))
     return f'"{escaped}"'
 
 
@@ -93,11 +93,11 @@ def _visible(text: str) -> str:
     """Write invisible characters, such as line ends and direction marks, as escapes."""
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in _whole(text)
+        for letter in _replace_surrogates(text)
     )
 
 
-def _whole(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     """Replace halves of surrogate pairs, as in names of files that are not UTF-8."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 

@@ -28,7 +28,7 @@ from heedful.runs.folder import RunFolder, read_json
 from heedful.runs.origin import FILE as ORIGIN_FILE
 from heedful.runs.origin import base_model
 from heedful.runs.run import Run, flat_settings, read_corpus
-from heedful.settings.conditions import written
+from heedful.settings.conditions import format_value
 from heedful.tasks.registry import task_of
 from heedful.tasks.task import TRANSLATION
 from heedful.text.language_codes import language_of_code
@@ -307,7 +307,7 @@ def _recipe(run: Run, checkpoint: Path) -> list[str]:
     before, after = flat_settings(base), flat_settings(config)
     skipped = ("recipe", "reading", *_NOT_OF_A_RECIPE)
     changed = [
-        f"{name} = {written(value)}"
+        f"{name} = {format_value(value)}"
         for name, value in after.items()
         if name not in skipped and before.get(name, value) != value
     ]

@@ -120,13 +120,15 @@ def with_equal_heads(model: ModelConfig, weights: Mapping[str, Tensor]) -> dict[
             continue
         if "qkv_proj" in rest:
             sizes = (heads * d_k, heads * d_k, heads * d_v)
-            padded[name] = torch.cat([_filled(part, heads, width) for part in weight.split(sizes)])
+            padded[name] = torch.cat(
+                [_pad_heads(part, heads, width) for part in weight.split(sizes)]
+            )
         elif rest.endswith("weight"):
-            padded[name] = _filled(weight.t(), heads, width).t().contiguous()
+            padded[name] = _pad_heads(weight.t(), heads, width).t().contiguous()
     return padded
 
 
-def _filled(rows: Tensor, heads: int, width: int) -> Tensor:
+def _pad_heads(rows: Tensor, heads: int, width: int) -> Tensor:
     """Append rows of zeros to each head."""
     by_head = rows.unflatten(0, (heads, -1))
     missing = by_head.new_zeros(heads, width - by_head.size(1), *by_head.shape[2:])

@@ -153,7 +153,7 @@ class ExportedTranslator:
         results = [Translation("", 0.0, (), 0.0)] * len(lines)
         for row, source, hypotheses in zip(rows, sources, searched, strict=True):
             best = hypotheses[: settings.n_best]
-            token_scores = self._each(source, best) if probabilities else [()] * len(best)
+            token_scores = self._token_scores(source, best) if probabilities else [()] * len(best)
             results[row] = self._translation(best, token_scores)
         written = self.reader.prefixes(lines, beginnings, numbers, warn)
         results = list(map(without_repeats, read.restored(results, written)))
@@ -172,7 +172,7 @@ class ExportedTranslator:
             aligns=False,
         )
 
-    def _each(
+    def _token_scores(
         self, source: Sequence[str], hypotheses: Sequence[EngineHypothesis]
     ) -> list[tuple[float, ...]]:
         """Compute the log-probability of each token of a line's translations."""
@@ -199,10 +199,12 @@ class ExportedTranslator:
         self, hypotheses: Sequence[EngineHypothesis], token_scores: Sequence[tuple[float, ...]]
     ) -> Translation:
         """Convert the hypotheses of a line to a translation."""
-        best, *others = map(self._one, hypotheses, token_scores)
+        best, *others = map(self._to_translation, hypotheses, token_scores)
         return replace(best, alternatives=tuple(others))
 
-    def _one(self, hypothesis: EngineHypothesis, token_scores: tuple[float, ...]) -> Translation:
+    def _to_translation(
+        self, hypothesis: EngineHypothesis, token_scores: tuple[float, ...]
+    ) -> Translation:
         """Convert a hypothesis to text."""
         ids = [self._numbers[token] for token in hypothesis.tokens]
         return decoded_translation(

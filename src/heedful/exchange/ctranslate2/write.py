@@ -73,7 +73,7 @@ def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResu
     specs = import_extra("ctranslate2.specs", _NEEDS)
     _refuse(model.config, options)
     variables = _variables(model, options.positions)
-    spec = _described(specs, model.config.model, variables)
+    spec = _build_spec(specs, model.config.model, variables)
     source, target = _vocabularies(model, variables)
     spec.register_source_vocabulary(source)
     spec.register_target_vocabulary(target)
@@ -157,7 +157,7 @@ def _positions(model: ModelConfig, learned: Array | None, rows: int) -> Array:
     return learned[np.minimum(np.arange(rows), len(learned) - 1)]
 
 
-def _described(specs: Any, model: ModelConfig, variables: Mapping[str, Array]) -> Any:
+def _build_spec(specs: Any, model: ModelConfig, variables: Mapping[str, Array]) -> Any:
     """Build CTranslate2's model spec with the variables."""
     activations = specs.common_spec.Activation
     activation = {

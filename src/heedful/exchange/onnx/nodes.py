@@ -72,7 +72,7 @@ class Nodes:
         helper = self._onnx.helper
         weights = list(self._stored.values())
         graph = helper.make_graph(
-            self._nodes, name, self._described(inputs), self._described(outputs), weights
+            self._nodes, name, self._declare(inputs), self._declare(outputs), weights
         )
         model = helper.make_model(
             graph,
@@ -98,7 +98,7 @@ class Nodes:
             self._stored[key] = self._onnx.numpy_helper.from_array(array, name)
         return str(self._stored[key].name)
 
-    def _described(self, tensors: Tensors) -> list[Any]:
+    def _declare(self, tensors: Tensors) -> list[Any]:
         """Declare an input or output; an axis named by a number is fixed."""
         return [
             self._onnx.helper.make_tensor_value_info(name, self._type(name), _shape(axes.split()))

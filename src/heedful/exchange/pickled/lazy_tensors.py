@@ -69,7 +69,7 @@ class StoredTensor:
         self._check()
         content = self.storage.read(self.storage.key)
         if len(content) < self.storage.numbers * self.storage.width:
-            raise _damaged(f"block {self.storage.key!r:.40} is incomplete")
+            raise _damage_error(f"block {self.storage.key!r:.40} is incomplete")
         kind = "u2" if self.storage.kind == "bfloat16" else self.storage.kind
         numbers = np.frombuffer(content, np.dtype(kind).newbyteorder("<"), self.storage.numbers)
         strides = tuple(stride * self.storage.width for stride in self.strides)
@@ -103,7 +103,7 @@ class StoredTensor:
         reach = sum((n - 1) * step for n, step in zip(self.shape, self.strides, strict=False))
         last = self.offset + reach if fits and self.size else -1
         if not fits or last >= self.storage.numbers:
-            raise _damaged(
+            raise _damage_error(
                 f"a tensor of shape {str(self.shape)[:60]} from number {str(self.offset)[:20]} on "
                 f"does not fit into block {self.storage.key!r:.40} of {self.storage.numbers}"
             )
@@ -118,7 +118,7 @@ def read_arrays(values: Mapping[Any, Any], path: Path) -> dict[str, NDArray[Any]
     }
     size = sum(tensor.size * max(4, tensor.storage.width) for tensor in tensors.values())
     if size > _MOST_TIMES * path.stat().st_size + _ALWAYS:
-        raise _damaged(
+        raise _damage_error(
             f"its tensors would have {size:,} bytes, many times the size of the file; it is "
             "malicious"
         )
@@ -157,7 +157,9 @@ def storage_kind(storage_type: Any) -> str:
         else "something else"
     )
     if kind not in STORAGES:
-        raise _damaged(f"numbers of the kind {kind[:40]!r} are not among {', '.join(STORAGES)}")
+        raise _damage_error(
+            f"numbers of the kind {kind[:40]!r} are not among {', '.join(STORAGES)}"
+        )
     return STORAGES[kind]
 
 
@@ -187,7 +189,7 @@ def _never(arguments: tuple[Any, ...]) -> Any:
     raise TypeError(f"a type was called with {len(arguments)} values")
 
 
-def _damaged(reason: str) -> ExchangeError:
+def _damage_error(reason: str) -> ExchangeError:
     """Build the error for a damaged or malicious checkpoint."""
     return ExchangeError(
         f"The tensors of a checkpoint must be inside the file, but {reason}; copy it again, or "

@@ -55,7 +55,7 @@ def key_of(value: Any) -> Any:
     raise TypeError(f"a key must be a number or text, but got a {type(value).__name__}")
 
 
-def paired(values: Sequence[Any]) -> dict[Any, Any]:
+def build_dictionary(values: Sequence[Any]) -> dict[Any, Any]:
     """Build a dictionary; `TypeError` for a bad key, `ValueError` if a value is missing."""
     keys = map(key_of, values[::2])
     return dict(zip(keys, values[1::2], strict=True))
@@ -67,7 +67,7 @@ def _as_dict(arguments: tuple[Any, ...]) -> dict[Any, Any]:
     if isinstance(content, GlobalName):  # the factory of a defaultdict
         return {}
     if isinstance(content, list):
-        return paired([part for pair in content for part in _of_length(2, pair)])
+        return build_dictionary([part for pair in content for part in _of_length(2, pair)])
     return dict(of_type(dict, content))
 
 
@@ -86,7 +86,7 @@ def _as_bytes(arguments: tuple[Any, ...]) -> bytes:
     return bytes(of_type(str, text).encode("latin-1"))
 
 
-def _reconstructed(arguments: tuple[Any, ...]) -> OpaqueObject:
+def _stand_in(arguments: tuple[Any, ...]) -> OpaqueObject:
     """Stand in for an object of protocol 0 or 1."""
     return OpaqueObject(of_type(GlobalName, arguments[0]).path)
 
@@ -126,7 +126,7 @@ CONTAINERS: dict[str, Make] = {
     "collections.Counter": _as_dict,
     "collections.deque": _as_list,
     "_codecs.encode": _as_bytes,
-    "copyreg._reconstructor": _reconstructed,
-    "copy_reg._reconstructor": _reconstructed,
+    "copyreg._reconstructor": _stand_in,
+    "copy_reg._reconstructor": _stand_in,
 }
 """Placeholders for functions that a pickle calls to make plain containers."""

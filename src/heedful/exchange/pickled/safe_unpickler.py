@@ -24,9 +24,9 @@ from heedful.exchange.pickled.placeholders import (
     GlobalName,
     Make,
     OpaqueObject,
+    build_dictionary,
     key_of,
     of_type,
-    paired,
 )
 
 
@@ -104,7 +104,7 @@ def read_inert(file: ByteSource, makers: dict[str, Make], persistent: Callable[[
     if machine.refused:
         raise ExchangeError(
             "A checkpoint may contain tensors, numbers, text and settings, but this one names "
-            f"{_listed(machine.refused)}; nothing of it was executed. Do not load this file "
+            f"{_format_names(machine.refused)}; nothing of it was executed. Do not load this file "
             "anywhere else unless you know who made it."
         )
     return result
@@ -185,7 +185,7 @@ class _Machine:
     def _dict(self) -> None:
         values = self._since_mark()
         self._count(values[::2])
-        self.stack.append(paired(values))
+        self.stack.append(build_dictionary(values))
 
     def _frozenset(self) -> None:
         values = self._since_mark()
@@ -214,7 +214,7 @@ class _Machine:
         """Add pairs to the dictionary on top."""
         target = self.stack[-1]
         self._count(values[::2])
-        pairs = paired(values)
+        pairs = build_dictionary(values)
         if isinstance(target, OpaqueObject):
             target.entries.extend(pairs.items())
         else:
@@ -250,18 +250,18 @@ class _Machine:
         return GlobalName(path)
 
     def _reduce(self) -> None:
-        self.stack.append(self._made(*self._take(2)))
+        self.stack.append(self._call_result(*self._take(2)))
 
     _newobj = _reduce
 
     def _newobj_ex(self) -> None:
         called, arguments, keywords = self._take(3)
-        made = self._made(called, arguments)
+        made = self._call_result(called, arguments)
         if keywords:
             of_type(OpaqueObject, made).state.update(of_type(dict, keywords))
         self.stack.append(made)
 
-    def _made(self, called: Any, arguments: Any) -> Any:
+    def _call_result(self, called: Any, arguments: Any) -> Any:
         """Return the result of a call."""
         path = of_type(GlobalName, called).path
         values = of_type(tuple, arguments)
@@ -294,7 +294,7 @@ class _Machine:
         self.stack.append(self._persistent(self.stack.pop()))
 
 
-def _listed(names: set[str]) -> str:
+def _format_names(names: set[str]) -> str:
     """Format the refused names."""
     shown = [ascii(name)[1:-1][:80] for name in sorted(names)[:10]]
     return ", ".join(shown) + (f" and {len(names) - 10} others" if len(names) > 10 else "")

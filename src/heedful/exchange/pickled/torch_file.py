@@ -66,7 +66,7 @@ def _read_zip(path: Path) -> Any:
             return archive.read(f"{folder}data/{key}")
 
     def persistent(identifier: Any) -> Storage:
-        kind, key, numbers = _identified(identifier)
+        kind, key, numbers = _check_identifier(identifier)
         record = records.get(f"{folder}data/{key}")
         storage = Storage(key, kind, numbers, read)
         if record is None or numbers * storage.width > record.file_size:
@@ -148,7 +148,7 @@ def _persistent_legacy(
     """Record the storages that a pickle names, to find their blocks afterwards."""
 
     def persistent(identifier: Any) -> Storage:
-        kind, key, numbers = _identified(identifier)
+        kind, key, numbers = _check_identifier(identifier)
         view = identifier[5] if len(identifier) > 5 else None
         if view is not None:
             raise _no_checkpoint("it has views of blocks, as torch wrote before version 0.4")
@@ -160,7 +160,7 @@ def _persistent_legacy(
     return persistent
 
 
-def _identified(identifier: Any) -> tuple[str, str, int]:
+def _check_identifier(identifier: Any) -> tuple[str, str, int]:
     """Check the persistent id of a storage: the word storage, type, key, device, numbers."""
     is_storage = (
         isinstance(identifier, tuple)

@@ -83,7 +83,7 @@ def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResu
     write_settings_file(folder / "config.json", settings)
     write_settings_file(folder / "generation_config.json", generation | special)
     write_synced(folder / MODEL, subwords.files()["model"])
-    write_settings_file(folder / "tokenizer_config.json", _spelled(tokenizer, options))
+    write_settings_file(folder / "tokenizer_config.json", _tokenizer_settings(tokenizer, options))
     return ExportResult(rule.search, rule.notes)
 
 
@@ -93,7 +93,7 @@ def _task(tokenizer: Tokenizer) -> str:
     return f"translation_{source}_to_{target}" if source and target else "translation"
 
 
-def _spelled(tokenizer: Tokenizer, options: WriteOptions) -> dict[str, Any]:
+def _tokenizer_settings(tokenizer: Tokenizer, options: WriteOptions) -> dict[str, Any]:
     """Build `tokenizer_config.json`."""
     pieces = tokenizer.pieces_target(range(END + 1))
     return {

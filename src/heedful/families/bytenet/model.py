@@ -148,7 +148,7 @@ class ByteNetDecoder(ByteNetStack, TargetDecoder):
         columns, time = self._columns(memory), x.size(1)
         missing = max(0, time - columns.size(1))
         columns = nn.functional.pad(columns[:, :time], (0, 0, 0, missing))  # (batch, time, width)
-        x = columns + self._embedded(x)
+        x = columns + self._join_embeddings(x)
         for block in self.blocks:
             x = block(x)
         return self._read_out(x)
@@ -161,7 +161,7 @@ class ByteNetDecoder(ByteNetStack, TargetDecoder):
     def step(
         self, x: Float[Tensor, "sentences hypotheses d_model"], state: ByteNetState
     ) -> tuple[Float[Tensor, "sentences hypotheses width"], ByteNetState]:
-        shape, joined = x.shape[:2], self._embedded(x)
+        shape, joined = x.shape[:2], self._join_embeddings(x)
         if state.length < state.columns.size(1):
             joined = joined + state.columns[:, state.length].unsqueeze(1)
         rows, pasts = joined.flatten(0, 1), []  # (rows, width)
@@ -179,7 +179,7 @@ class ByteNetDecoder(ByteNetStack, TargetDecoder):
         states = states * real.unsqueeze(2)
         return states if self.column_proj is None else self.column_proj(states)
 
-    def _embedded(self, x: Tensor) -> Float[Tensor, "*positions width"]:
+    def _join_embeddings(self, x: Tensor) -> Float[Tensor, "*positions width"]:
         """Compute the embeddings' part of the join."""
         return x if self.embedding_proj is None else self.embedding_proj(x)
 

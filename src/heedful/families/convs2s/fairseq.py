@@ -82,8 +82,8 @@ def read_model(
         "decoder_start": "end",
         "source_end": True,
         "convs2s": {
-            "encoder_layers": _written(layers["encoder"]),
-            "decoder_layers": _written(layers["decoder"]),
+            "encoder_layers": _format_layers(layers["encoder"]),
+            "decoder_layers": _format_layers(layers["decoder"]),
             "attention": "all"
             if all(attending)
             else " ".join(str(number) for number, attends in enumerate(attending, 1) if attends),
@@ -208,7 +208,7 @@ def _fit(g: Array, v: Array) -> bool:
     return g.ndim == v.ndim and all(lengths in (1, size) for lengths, size in pairs)
 
 
-def _written(layers: list[_Layer]) -> str:
+def _format_layers(layers: list[_Layer]) -> str:
     """Write the shapes of layers in the form of the setting."""
     parts = []
     for (channels, kernel, below), group in groupby(layers):
@@ -269,15 +269,15 @@ def _value(node: ast.expr) -> Any:
     if isinstance(node, ast.BinOp):
         left, right = _value(node.left), _value(node.right)
         if isinstance(node.op, ast.Add) and isinstance(left, list) and isinstance(right, list):
-            return _bounded(left + right)
+            return _check_count(left + right)
         if isinstance(node.op, ast.Mult):
             items, count = (right, left) if isinstance(right, list) else (left, right)
             if isinstance(items, list) and isinstance(count, int) and count <= MOST_LAYERS:
-                return _bounded(items * count)
+                return _check_count(items * count)
     raise ValueError
 
 
-def _bounded(items: list[Any]) -> list[Any]:
+def _check_count(items: list[Any]) -> list[Any]:
     """Refuse more layers than any model has."""
     if len(items) > MOST_LAYERS:
         raise ValueError

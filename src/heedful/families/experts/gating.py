@@ -113,10 +113,10 @@ class BalancedGate(nn.Module):
 
     def flops(self, tokens: int) -> "GateFlops":
         """Count the operations for some tokens in training; evaluation depends on the tokens."""
-        pairs = self.experts * self._taken(tokens)
+        pairs = self.experts * self._tokens_per_expert(tokens)
         return GateFlops(2 * self.weight.numel() * tokens, pairs)
 
-    def _taken(self, tokens: int) -> int:
+    def _tokens_per_expert(self, tokens: int) -> int:
         """Count the tokens that an expert takes in training."""
         return min(tokens, max(1, round(self.per_token * tokens / self.experts)))
 
@@ -127,7 +127,7 @@ class BalancedGate(nn.Module):
         above = shares > self.threshold.float()
         chosen, penalty = above, None
         if self.training:
-            best = shares.topk(self._taken(len(x)), dim=0).indices  # (taken, experts)
+            best = shares.topk(self._tokens_per_expert(len(x)), dim=0).indices  # (taken, experts)
             chosen = torch.zeros_like(above).scatter(0, best, True)
             # equation 20; only the thresholds get its gradient, so Adam ignores its scale
             distance = shares.detach() - self.threshold.float()

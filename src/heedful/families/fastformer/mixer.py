@@ -100,10 +100,10 @@ class Fastformer(Mixer):
         return (
             2 * (self.query_proj.weight.numel() + self.key_proj.weight.numel()) * projected
             + 2 * sum(linear.weight.numel() for linear in pooled) * places
-            + 2 * 2 * self.d_model * self._summed(lengths)  # of queries and of keys
+            + 2 * 2 * self.d_model * self._summed_vectors(lengths)  # of queries and of keys
         )
 
-    def _summed(self, lengths: RowLengths) -> int:
+    def _summed_vectors(self, lengths: RowLengths) -> int:
         """Count the vectors in the sums that are matrix products."""
         return int(lengths.places.sum())
 
@@ -197,7 +197,7 @@ class CausalFastformer(Fastformer, TargetMixer):
         pooled = _cumulative_mean(self._scores(self.key_score, product), product)
         return self._out(pooled, query)
 
-    def _summed(self, lengths: RowLengths) -> int:
+    def _summed_vectors(self, lengths: RowLengths) -> int:
         if lengths.by_steps:  # a search adds vectors one by one
             return 0
         chunks, rest = np.divmod(lengths.places, _CHUNK)
@@ -217,10 +217,12 @@ class CausalFastformer(Fastformer, TargetMixer):
         query, key = self.query_proj(x), self.key_proj(x)
 
         def add(means: list[RunningMean]) -> Tensor:
-            first = _begun(means, 0, self._scores(self.query_score, query), self._heads(query))
+            first = _update_mean(
+                means, 0, self._scores(self.query_score, query), self._heads(query)
+            )
             product = first.to(key.dtype) * key
             scores = self._scores(self.key_score, product)
-            return _begun(means, 1, scores, self._heads(product))
+            return _update_mean(means, 1, scores, self._heads(product))
 
         pooled: Tensor = write(add)
         return self._out(pooled.to(query.dtype), query)
@@ -230,7 +232,7 @@ class CausalFastformer(Fastformer, TargetMixer):
         return x.unflatten(2, (self.heads, -1)).float()
 
 
-def _begun(means: list[RunningMean], number: int, scores: Tensor, vectors: Tensor) -> Tensor:
+def _update_mean(means: list[RunningMean], number: int, scores: Tensor, vectors: Tensor) -> Tensor:
     """Add to one of two means, or begin it; return its value (sentences, width, d_model)."""
     if len(means) == number:
         means.append(RunningMean(scores, vectors))

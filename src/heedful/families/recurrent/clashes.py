@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from heedful.families.recurrent.config import RecurrentConfig
 from heedful.families.registry import encoder_family, part_layers
-from heedful.settings.conditions import listed
+from heedful.settings.conditions import list_values
 from heedful.settings.model import ModelSettings
 
 
@@ -33,7 +33,7 @@ def _depth(model: ModelSettings) -> Iterator[str]:
         is_both = side == "encoder" and model.part(RecurrentConfig).direction.endswith(
             "bidirectional"
         )
-        width = _state(model, side) * (2 if is_both else 1)
+        width = _state_width(model, side) * (2 if is_both else 1)
         if width != model.d_model:
             yield (
                 f"`model.recurrent.residual_from` = 1 needs states of the first layer of the "
@@ -54,10 +54,10 @@ def _projection(model: ModelSettings) -> Iterator[str]:
             + (" with it" if recurrent.fast_forward else "")
         )
     for side in ("encoder", "decoder"):
-        if getattr(model, side) == "recurrent" and size >= _hidden(model, side):
+        if getattr(model, side) == "recurrent" and size >= _hidden_width(model, side):
             yield (
                 "`model.recurrent.projection_size` must be less than the width of the states of "
-                f"the {side} ({_hidden(model, side)}), but got {size}"
+                f"the {side} ({_hidden_width(model, side)}), but got {size}"
             )
 
 
@@ -112,14 +112,14 @@ def _no_attention(model: ModelSettings) -> Iterator[str]:
     for name, allowed in wanted.items():
         if getattr(recurrent, name) not in allowed:
             yield (
-                f"`model.recurrent.{name}` must be {listed(allowed)} without attention "
+                f"`model.recurrent.{name}` must be {list_values(allowed)} without attention "
                 f"(`model.recurrent.score` = none), but got {getattr(recurrent, name)}"
             )
 
 
 def _attention(model: ModelSettings, memory: int) -> Iterator[str]:
     """Check the states that attention compares, and that attention has an effect."""
-    recurrent, width = model.part(RecurrentConfig), _state(model, "decoder")
+    recurrent, width = model.part(RecurrentConfig), _state_width(model, "decoder")
     if recurrent.readout == "state" and recurrent.feed != "context":
         yield (
             "`model.recurrent.feed` must be context if `model.recurrent.readout` is state, because "
@@ -170,7 +170,7 @@ def _start(model: ModelSettings) -> Iterator[str]:
             "`model.recurrent.start` = backward needs an encoder whose top layer reads both ways, "
             f"but `model.recurrent.direction` is {direction}"
         )
-    encoder, decoder = _hidden(model, "encoder"), _hidden(model, "decoder")
+    encoder, decoder = _hidden_width(model, "encoder"), _hidden_width(model, "decoder")
     fitting = {encoder, 2 * encoder} if start == "last" and top_is_both else {encoder}
     if start in ("last", "final") and decoder not in fitting:
         both = " or of both directions together" if len(fitting) > 1 else ""
@@ -220,21 +220,21 @@ def _room_for_mixtures(recurrent: RecurrentConfig, side: str) -> Iterator[str]:
         )
 
 
-def _hidden(model: ModelSettings, side: str) -> int:
+def _hidden_width(model: ModelSettings, side: str) -> int:
     """Return the width of the states of one direction."""
     recurrent = model.part(RecurrentConfig)
     own: int | None = getattr(recurrent, f"{side}_hidden_size")
     return own or recurrent.hidden_size or model.d_model
 
 
-def _state(model: ModelSettings, side: str) -> int:
+def _state_width(model: ModelSettings, side: str) -> int:
     """Return the width of h of one direction."""
-    return model.part(RecurrentConfig).projection_size or _hidden(model, side)
+    return model.part(RecurrentConfig).projection_size or _hidden_width(model, side)
 
 
 def memory_width(model: ModelSettings) -> int:
     """Compute the width of a recurrent encoder's states, as `RecurrentWiring.output_width` does."""
-    recurrent, width = model.part(RecurrentConfig), _state(model, "encoder")
+    recurrent, width = model.part(RecurrentConfig), _state_width(model, "encoder")
     columns = 2 if recurrent.direction == "interleaved" else 1
     if recurrent.fast_forward:
         gates = {"lstm": 4, "gru": 3, "rnn": 1}[recurrent.cell] * width
@@ -245,7 +245,7 @@ def memory_width(model: ModelSettings) -> int:
 
 def _readout_width(model: ModelSettings, memory: int) -> int:
     """Return the width of the input of the output matrix."""
-    recurrent, width = model.part(RecurrentConfig), _state(model, "decoder")
+    recurrent, width = model.part(RecurrentConfig), _state_width(model, "decoder")
     if recurrent.readout == "state":
         return width
     if recurrent.readout == "state-context":

@@ -235,7 +235,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         if start == "zero":
             return [zero] * count
         if start == "final":
-            return [self._required(final.backward or final.forward) for final in memory.final]
+            return [self._require(final.backward or final.forward) for final in memory.final]
         if start == "last":
             first = self._summary(memory)[:, : self.wiring.state_width]  # forward comes first
         else:
@@ -244,7 +244,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         return [(first,) * len(zero)] * count
 
     @staticmethod
-    def _required(state: CellState | None) -> CellState:
+    def _require(state: CellState | None) -> CellState:
         """Return a state that the wiring guarantees."""
         assert state is not None
         return state
@@ -256,7 +256,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
             return (memory.states * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
         final = memory.final[-1]
         if self.wiring.start == "backward":
-            return self._required(final.backward)[0]
+            return self._require(final.backward)[0]
         both = [state[0] for state in (final.forward, final.backward) if state is not None]
         return torch.cat(both, dim=-1)
 

@@ -54,7 +54,7 @@ def native_library(name: str, functions: Functions = lambda _: ()) -> ctypes.CDL
     source = Path(__file__).with_name(f"{name}.c")
     if chosen != "compile" and (built := built_library(source)) is not None:
         try:
-            return _loaded(built, functions)
+            return _load(built, functions)
         except OSError as error:
             _log.warning("heedful: %s cannot be loaded: %s", built.name, error)
     command = _compiler()
@@ -63,12 +63,12 @@ def native_library(name: str, functions: Functions = lambda _: ()) -> ctypes.CDL
         folder = cache_folder()
         if os.statvfs(folder).f_flag & os.ST_NOEXEC:
             raise NoLibrary(f"libraries cannot be loaded from {folder}, which is mounted noexec")
-        cached = _kept(folder, stem)
+        cached = _cached_library(folder, stem)
         if cached is not None:
-            return _loaded(cached, functions)
+            return _load(cached, functions)
         _log.warning("heedful: compiling C functions for this processor, once (up to 20 seconds)")
         words = [*command, *OPTIONS, *_NATIVE, str(source)]
-        return _compiled(words, folder, stem, functions)
+        return _compile(words, folder, stem, functions)
     except OSError as error:
         where = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         raise NoLibrary(where) from error
@@ -100,7 +100,7 @@ def _compiler() -> list[str]:
     return command
 
 
-def _kept(folder: Path, stem: str) -> Path | None:
+def _cached_library(folder: Path, stem: str) -> Path | None:
     """Find a cached library that is intact."""
     for path in sorted(folder.glob(f"{stem}-*.so")):
         try:
@@ -112,7 +112,7 @@ def _kept(folder: Path, stem: str) -> Path | None:
     return None
 
 
-def _compiled(command: list[str], folder: Path, stem: str, functions: Functions) -> ctypes.CDLL:
+def _compile(command: list[str], folder: Path, stem: str, functions: Functions) -> ctypes.CDLL:
     """Compile and load; cache a library that loads."""
     with tempfile.TemporaryDirectory(
         prefix=".compile-", dir=folder, ignore_cleanup_errors=True
@@ -141,13 +141,13 @@ def _compiled(command: list[str], folder: Path, stem: str, functions: Functions)
             raise NoLibrary(f"the compiler {command[0]} took over {_SECONDS} seconds") from error
         if tried.returncode < 0:
             raise NoLibrary(f"what the compiler {command[0]} wrote is not a whole library")
-        library = _loaded(made, functions)
+        library = _load(made, functions)
         content = made.read_bytes()
         write_cached(folder / f"{stem}-{_digest(content)}.so", content)
         return library
 
 
-def _loaded(path: Path, functions: Functions) -> ctypes.CDLL:
+def _load(path: Path, functions: Functions) -> ctypes.CDLL:
     """Load a library and check that it has all the functions."""
     library = ctypes.CDLL(str(path))
     missing = [name for name in functions(library) if not hasattr(library, name)]

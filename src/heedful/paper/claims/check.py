@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from heedful.bench.process import torch_threads
 from heedful.errors import RunFolderError, SettingError
 from heedful.experiments.corpus import TableCorpus
-from heedful.experiments.page import folded, markdown, write_table
+from heedful.experiments.page import fold, markdown, write_table
 from heedful.experiments.plan import Plan, describe
 from heedful.experiments.record import read_json, write_json
 from heedful.experiments.run import PLAN, check_plans
@@ -57,10 +57,16 @@ def check_claims(
     # The trainings of each claim lock their own folder below `out`.
     with only_writer(out, "paper claims"):
         for name in CLAIMS:
-            _kept(out, name, None)  # a file that cannot be read is refused before the work, too
+            _earlier_result(
+                out, name, None
+            )  # a file that cannot be read is refused before the work, too
         chosen = {name: CLAIMS[name] for name in names or CLAIMS}
         text, trainings = _prepare(chosen, out, corpus, budget, plan, threads)
-        results = {name: known for name in chosen if (known := _kept(out, name, text)) is not None}
+        results = {
+            name: known
+            for name in chosen
+            if (known := _earlier_result(out, name, text)) is not None
+        }
         for name, claim in chosen.items():
             if name in results:
                 continue
@@ -81,7 +87,7 @@ def check_claims(
         page = {
             name: checked
             for name in CLAIMS
-            if (checked := results.get(name) or _kept(out, name, None)) is not None
+            if (checked := results.get(name) or _earlier_result(out, name, None)) is not None
         }
         write_table(out, "claims", to_markdown(page), to_dict(page))
         return {name: results[name] for name in chosen}
@@ -127,7 +133,7 @@ def _prepare(
             plan_file = plan / name / PLAN
             planned = Plan.read(plan_file)
             seconds, used = planned.budget, planned.threads
-        if _kept(out, name, text) is not None and not (out / name / PLAN).exists():
+        if _earlier_result(out, name, text) is not None and not (out / name / PLAN).exists():
             continue  # already decided, and its models were deleted
         task = claim_task(claim, text, out / name, share)
         check_plans(task, seconds, plan_file, used)
@@ -154,7 +160,7 @@ def claim_sections(checked: Mapping[str, Checked], level: str, picture: str) -> 
             f"{level} {CLAIMS[name].said}",
             f"**{claim.verdict}** {claim.headline(*CLAIMS[name].shown)} ({CLAIMS[name].source})",
             f"![{CLAIMS[name].said}]({picture.format(name)})",
-            folded("All numbers", [claim.sentence, *map(markdown, claim.tables)]),
+            fold("All numbers", [claim.sentence, *map(markdown, claim.tables)]),
         )
     ]
 
@@ -179,7 +185,7 @@ def draw(said: str, checked: Checked, out: Path) -> None:
     draw_size_curves(checked.panels, out, sheet)
 
 
-def _kept(out: Path, name: str, corpus: TableCorpus | None) -> Checked | None:
+def _earlier_result(out: Path, name: str, corpus: TableCorpus | None) -> Checked | None:
     """
     Read the result of a claim from its file; None if there is none.
 

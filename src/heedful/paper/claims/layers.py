@@ -137,7 +137,7 @@ def measure_additive_cost() -> Measured:
         memory = {name: [peak_bytes(pair[name]) for pair in kinds] for name in kinds[0]}
         dot, additive = memory.values()
         larger += [more / less for more, less in zip(additive, dot, strict=True)]
-        curves = [_timed(name, timed[..., n]) for n, name in enumerate(kinds[0])]
+        curves = [_time_curve(name, timed[..., n]) for n, name in enumerate(kinds[0])]
         megabytes = {name: [count / 1e6 for count in counts] for name, counts in memory.items()}
         panels += [
             SizePanel(axis, sizes, tuple(curves), "milliseconds"),
@@ -187,7 +187,7 @@ def measure_parallel() -> Measured:
     slower = {name: Estimate.of(ratios[:, n].tolist()) for n, name in enumerate(names)}
     growth = {name: counts[-1] / counts[0] for name, counts in chains.items()}
     times = lengths[-1] // lengths[0]
-    curves = tuple(_timed(name, timed[:, n]) for n, name in enumerate(names))
+    curves = tuple(_time_curve(name, timed[:, n]) for n, name in enumerate(names))
     return Measured(
         [growth["recurrent"] > times / 2, growth["self-attention"] == growth["convolution"] == 1],
         f"In sequences {times} times as long, {_as_many(growth['recurrent'])} products of a "
@@ -244,7 +244,7 @@ def _in_turn(functions: Sequence[Callable[[], object]]) -> Float[np.ndarray, "ro
         return np.array(time_in_turns(functions, _ROUNDS, _LEAST))
 
 
-def _timed(name: str, seconds: Float[np.ndarray, "rounds sizes"]) -> SizeCurve:
+def _time_curve(name: str, seconds: Float[np.ndarray, "rounds sizes"]) -> SizeCurve:
     """Return the mean milliseconds of each size with their margins."""
     estimates = [Estimate.of(values) for values in (1000 * seconds).T.tolist()]
     return SizeCurve(

@@ -33,7 +33,8 @@ def measure_long_distance(trained: Trainings) -> Measured:
     sentences = [
         capital(
             f"{model.title}: {chances[model.name][:, 0].mean():.3f} and "
-            f"{chances[model.name][:, -1].mean():.3f}, which is {_said(falls[model.name])} less."
+            f"{chances[model.name][:, -1].mean():.3f}, "
+            f"which is {_format_fall(falls[model.name])} less."
         )
         for model in LONG
     ]
@@ -151,6 +152,6 @@ def _words(tokenizer: Tokenizer, target: str) -> list[range]:
     return [unit.pieces for unit in units]
 
 
-def _said(fall: Estimate) -> str:
+def _format_fall(fall: Estimate) -> str:
     low, high = fall.interval
     return f"{fall.value:.3f} (95 % interval {low:+.3f} to {high:+.3f})"

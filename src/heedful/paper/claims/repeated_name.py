@@ -39,13 +39,14 @@ def write_repeated_names(corpus: TableCorpus, folder: Path) -> TableCorpus:
         pairs = [pair for pair in every if max(len(line.split()) for line in pair) <= _LONGEST]
         count = min(max(len(every), _FEWEST_LINES), _MOST_LINES)
         parts[part] = [
-            _joined(pairs, DISTANCES[number % len(DISTANCES)], generator) for number in range(count)
+            _join_pairs(pairs, DISTANCES[number % len(DISTANCES)], generator)
+            for number in range(count)
         ]
     write_lines(folder, side_files(parts, (corpus.source, corpus.target)), "this claim")
     return corpus._replace(folder=folder)
 
 
-def _joined(pairs: list[Pair], distance: int, generator: random.Random) -> Pair:
+def _join_pairs(pairs: list[Pair], distance: int, generator: random.Random) -> Pair:
     """Join pairs of lines until their translation is long enough for every distance."""
     sources: list[str] = []
     words: list[str] = []

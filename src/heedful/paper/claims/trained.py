@@ -55,8 +55,8 @@ def measure_mask(trained: Trainings) -> Measured:
         f"what it translates itself has {unmasked.bleu:.1f} BLEU. With mask it is "
         f"{masked.bleu:.1f}.",
         (
-            SizePanel("steps", steps, _named(MASK, curves[:2]), "perplexity of known words"),
-            SizePanel("steps", steps, _named(MASK, curves[2:]), "BLEU, validation", "x"),
+            SizePanel("steps", steps, _name_curves(MASK, curves[:2]), "perplexity of known words"),
+            SizePanel("steps", steps, _name_curves(MASK, curves[2:]), "BLEU, validation", "x"),
         ),
     )
 
@@ -219,7 +219,7 @@ def measure_heads(trained: Trainings) -> Measured:
     by_kind: dict[str, list[list[float]]] = {name: [] for name in _HEADS_OF}
     for system in HEADS:
         translator = trained.translator(system.name)
-        fresh, sharp = (_untrained(translator) for _ in range(2))
+        fresh, sharp = (_untrained_model(translator) for _ in range(2))
         sharpen(sharp, _entropies(trained, translator), partial(_entropies, trained))
         for name, model in zip(_HEADS_OF, (translator, fresh, sharp), strict=True):
             by_kind[name].append(_different_heads(trained, model))
@@ -337,7 +337,7 @@ def _cost_of(curve: Sequence[CurvePoint], kind: str, level: int) -> float:
     raise AssertionError(f"{level} is never reached")
 
 
-def _untrained(translator: Translator) -> Translator:
+def _untrained_model(translator: Translator) -> Translator:
     """Build a model with the weights at the beginning of its training."""
     fresh = Translator(translator.run, translator.run.build().eval())
     initialize(fresh.models[0], translator.run.config.train.seed)
@@ -399,7 +399,7 @@ def _attention(trained: Trainings, translator: Translator) -> Iterator[list[np.n
         yield [*attention.encoder, *attention.cross]
 
 
-def _named(
+def _name_curves(
     systems: Sequence[TableSystem], values: Sequence[Sequence[float]]
 ) -> tuple[SizeCurve, ...]:
     return tuple(

@@ -54,7 +54,7 @@ class Trainings(NamedTuple):
 
     def bleu_by_length(self, name: str) -> tuple[float, ...]:
         """Return the BLEU of every part."""
-        scored = self._scored(name)
+        scored = self._count_ngrams(name)
         return tuple(
             float(scored.scores(scored.counts[lines].sum(axis=0, keepdims=True))[0])
             for lines in self.parts.values()
@@ -63,7 +63,7 @@ class Trainings(NamedTuple):
     def difference(self, ours: str, theirs: str, longest: bool = False) -> ScoreDifference:
         """Compare the BLEU of two models on all sentences of the test, or on its longest part."""
         lines = [*self.parts.values()][-1] if longest else slice(None)
-        scored = [self._scored(name) for name in (ours, theirs)]
+        scored = [self._count_ngrams(name) for name in (ours, theirs)]
         first, second = (SufficientStatistics(side.metric, side.counts[lines]) for side in scored)
         (tested,) = compare([first], [second])
         first_title, second_title = (self.systems[name].title for name in (ours, theirs))
@@ -80,8 +80,10 @@ class Trainings(NamedTuple):
         *others, longest = self.parts.values()
         if not others:
             return None
-        scored = [self._scored(name) for name in (ours, theirs)]
-        drawn = [_drawn(scored, lines) for lines in (longest, np.concatenate(others))]
+        scored = [self._count_ngrams(name) for name in (ours, theirs)]
+        drawn = [
+            _bootstrap_differences(scored, lines) for lines in (longest, np.concatenate(others))
+        ]
         first, second = (self.systems[name].title for name in (ours, theirs))
         return ScoreDifference(first, second, *_with_interval(drawn[0] - drawn[1]), "BLEU")
 
@@ -95,12 +97,14 @@ class Trainings(NamedTuple):
         """
         every = np.arange(len(self.corpus.lines("test", self.corpus.source)))
         drawn = [
-            _drawn([self._scored(name) for name in pair], every)  # the same samples for both
+            _bootstrap_differences(
+                [self._count_ngrams(name) for name in pair], every
+            )  # the same samples for both
             for pair in (here, there)
         ]
         return _with_interval(drawn[0] - drawn[1])
 
-    def _scored(self, name: str) -> SufficientStatistics:
+    def _count_ngrams(self, name: str) -> SufficientStatistics:
         """Count the test's n-grams, line by line."""
         metric = text_metrics(
             [self.corpus.lines("test", self.corpus.target)], language=self.corpus.target
@@ -116,7 +120,7 @@ def _with_interval(drawn: np.ndarray) -> tuple[float, tuple[float, float]]:
     return float(value), (low, high)
 
 
-def _drawn(scored: Sequence[SufficientStatistics], lines: np.ndarray) -> np.ndarray:
+def _bootstrap_differences(scored: Sequence[SufficientStatistics], lines: np.ndarray) -> np.ndarray:
     """Compute the difference of two systems on some lines, then on bootstrap samples of them."""
     counts = np.hstack([side.counts[lines] for side in scored])
     sums = np.vstack([counts.sum(axis=0), *(s @ counts for s in _RESAMPLING.samples(len(lines)))])

@@ -206,7 +206,7 @@ def _without_kept(tokens: Iterable[HtmlToken]) -> Iterator[HtmlToken | _KeptElem
                 before = elements.kept
                 elements.end_before(token.name)
                 if before and not elements.kept and held:
-                    yield _gathered(held)
+                    yield _join_element(held)
                     held = []
             if token.kind is HtmlTokenKind.OPEN:
                 elements.begin(token)
@@ -215,20 +215,20 @@ def _without_kept(tokens: Iterable[HtmlToken]) -> Iterator[HtmlToken | _KeptElem
                 elements.end(token.name)
                 ends_here = bool(before and not elements.kept)
         if held and not elements.kept and held[-1].foreign and not token.foreign:
-            yield _gathered(held)
+            yield _join_element(held)
             held = []
         if elements.kept or ends_here or token.foreign:
             held.append(token)
         else:
             yield token
         if ends_here:
-            yield _gathered(held)
+            yield _join_element(held)
             held = []
     if held:
-        yield _gathered(held)
+        yield _join_element(held)
 
 
-def _gathered(tokens: list[HtmlToken]) -> _KeptElement:
+def _join_element(tokens: list[HtmlToken]) -> _KeptElement:
     """Join the tokens of an element into one."""
     raw = "".join(token.raw for token in tokens)
     first, *middle = tokens

@@ -91,7 +91,7 @@ def place(
     root = _tree(marks, len(source))
     root.place = (0, len(target))
     _assign_spans(root, _Words(source, target, links))
-    return _written(root, target, escape)
+    return _write_element(root, target, escape)
 
 
 def escape_html(text: str) -> str:
@@ -178,12 +178,12 @@ class _Words:
 
     def covered(self, element: _Element) -> Span:
         """Find the source words that an element touches."""
-        touched = _touched(self.source, (element.start, element.end))
+        touched = _touched_words(self.source, (element.start, element.end))
         return (touched[0], touched[-1] + 1) if touched else (0, 0)
 
     def inside(self, span: Span) -> list[tuple[int, Span]]:
         """Find the target words of a span, clipped to it."""
-        return [(j, self.stretch(j, j, span)) for j in _touched(self.target, span)]
+        return [(j, self.stretch(j, j, span)) for j in _touched_words(self.target, span)]
 
     def stretch(self, first: int, last: int, clip: Span) -> Span:
         """Return the span from one target word to another, clipped."""
@@ -191,7 +191,7 @@ class _Words:
 
     def translations(self, source: int, span: Span) -> list[Span]:
         """Find the target words of a span that translate a source word, in order."""
-        inside = _touched(self.target, span)
+        inside = _touched_words(self.target, span)
         return [self.stretch(j, j, span) for j in self._translated[source] if j in inside]
 
     def weights(self, source_words: Span) -> list[float]:
@@ -222,7 +222,7 @@ class _Words:
         return None
 
 
-def _touched(words: Sequence[Span], span: Span) -> range:
+def _touched_words(words: Sequence[Span], span: Span) -> range:
     """Find the indices of the words that a span touches; words are in order."""
     first = bisect_right(words, span[0], key=itemgetter(1))
     return range(first, max(first, bisect_left(words, span[1], key=itemgetter(0))))
@@ -238,15 +238,15 @@ def _assign_spans(parent: _Element, words: _Words) -> None:
         id(element): set[int]().union(*targets[:place], *targets[place + 1 :]) - targets[place]
         for place, element in enumerate(inside)
     }
-    wanted = [_wanted(element, [room], words, beside[id(element)]) for element in inside]
+    wanted = [_best_span(element, [room], words, beside[id(element)]) for element in inside]
     # Elements at an edge of the sentence come first: their place leaves no choice.
     for score, element, span in sorted(
         wanted, key=lambda candidate: (not candidate[1].at_edge, -candidate[0])
     ):
         if any(span[0] < end and start < span[1] for start, end in taken):
-            score, _, span = _wanted(element, _free(room, taken), words, beside[id(element)])
+            score, _, span = _best_span(element, _free(room, taken), words, beside[id(element)])
         if score <= 0 and not element.at_edge:
-            span = _elsewhere(element, _free(room, taken), words, parent)
+            span = _free_position(element, _free(room, taken), words, parent)
         element.place = span
         taken.append(span)
     for element in parent.inside:
@@ -264,7 +264,7 @@ def _free(room: Span, taken: Sequence[Span]) -> list[Span]:
     return list(zip(edges[::2], edges[1::2], strict=True))
 
 
-def _wanted(
+def _best_span(
     element: _Element, free: Sequence[Span], words: _Words, beside: Collection[int]
 ) -> tuple[float, _Element, Span]:
     """Find the target span with the highest score; `beside`: target words of its siblings."""
@@ -280,14 +280,14 @@ def _wanted(
         weights[j] -= 1
     for room in free:
         score, begin, best_begin = -1.0, 0, -1
-        for j in _touched(words.target, room):
+        for j in _touched_words(words.target, room):
             if score < 0:
                 score, begin = 0.0, j
             score += weights[j]
             # A word of another element between two of its own does not divide it.
             if score > best_score or (score == best_score > 0 and begin == best_begin):
                 best, best_score, best_begin = words.stretch(begin, j, room), score, begin
-    return best_score, element, _trimmed(element, best, words)
+    return best_score, element, _trim(element, best, words)
 
 
 def _wanted_at_edge(
@@ -303,10 +303,10 @@ def _wanted_at_edge(
         if score > best_score:
             best = (span[0], end) if element.from_start else (start, span[1])
             best_score = score
-    return max(best_score, 0.0), element, _trimmed(element, best, words)
+    return max(best_score, 0.0), element, _trim(element, best, words)
 
 
-def _trimmed(element: _Element, span: Span, words: _Words) -> Span:
+def _trim(element: _Element, span: Span, words: _Words) -> Span:
     """Exclude punctuation that was outside the element in the source."""
     start, end = span
     text = words.target_text
@@ -320,7 +320,9 @@ def _trimmed(element: _Element, span: Span, words: _Words) -> Span:
     return start, end
 
 
-def _elsewhere(element: _Element, free: Sequence[Span], words: _Words, parent: _Element) -> Span:
+def _free_position(
+    element: _Element, free: Sequence[Span], words: _Words, parent: _Element
+) -> Span:
     """Find a position for an element that no target word belongs to."""
     where = _share((element.start + element.end) / 2, parent)
     if element.kept is not None:
@@ -332,7 +334,7 @@ def _elsewhere(element: _Element, free: Sequence[Span], words: _Words, parent: _
     open_words = [span for room in free for _, span in words.inside(room)]
     if not open_words:
         return free[0][0], free[0][0]
-    return _trimmed(element, min(open_words, key=lambda s: abs((s[0] + s[1]) / 2 - where)), words)
+    return _trim(element, min(open_words, key=lambda s: abs((s[0] + s[1]) / 2 - where)), words)
 
 
 def _share(position: int | float, parent: _Element) -> float:
@@ -369,7 +371,7 @@ def _point(position: int, words: _Words, parent: _Element) -> int:
     return min(starts, key=lambda at: abs(at - share), default=end)
 
 
-def _written(element: _Element, target: str, escape: Callable[[str], str]) -> str:
+def _write_element(element: _Element, target: str, escape: Callable[[str], str]) -> str:
     """Write an element and its content."""
     here, end = element.place
     if element.kept is not None:
@@ -379,6 +381,6 @@ def _written(element: _Element, target: str, escape: Callable[[str], str]) -> st
         return lead + element.kept + trail
     out = [element.before]
     for child in sorted(element.inside, key=lambda child: child.place):
-        out += [escape(target[here : child.place[0]]), _written(child, target, escape)]
+        out += [escape(target[here : child.place[0]]), _write_element(child, target, escape)]
         here = max(here, child.place[1])
     return "".join([*out, escape(target[here:end]), element.after])

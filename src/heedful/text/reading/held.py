@@ -90,8 +90,8 @@ def cut_line(
         cut: list[Piece] = []
         for piece in pieces:
             cut += _hold_unknown(piece.text, vocabulary) if piece.kind == "text" else [piece]
-        pieces = _with_marks(_merged(_with_brackets(cut)))
-    return _trimmed(pieces)
+        pieces = _with_marks(_merge(_with_brackets(cut)))
+    return _trim(pieces)
 
 
 def unbroken_spans(
@@ -236,7 +236,7 @@ def _with_brackets(pieces: Sequence[Piece]) -> list[Piece]:
     return [piece for piece in grown if piece.text]
 
 
-def _merged(pieces: Sequence[Piece]) -> list[Piece]:
+def _merge(pieces: Sequence[Piece]) -> list[Piece]:
     """Join held pieces with only blanks and marks between them."""
     joined: list[Piece] = []
     for piece in pieces:
@@ -281,7 +281,7 @@ def _with_marks(pieces: Sequence[Piece]) -> list[Piece]:
     return [piece for piece in grown if piece.text]
 
 
-def _trimmed(pieces: Sequence[Piece]) -> list[Piece]:
+def _trim(pieces: Sequence[Piece]) -> list[Piece]:
     """Drop blanks at the ends of a line."""
     read = list(pieces)
     if read and read[0].kind == "text":

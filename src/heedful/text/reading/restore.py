@@ -115,8 +115,8 @@ def put_back(
         start = changed.text.find(put.gap.piece.put, here)
         here = start + len(put.gap.piece.put) if start >= 0 else here
         if start >= 0:
-            sources = _touched(line_words, put.gap.line)
-            links.update(_links_of(put.gap.piece, sources, _touched(words, (start, here))))
+            sources = _touched_words(line_words, put.gap.line)
+            links.update(_links_of(put.gap.piece, sources, _touched_words(words, (start, here))))
     notes = tuple(
         HeldNote(put.gap.piece.text, put.gap.piece.put, put.where)
         for put in puts
@@ -146,7 +146,7 @@ def _term_runs(translation: Draft, gaps: Sequence[Gap], seen: Sequence[Span]) ->
         run: Span | None = None
         if gap.piece.kind == "term":
             links = [(i, j) for i, j in translation.links if j not in taken]
-            run, _ = linked_run(_touched(seen, gap.seen), len(translation.spans), links)
+            run, _ = linked_run(_touched_words(seen, gap.seen), len(translation.spans), links)
             taken |= set(range(*run)) if run else set()
         runs.append(run)
     return runs
@@ -170,7 +170,7 @@ def _put_term(
 
 def _is_its_own(translation: Draft, gap: Gap, text: str, run: Span, seen: Sequence[Span]) -> bool:
     """Whether target words translate a term alone, which a script without spaces seldom shows."""
-    inside = _touched(seen, gap.seen)
+    inside = _touched_words(seen, gap.seen)
     around = text[seen[inside[0]][0] : gap.seen[0]] + text[gap.seen[1] : seen[inside[-1]][1]]
     if any(map(str.isalnum, around)):
         return False
@@ -262,7 +262,7 @@ def _before(spans: Sequence[Span], place: int) -> list[Span]:
     return [span for span in spans if span[1] <= place]
 
 
-def _touched(spans: Sequence[Span], part: Span) -> list[int]:
+def _touched_words(spans: Sequence[Span], part: Span) -> list[int]:
     """List the words that a part of a text touches."""
     first = bisect_right(spans, part[0], key=lambda span: span[1])
     behind = bisect_left(spans, part[1], key=lambda span: span[0])
@@ -281,6 +281,6 @@ def _moved_links(
         if i < len(seen):
             start, end = seen[i]
             origin = line.origin(start), line.origin(end - 1) + 1
-            for source in _touched(line_words, origin):
-                for target in _touched(words, changed.spans[j]):
+            for source in _touched_words(line_words, origin):
+                for target in _touched_words(words, changed.spans[j]):
                     yield source, target

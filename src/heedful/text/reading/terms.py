@@ -107,7 +107,7 @@ class Glossary(dict[str, str]):
         """The index of the terms, also with composed letters and, as in capitals, ss for ß."""
         terms = [_Term(text, put, text == text.lower()) for text, put in self.items()]
         swiss = [_Term(term.text.replace("ß", "ss"), term.put, True) for term in terms if term[2]]
-        return _Index([*terms, *_composed(terms), *swiss, *_composed(swiss)])
+        return _Index([*terms, *_compose(terms), *swiss, *_compose(swiss)])
 
     @cached_property
     def unreadable(self) -> "Glossary":
@@ -176,7 +176,7 @@ class Terms:
 def _protected_index(strings: tuple[str, ...]) -> _Index:
     """Index protected strings, also with composed letters."""
     terms = [_Term(text, text, False) for text in strings]
-    return _Index([*terms, *_composed(terms)])
+    return _Index([*terms, *_compose(terms)])
 
 
 @lru_cache(maxsize=8)
@@ -191,7 +191,7 @@ def _on_lines(strings: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(_on_a_line, strings)))
 
 
-def _composed(terms: Iterable[_Term]) -> list[_Term]:
+def _compose(terms: Iterable[_Term]) -> list[_Term]:
     """Compose the letters of terms."""
     return [term._replace(text=unicodedata.normalize("NFC", term.text)) for term in terms]
 

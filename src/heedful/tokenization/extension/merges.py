@@ -73,7 +73,7 @@ def learn_pieces(
     parts |= {symbol: (symbol,) for word in words for symbol in word if symbol in known}
     banned = {pair for word in unchanged for pair in pairwise(word)}
 
-    def allowed(pair: Pair) -> bool:
+    def is_allowed(pair: Pair) -> bool:
         joined = "".join(pair)
         return (
             pair not in banned
@@ -84,7 +84,7 @@ def learn_pieces(
             and _is_word(joined)
         )
 
-    for left, right in _merges(words, allowed):
+    for left, right in _merges(words, is_allowed):
         if len(pieces) >= count:
             break
         parts[left + right] = parts[left] + parts[right]
@@ -126,7 +126,7 @@ def learn_words(
     return [NewPiece(word, ()) for word in _most_frequent(counts, count)]
 
 
-def _merges(words: Counter[Word], allowed: Callable[[Pair], bool]) -> Iterator[Pair]:
+def _merges(words: Counter[Word], may_merge: Callable[[Pair], bool]) -> Iterator[Pair]:
     """Yield the most frequent pair that may be merged, then merge it in all words."""
     rows, times = [list(word) for word in words], list(words.values())
     counts: Counter[Pair] = Counter()
@@ -140,13 +140,13 @@ def _merges(words: Counter[Word], allowed: Callable[[Pair], bool]) -> Iterator[P
     heapify(heap)
     while heap:
         count, pair = heappop(heap)
-        if counts[pair] != -count or not allowed(pair):
+        if counts[pair] != -count or not may_merge(pair):
             continue
         yield pair
         changed: set[Pair] = set()
         for number in sorted(places.pop(pair)):
             row = rows[number]
-            rows[number] = merged = _merged(row, pair)
+            rows[number] = merged = _merge(row, pair)
             for symbols, sign in ((row, -1), (merged, 1)):
                 for neighbors in pairwise(symbols):
                     counts[neighbors] += sign * times[number]
@@ -158,7 +158,7 @@ def _merges(words: Counter[Word], allowed: Callable[[Pair], bool]) -> Iterator[P
                 heappush(heap, (-counts[neighbors], neighbors))
 
 
-def _merged(row: Sequence[str], pair: Pair) -> list[str]:
+def _merge(row: Sequence[str], pair: Pair) -> list[str]:
     """Merge a pair wherever it occurs, from left to right."""
     merged: list[str] = []
     place = 0

@@ -126,9 +126,9 @@ def pack(source: FlatIds, target: FlatIds, collator: Collator, room: Room) -> Pa
     source_starts, target_starts = (_starts(*side, room.rows) for side in sides)
     target_tokens = int(target_lengths.sum())
     return PackedBatch(
-        _placed(source, 0, collator.end_token, ended, room.source, collator.padding),
-        _placed(target, 1, collator.start_token, 1, room.target, collator.padding),
-        _placed(target, 0, collator.end_token, 1, room.target, collator.padding),
+        _lay_out(source, 0, collator.end_token, ended, room.source, collator.padding),
+        _lay_out(target, 1, collator.start_token, 1, room.target, collator.padding),
+        _lay_out(target, 0, collator.end_token, 1, room.target, collator.padding),
         _places(source_starts),
         _places(target_starts),
         source_starts.astype(np.int32),
@@ -139,7 +139,7 @@ def pack(source: FlatIds, target: FlatIds, collator: Collator, room: Room) -> Pa
     )
 
 
-def _placed(
+def _lay_out(
     side: FlatIds, shift: int, special: int, added: int, size: int, padding: int
 ) -> Numbers:
     """Pack ids with a special symbol before (`shift` 1) or after (`shift` 0) each sentence."""

@@ -57,14 +57,14 @@ class DeviceTrainer(Trainer):
         reason, started = "", deque[_Started]()
         counters = self.train_state.counters
         rest = [*batches[counters.position :]]
-        with self._explained():
+        with self._explain():
             device_step = self._fit_room(batches)
         layout = StepLayout(self._source, device_step.buffers, self.model)
         self._read_at = time.monotonic()
         with self._steps(layout.prepare, rest) as steps:
             for prepared in steps:
                 step = counters.step + len(started) + 1
-                with self._explained():
+                with self._explain():
                     started.append(self._start(device_step, step, prepared))
                 is_due = self._is_due(step, started[-1].requests)
                 while len(started) > (0 if is_due else 1):
@@ -172,7 +172,7 @@ class DeviceTrainer(Trainer):
         return {"waiting": (waited - before[1]) / max(now - before[0], 1e-9)} if before[0] else {}
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explain(self) -> Iterator[None]:
         """Turn a lack of memory into a `DeviceError` with the setting to change."""
         try:
             yield

@@ -196,7 +196,7 @@ def candidate_log_probabilities(
     # logits are recomputed in the backward pass, because those of all tokens are too large to keep
     scores = [
         checkpoint(
-            _chosen, states[part], tokens[part], weight, bias, barred,
+            _log_probabilities, states[part], tokens[part], weight, bias, barred,
             use_reentrant=False, preserve_rng_state=False,
         )
         for part in chunk_rows(len(tokens), weight.size(0), source.device)
@@ -206,7 +206,7 @@ def candidate_log_probabilities(
     return table.masked_scatter(real, torch.cat([*scores, table[0, :0]])).sum(dim=1)
 
 
-def _chosen(
+def _log_probabilities(
     states: Tensor, tokens: Tensor, weight: Tensor, bias: Tensor | None, barred: Tensor
 ) -> Tensor:
     """Compute the log-probability of one token for each state."""

@@ -1,4 +1,4 @@
-from heedful.exchange.bart.renumber import renumbered
+from heedful.exchange.bart.renumber import renumber_pieces
 from heedful.tokenization.frame import Frame
 from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.imported_model import ImportedModel
@@ -34,7 +34,7 @@ def order(made):
 def test_languages_and_mask_come_behind_all_subwords_and_other_rows_last():
     old = (*FIRST, "en_XX", "fr_XX", "<mask>", None)
     longer = tokenizer((*old, "xx_XX", "▁ab", "yy_XX", "c"), ("▁a", "b", "▁ab", "c"))
-    made = renumbered(longer)
+    made = renumber_pieces(longer)
     expected = [*FIRST, "▁ab", "c", "en_XX", "fr_XX", "<mask>", "xx_XX", "yy_XX", None]
     assert order(made) == expected
     assert made.encode_source(["ab c"]) == longer.encode_source(["ab c"])
@@ -48,10 +48,10 @@ def test_what_was_not_extended_keeps_its_numbers():
         ("spare", None, "en_XX", "fr_XX"),
     ):
         made = tokenizer((*FIRST, *behind))
-        assert renumbered(made) is made
+        assert renumber_pieces(made) is made
 
 
 def test_a_vocabulary_without_languages_stays():
     model = tokenizer((*FIRST, "en_XX", "fr_XX")).models[0]
     made = Tokenizer(model, source_language="en", target_language="fr")
-    assert renumbered(made) is made
+    assert renumber_pieces(made) is made

@@ -130,7 +130,7 @@ def _print(drawings: list[_Drawing]) -> None:
 
 def _lines(drawings: list[_Drawing], width: int, *, color: bool = False) -> Iterable[str]:
     """Draw trees below each other, each below its number and its words."""
-    from heedful.tasks.parsing.trees.draw_text import cut, draw_pair, draw_tree, shown
+    from heedful.tasks.parsing.trees.draw_text import cut, draw_pair, draw_tree, escape_unprintable
     from heedful.tasks.parsing.trees.tree import unescape_brackets
 
     for place, (number, tree, predicted, difference) in enumerate(drawings):
@@ -138,7 +138,7 @@ def _lines(drawings: list[_Drawing], width: int, *, color: bool = False) -> Iter
             yield ""
         if difference is not None or len(drawings) > 1:
             f1 = "" if difference is None else f", F1 {difference.f1:.1f}"
-            words = " ".join(shown(unescape_brackets(word)) for word in tree.words)
+            words = " ".join(escape_unprintable(unescape_brackets(word)) for word in tree.words)
             yield cut(f"{number}{f1}: {words}", width)
         if difference is None:
             yield from draw_tree(tree, width)
@@ -166,7 +166,9 @@ def _read(file: Path, traces: bool) -> list[_Drawing]:
 
     clean = without_outer if traces else clean_tree
     numbered = enumerate((tree and clean(tree) for tree in _trees(file)), 1)
-    return _filled(file, [_Drawing(number, tree) for number, tree in numbered if tree is not None])
+    return _check_trees(
+        file, [_Drawing(number, tree) for number, tree in numbered if tree is not None]
+    )
 
 
 def _read_pairs(gold: Path, predicted: Path) -> list[_Drawing]:
@@ -179,7 +181,7 @@ def _read_pairs(gold: Path, predicted: Path) -> list[_Drawing]:
     cleaned = (tree and clean_tree(tree) for tree in golds)
     right = [tree for tree in cleaned if tree is not None]
     predictions = read_predicted(predicted, gold, golds)
-    return _filled(
+    return _check_trees(
         gold,
         [
             _Drawing(number, tree, prediction, differing_phrases(tree, prediction))
@@ -188,7 +190,7 @@ def _read_pairs(gold: Path, predicted: Path) -> list[_Drawing]:
     )
 
 
-def _filled(file: Path, drawings: list[_Drawing]) -> list[_Drawing]:
+def _check_trees(file: Path, drawings: list[_Drawing]) -> list[_Drawing]:
     """Return the drawings; refuse a file without a tree."""
     from heedful.errors import TextError
 

@@ -63,16 +63,18 @@ def differing_phrases(
     score = score_sentence(gold, predicted, parameters)
     sentence = BracketedSentence.of(gold)
     counts = sentence.counted_words(parameters)
-    missed = dict(_counted(sentence, counts, parameters))
+    missed = dict(_counted_phrases(sentence, counts, parameters))
     if predicted is None:
         return TreeDifference(frozenset(missed), frozenset(), score, has_tree=False)
     predicted_sentence = BracketedSentence.of(predicted)
     if not score.is_parsed:
         wrong = dict(
-            _counted(predicted_sentence, predicted_sentence.counted_words(parameters), parameters)
+            _counted_phrases(
+                predicted_sentence, predicted_sentence.counted_words(parameters), parameters
+            )
         )
         return TreeDifference(frozenset(missed), frozenset(wrong), score)
-    wrong = dict(_counted(predicted_sentence, counts, parameters))
+    wrong = dict(_counted_phrases(predicted_sentence, counts, parameters))
     for place, bracket in list(missed.items()):
         matches = (
             n for n, candidate in wrong.items() if count_matches([bracket], [candidate], parameters)
@@ -82,7 +84,7 @@ def differing_phrases(
     return TreeDifference(frozenset(missed), frozenset(wrong), score)
 
 
-def _counted(
+def _counted_phrases(
     sentence: BracketedSentence, counts: list[int], parameters: EvalbParameters
 ) -> Iterator[tuple[int, Bracket]]:
     """List the phrases that count, with their places."""

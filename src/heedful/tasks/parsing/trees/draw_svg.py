@@ -19,7 +19,7 @@ from html import escape
 from itertools import accumulate
 
 from heedful.tasks.parsing.trees.differences import TreeDifference
-from heedful.tasks.parsing.trees.draw_text import columns, shown
+from heedful.tasks.parsing.trees.draw_text import columns, escape_unprintable
 from heedful.tasks.parsing.trees.tree import Tree, unescape_brackets
 
 _MISSED, _WRONG = "missed", "wrong"
@@ -169,7 +169,7 @@ def _build(tree: Tree, marked: Collection[int] = (), mark: str = "") -> _Drawn:
 
 def _short(text: str) -> str:
     """Escape control characters, and cut a text that is very long."""
-    escaped = shown(text)
+    escaped = escape_unprintable(text)
     return escaped if len(escaped) <= _LONGEST else escaped[: _LONGEST - 1] + "…"
 
 
@@ -224,7 +224,7 @@ def _picture(
         parts += _legend(legend, y + _BETWEEN)
         y += _BETWEEN + _FRAME
     words = " ".join(node.word for node in drawn[0].nodes() if node.word)
-    return _document(width + 2 * _MARGIN, y + _MARGIN, words, shown(written), parts)
+    return _document(width + 2 * _MARGIN, y + _MARGIN, words, escape_unprintable(written), parts)
 
 
 def _document(width: float, height: float, title: str, described: str, parts: list[str]) -> str:

@@ -64,8 +64,8 @@ def draw_pair(
     def draw(most: int, branches: Sequence[tuple[str, ...]]) -> list[list[str]]:
         """Draw both trees below their headings."""
         trees = (
-            _marked(gold, difference.missed, MISSED, most, branches),
-            _marked(predicted, difference.wrong, WRONG, most, branches),
+            _draw_marked(gold, difference.missed, MISSED, most, branches),
+            _draw_marked(predicted, difference.wrong, WRONG, most, branches),
         )
         return [[heading, *tree] for heading, tree in zip(headings, trees, strict=True)]
 
@@ -74,16 +74,15 @@ def draw_pair(
     if all(columns(line) <= half for line in (*left, *right)):
         wide = max(map(columns, left)) + _GAP
         rows = [
-            _colored(left_line + " " * (wide - columns(left_line)), color)
-            + _colored(right_line, color)
+            _color(left_line + " " * (wide - columns(left_line)), color) + _color(right_line, color)
             for left_line, right_line in zip_longest(left, right, fillvalue="")
         ]
         return [row.rstrip() for row in rows]
     lines = [line for part in draw(width, _BRANCHES) for line in part]
-    return [_colored(cut(line, width), color) for line in lines]
+    return [_color(cut(line, width), color) for line in lines]
 
 
-def _marked(
+def _draw_marked(
     tree: Tree | None,
     marked: Collection[int],
     sign: str,
@@ -96,7 +95,7 @@ def _marked(
             yield f"{sign if line.phrase in marked else ' '} {line.text}"
 
 
-def _colored(line: str, color: bool) -> str:
+def _color(line: str, color: bool) -> str:
     """Color a line that has a sign."""
     before = _COLORS.get(line[:1]) if color else None
     return f"{before}{line}{_PLAIN}" if before else line
@@ -124,7 +123,7 @@ def _node(
     if node.word is not None:
         yield _TextLine(f"{first}{_leaf(node)}")
         return
-    number, line, words = next(numbers), f"{first}{shown(node.label)}", 0
+    number, line, words = next(numbers), f"{first}{escape_unprintable(node.label)}", 0
     for child in node.children:
         longer = f"{line}  {_leaf(child)}"
         if child.word is None or columns(longer) > width:
@@ -139,10 +138,11 @@ def _node(
 
 def _leaf(node: Tree) -> str:
     """Write a word after its tag."""
-    return f"{shown(node.label)} {shown(unescape_brackets(node.word or ''))}"
+    word = unescape_brackets(node.word or "")
+    return f"{escape_unprintable(node.label)} {escape_unprintable(word)}"
 
 
-def shown(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     """Escape control characters, but not the joiners that some scripts and emoji need."""
     return "".join(c if c in _JOINERS else printable(c) for c in text)
 

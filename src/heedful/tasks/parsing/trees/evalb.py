@@ -234,7 +234,10 @@ def evalb_sentence(
         return replace(nothing, status=SKIP)
     if sum(counts) != sum(test_counts):
         _keep_quotes((gold, counts), (test, test_counts), parameters)
-    gold_words, test_words = _kept(gold.words, counts), _kept(test.words, test_counts)
+    gold_words, test_words = (
+        _counted_items(gold.words, counts),
+        _counted_items(test.words, test_counts),
+    )
     if len(gold_words) != len(test_words):
         sizes = f"{len(gold_words)} words count in the gold tree, {len(test_words)} in the other"
         return replace(nothing, status=ERROR, reason=sizes)
@@ -245,7 +248,7 @@ def evalb_sentence(
             )
     gold_brackets = gold.counted_brackets(counts, parameters)
     test_brackets = test.counted_brackets(test_counts, parameters)
-    tags = _kept(gold.tags, counts), _kept(test.tags, test_counts)
+    tags = _counted_items(gold.tags, counts), _counted_items(test.tags, test_counts)
     return replace(
         nothing,
         matched=count_matches(gold_brackets, test_brackets, parameters),
@@ -262,7 +265,7 @@ def percent(part: int, total: int) -> float:
     return 100 * part / total if total else 0.0
 
 
-def _kept(values: Sequence[str], counts: Sequence[int]) -> list[str]:
+def _counted_items(values: Sequence[str], counts: Sequence[int]) -> list[str]:
     """Choose the items of the words that count, each as often as its word counts."""
     return [value for value, times in zip(values, counts, strict=True) for _ in range(times)]
 

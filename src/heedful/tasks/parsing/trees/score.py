@@ -165,7 +165,9 @@ def score_sentence(
         count_crossing(wanted, predicted_brackets),
         words,
         count_tags(
-            _counted(right.tags, counts), _counted(predicted_sentence.tags, counts), parameters
+            _counted_tags(right.tags, counts),
+            _counted_tags(predicted_sentence.tags, counts),
+            parameters,
         ),
     )
 
@@ -176,6 +178,6 @@ def same_words(gold: Tree, predicted: Tree, parameters: EvalbParameters = COLLIN
     return len(words) == len(others) and all(map(parameters.same_word, words, others))
 
 
-def _counted(tags: Sequence[str], counts: Sequence[int]) -> list[str]:
+def _counted_tags(tags: Sequence[str], counts: Sequence[int]) -> list[str]:
     """Choose the tags of the words that count."""
     return [tag for tag, count in zip(tags, counts, strict=True) if count]

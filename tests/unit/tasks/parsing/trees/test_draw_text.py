@@ -5,7 +5,13 @@ import random
 import pytest
 
 from heedful.tasks.parsing.trees.differences import differing_phrases
-from heedful.tasks.parsing.trees.draw_text import columns, cut, draw_pair, draw_tree, shown
+from heedful.tasks.parsing.trees.draw_text import (
+    columns,
+    cut,
+    draw_pair,
+    draw_tree,
+    escape_unprintable,
+)
 from heedful.tasks.parsing.trees.tree import Tree
 from tests.support.random_trees import FLAT, GOLD, changed_tree, random_tree, read_tree
 
@@ -102,7 +108,7 @@ def test_hostile_text_reaches_no_terminal():
     tree = read_tree("(S\x1b[31m (NN a\x07b) (-LRB- -LRB-) (NN \u202edog) (NN می\u200cخواهم))")
     (line,) = draw_tree(tree)
     assert line == "S\\x1b[31m  NN a\\x07b  -LRB- (  NN \\u202edog  NN می\u200cخواهم"
-    assert shown("\n\ud800") == "\\n\\ud800"
+    assert escape_unprintable("\n\ud800") == "\\n\\ud800"
 
 
 def test_columns_are_those_of_a_terminal():
