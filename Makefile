@@ -15,7 +15,7 @@ TORCH_RANGE ?= 2.11 2.15
 PYTHON_RANGE ?= python3.12 python3.13
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test test-gpu device-wheels torch-range python-range check pytest cases format bench bench-speed bench-speed-avx2 bench-serving bench-busy bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-parsers bench-sequences bench-tables figures house peers docs screenshots wheel reading-path clean bench-noise bench-new-language bench-hub-models bench-held-out
+.PHONY: help quickstart test test-gpu device-wheels torch-range python-range check pytest cases format bench bench-speed bench-speed-avx2 bench-serving bench-busy bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-parsers bench-sequences bench-tables figures house peers docs screenshots wheel reading-path clean bench-noise bench-new-language bench-hub-models bench-held-out bench-quality
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -133,6 +133,11 @@ bench-parsers: $(VENV)/.for-work ## tune three parsers alike and train three see
 	$(PYTHON) -m benchmarks.parsers trials
 	$(PYTHON) -m benchmarks.parsers seeds
 	$(PYTHON) -m benchmarks.parsers grammar
+
+bench-quality: $(VENV)/.for-use ## try settings on Multi30k and train on small corpora, write docs/results/quality.md (nine hours)
+	$(PYTHON) -m benchmarks.quality rates
+	$(PYTHON) -m benchmarks.quality trials
+	$(PYTHON) -m benchmarks.quality corpora
 
 bench-parsing: $(VENV)/.for-use ## count grammars and train parsers on two treebanks, write docs/results/parsing.md (five hours)
 	$(PYTHON) -m benchmarks.pcfg

@@ -28,6 +28,7 @@ from benchmarks import (
     parsing,
     parts,
     prepare,
+    quality,
     quickstart,
     recurrent,
     reward,

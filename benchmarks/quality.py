@@ -1,0 +1,253 @@
+"""
+BLEU that small corpora allow: trials of settings on Multi30k, then one row for each corpus.
+
+    python -m benchmarks.quality rates
+    python -m benchmarks.quality trials [--name NAME ...] [--minutes M] [--runs FOLDER]
+    python -m benchmarks.quality corpora [--name NAME ...] [--seed S] [--runs FOLDER]
+
+`rates` measures the speed of each trial's training, which sets its steps: all trials take the same
+counted time on one thread. Trials read the validation text only. `corpora` trains each corpus with
+the chosen settings on all cores and scores its test set. Each training is added to
+`docs/results/quality.json` when it ends, and the page is written from this record. Recorded
+trainings are not repeated.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.report import (
+    ResultPage,
+    arguments,
+    data_folder,
+    heedful,
+    machine,
+    measurements_of,
+    read,
+)
+from benchmarks.training import describe_training, text_files, train
+from heedful.config.load import load_config
+from heedful.experiments.page import fold, table
+from heedful.experiments.rates import TimedSettings, rates_in_turns
+from heedful.experiments.record import Record
+
+RECIPE = "multi30k"
+SENTENCE = (14, 14)
+"""Mean subwords of a sentence of Multi30k, English and German."""
+SLOWDOWN = {"likelihood": 1.0, "simcut": 2.3, "rdrop": 2.5}
+"""Time of a step by its objective, from docs/howto/two-passes.md."""
+_COSINE = ("train.schedule=cosine", "train.warmup=500", "data.vocabulary_size=4000")
+_WIDE = (*_COSINE, "model.d_model=256", "model.d_ff=512", "train.learning_rate=3e-3")
+_WIDE_SIMCUT = (*_WIDE, "train.objective=simcut", "train.second_pass_start=0.5")
+TRIALS: dict[str, tuple[str, ...]] = {
+    "recipe": (),
+    "cosine": (*_COSINE, "train.learning_rate=5e-3"),
+    "small batches": (*_COSINE, "train.learning_rate=5e-3", "train.batch_tokens=2048"),
+    "wide": _WIDE,
+    "wide, small batches": (*_WIDE, "train.batch_tokens=2048"),
+    "wide, dropout 0.4": (*_WIDE, "model.dropout=0.4"),
+    "wide, sampled subwords": (*_WIDE, "data.subword_sampling=0.1"),
+    "wide, SimCut": _WIDE_SIMCUT,
+    "wide, R-Drop": (*_WIDE, "train.objective=rdrop", "train.second_pass_start=0.5"),
+    "wide, SimCut, sampled subwords": (*_WIDE_SIMCUT, "data.subword_sampling=0.1"),
+}
+
+
+class Corpus(NamedTuple):
+    """A corpus with its training and test."""
+
+    title: str
+    folder: str
+    """Folder below HEEDFUL_DATA."""
+    languages: tuple[str, str]
+    """Endings of source and target files."""
+    parts: Mapping[str, str]
+    """Names of the files of `train`, `valid` and `test`."""
+    ending: str
+    settings: tuple[str, ...]
+    minutes: float
+    recipe: str = RECIPE
+
+    def paths(self, part: str) -> list[Path]:
+        """Return the source and the target file of a part."""
+        folder, name = data_folder() / self.folder, self.parts[part]
+        return [folder / f"{name}.{language}.{self.ending}" for language in self.languages]
+
+    def arguments(self) -> list[str | Path]:
+        """Return the files of training and validation as command-line arguments."""
+        return text_files(self.paths("train"), self.paths("valid"))
+
+
+_TATOEBA = {"train": "train", "valid": "dev", "test": "test"}
+_SMALL = ("data.vocabulary_size=8000",)
+CORPORA = {
+    "multi30k": Corpus(
+        "Multi30k, English to German",
+        "multi30k/raw",
+        ("en", "de"),
+        {"train": "train", "valid": "val", "test": "test_2016_flickr"},
+        "gz",
+        (),
+        60,
+    ),
+    "tatoeba-en-de": Corpus(
+        "Tatoeba, English to German", "tatoeba-en-de", ("en", "de"), _TATOEBA, "xz", _SMALL, 60
+    ),
+    "tatoeba-en-fr": Corpus(
+        "Tatoeba, English to French", "tatoeba-en-fr", ("en", "fr"), _TATOEBA, "xz", _SMALL, 60
+    ),
+}
+
+
+def main() -> None:
+    """Measure the rates, or run the trainings that the record lacks, one after the other."""
+    parser = arguments(__doc__, "quality")
+    parser.add_argument("kind", choices=("rates", "trials", "corpora"))
+    parser.add_argument("--name", action="append", default=[])
+    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    if options.kind == "rates":
+        _keep({"rates": measure_rates()}, {}, options.commit)
+        return
+    is_trial = options.kind == "trials"
+    names = TRIALS if is_trial else CORPORA
+    if unknown := sorted({*options.name} - {*names}):
+        parser.error(f"--name must be one of {', '.join(names)}, but is {unknown[0]}")
+    for name in options.name or names:
+        trainings = measurements_of("quality").get(options.kind, {})
+        key = name if is_trial else f"{name}, seed {options.seed}"
+        if key in trainings:
+            continue
+        print(key, flush=True)
+        run = options.runs / key.replace(", ", "-").replace(" ", "-")
+        if is_trial:
+            measured, lines = measure_trial(name, options.minutes, run)
+        else:
+            measured, lines = measure_corpus(CORPORA[name], options.seed, run)
+        trainings |= {key: measured | {"commit": options.commit, "machine": machine()}}
+        _keep({options.kind: trainings}, {key: lines}, options.commit)
+
+
+def _keep(measured: dict[str, Any], outputs: dict[str, list[str]], commit: str) -> None:
+    """Add measurements and translations to the record."""
+    record = read("quality")
+    earlier = ({}, {}) if record is None else (record.measurements, record.outputs)
+    PAGE.keep("quality", earlier[0] | measured, commit, outputs=earlier[1] | outputs)
+
+
+def measure_rates() -> dict[str, float]:
+    """Measure the target tokens a second of each trial by likelihood, on one thread."""
+    by_likelihood = {name: _without_second_pass(settings) for name, settings in TRIALS.items()}
+    distinct = list(dict.fromkeys(by_likelihood.values()))
+    rates = rates_in_turns(RECIPE, [TimedSettings(row, *SENTENCE) for row in distinct], 1)
+    return {name: rates[distinct.index(row)] for name, row in by_likelihood.items()}
+
+
+def _without_second_pass(settings: Sequence[str]) -> tuple[str, ...]:
+    """Leave out the settings of a second pass."""
+    second_pass = ("train.objective=", "train.second_pass_start=")
+    return tuple(setting for setting in settings if not setting.startswith(second_pass))
+
+
+def steps_in(name: str, seconds: float) -> int:
+    """Compute the steps of a trial in a time, from its rate and the cost of its second pass."""
+    rate: float = measurements_of("quality")["rates"][name]
+    training = load_config(RECIPE, TRIALS[name]).train
+    alone = 1.0 if training.objective == "likelihood" else training.second_pass_start
+    cost = alone + (1 - alone) * SLOWDOWN[training.objective]
+    return int(seconds * rate / (training.batch_tokens * cost))
+
+
+def measure_trial(name: str, minutes: float, run: Path) -> tuple[dict[str, Any], list[str]]:
+    """Train on Multi30k; return the scores of the validation text, and its translations."""
+    steps = steps_in(name, 60 * minutes)
+    settings = (
+        *TRIALS[name],
+        f"train.steps={steps}",
+        f"train.validate_steps={-(-steps // 6)}",
+        f"train.checkpoint_steps={max(1, steps // 40)}",
+        "train.validation_samples=0",
+        "train.threads=1",
+    )
+    return _measure(CORPORA["multi30k"], settings, "valid", run)
+
+
+def measure_corpus(corpus: Corpus, seed: int, run: Path) -> tuple[dict[str, Any], list[str]]:
+    """Train on a corpus; return the scores of its test set, and its translations."""
+    settings = (*corpus.settings, f"train.minutes={corpus.minutes}", f"train.seed={seed}")
+    return _measure(corpus, settings, "test", run)
+
+
+def _measure(
+    corpus: Corpus, settings: Sequence[str], part: str, run: Path
+) -> tuple[dict[str, Any], list[str]]:
+    """Train, and score the average of the last checkpoints, with a beam of 4."""
+    train(run, corpus.recipe, corpus.arguments(), settings)
+    source, reference = corpus.paths(part)
+    output = run / f"{part}.translated"
+    heedful("translate", run, "--input", source, "--output", output, "--weights", "average")
+    files = ("--hypothesis", output, "--reference", reference, "--json")
+    cased = json.loads(heedful("evaluate", *files))
+    lower = json.loads(heedful("evaluate", *files, "--lowercase"))["bleu"]
+    scores = {
+        "settings": settings,
+        "bleu": cased["bleu"]["score"],
+        "chrf": cased["chrf"]["score"],
+        "lower-cased": lower["score"],
+        "signatures": [cased["bleu"]["signature"], lower["signature"]],
+    }
+    return describe_training(run) | scores, output.read_text("utf-8").splitlines()
+
+
+def body(record: Record) -> str:
+    """Lay out the corpora, and the trials in a fold."""
+    measured = record.measurements
+    parts = []
+    if rows := measured.get("corpora"):
+        cells = [
+            row | {"title": CORPORA[key.partition(",")[0]].title, "seed": key.split()[-1]}
+            for key, row in rows.items()
+        ]
+        parts += [
+            table(
+                "corpus | seed | minutes | target tokens | BLEU | lower-cased BLEU | chrF",
+                "{title} | {seed} | {minutes:.0f} | {target_tokens:,} | {bleu:.2f} | "
+                "{lower-cased:.2f} | {chrf:.2f}",
+                cells,
+            ),
+            f"Signatures: {_signatures(rows.values())}.",
+        ]
+    if trials := measured.get("trials"):
+        cells = [{"name": name} | row for name, row in trials.items()]
+        shown = table(
+            "trial | settings | steps | minutes | BLEU | lower-cased BLEU",
+            "{name} | {shown} | {steps:,} | {minutes:.0f} | {bleu:.2f} | {lower-cased:.2f}",
+            [row | {"shown": _format_settings(TRIALS.get(row["name"], ()))} for row in cells],
+        )
+        parts.append(fold("Trials on Multi30k, scored on the validation text", [_TRIALS, shown]))
+    return "\n\n".join(parts)
+
+
+def _signatures(rows: Iterable[dict[str, Any]]) -> str:
+    """List the different signatures of BLEU."""
+    every = dict.fromkeys(signature for row in rows for signature in row["signatures"])
+    return ", ".join(f"`{signature}`" for signature in every)
+
+
+def _format_settings(settings: Sequence[str]) -> str:
+    """Write settings as code."""
+    return " ".join(f"`{setting}`" for setting in settings)
+
+
+_TRIALS = (
+    "Each trial changes settings of the recipe `multi30k`. Its measured speed sets its steps, so "
+    "that all trials take the same time on one thread of a quiet machine; minutes are those that "
+    "it took here."
+)
+PAGE = ResultPage("quality", "BLEU on small corpora", {"quality": body})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""Trials of equal time, and the page of BLEU on small corpora."""
+
+import pytest
+from benchmarks import quality
+from benchmarks.quality import CORPORA, TRIALS, body, measure_rates, steps_in
+
+from heedful.config.load import load_config
+from heedful.experiments.record import Record
+
+TRAINING = {
+    "steps": 10,
+    "minutes": 1.0,
+    "target_tokens": 5000,
+    "bleu": 30.0,
+    "chrf": 60.0,
+    "lower-cased": 31.0,
+    "signatures": ["a", "b"],
+}
+
+
+@pytest.fixture
+def rates(monkeypatch):
+    known = dict.fromkeys(TRIALS, 4096.0)
+    monkeypatch.setattr(quality, "measurements_of", lambda name: {"rates": known})
+
+
+@pytest.mark.parametrize("name", TRIALS)
+def test_the_settings_of_every_trial_are_valid(name):
+    assert load_config(quality.RECIPE, TRIALS[name]).train.schedule in ("paper", "cosine")
+
+
+def test_a_second_pass_in_half_of_the_steps_is_paid_with_fewer_steps(rates):
+    assert steps_in("wide", 60) == 60
+    assert steps_in("wide, small batches", 60) == 120
+    assert steps_in("wide, SimCut", 60) == int(60 / 1.65)
+    assert steps_in("wide, R-Drop", 60) == int(60 / 1.75)
+
+
+def test_trials_that_differ_by_the_objective_are_timed_once(monkeypatch):
+    timed = []
+
+    def count(recipe, trainings, threads):
+        timed.extend(training.settings for training in trainings)
+        return [float(number) for number in range(len(trainings))]
+
+    monkeypatch.setattr(quality, "rates_in_turns", count)
+    rates = measure_rates()
+    assert [*rates] == [*TRIALS]
+    assert rates["wide"] == rates["wide, SimCut"] == rates["wide, R-Drop"]
+    assert len({*timed}) == len(timed) < len(TRIALS)
+
+
+def test_the_files_of_every_corpus_exist(corpora):
+    for corpus in CORPORA.values():
+        for part in corpus.parts:
+            assert all(path.is_file() for path in corpus.paths(part))
+
+
+def test_the_page_has_a_row_for_each_training():
+    page = body(
+        Record(
+            "c",
+            "m",
+            {
+                "corpora": {"multi30k, seed 2": TRAINING},
+                "trials": {"wide": TRAINING | {"minutes": 30}},
+            },
+        )
+    )
+    assert "| Multi30k, English to German | 2 | 1 | 5,000 | 30.00 | 31.00 | 60.00 |" in page
+    assert "Signatures: `a`, `b`." in page
+    assert "| wide | `train.schedule=cosine`" in page
+    assert body(Record("c", "m", {"rates": {}})) == ""
