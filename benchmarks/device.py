@@ -10,9 +10,7 @@ all of them. Hours are computed from the newest measured rate; missing measureme
 """
 
 import json
-import shlex
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +18,14 @@ from benchmarks.report import RESULTS, ResultPage, arguments, measurements_of
 from benchmarks.training import note
 from heedful.bench.device import ALL_ON
 from heedful.bench.device_report import (
+    NOT_MEASURED,
     entry_seconds,
     graphs_gain,
     join_rounds,
-    share_of_products,
+    part_rows,
     verdict,
 )
-from heedful.experiments.page import table
+from heedful.experiments.page import markdown, table
 from heedful.experiments.record import Record
 
 RECIPES = {"paper-base": "step-base", "paper-big": "step-big"}
@@ -37,8 +36,6 @@ TOKENS_OF_A_SENTENCE = 30
 SEVERAL, BANDWIDTH = 8, 450.0
 """Devices of the plan, and GB a second that each sends: NVLink between eight H100s."""
 VOCABULARY = 37_000
-NOT_MEASURED = "not measured"
-KEYS = ("what", "precision", "levers", "kernels")
 FACTS = (
     *("seconds", "memory", "target_tokens", "target_tokens_per_second", "perplexity"),
     "waiting",
@@ -56,7 +53,8 @@ def main() -> None:
         return
     for folder in options.folders:
         for path in sorted(folder.glob("device-*.json")):
-            keep_part(json.loads(path.read_text("utf-8")), options.commit)
+            record = replace(Record.read(path), commit=options.commit)
+            record.write(RESULTS / "gpu" / f"{record.measurements['part']}.json")
         if (folder / "scores.json").exists():
             keep_training(folder, options.commit)
     PAGE.write()
@@ -66,8 +64,8 @@ def plan() -> dict[str, Any]:
     """Count parameters and memory of the paper's models without computing anything."""
     import torch
 
-    from heedful.bench.work import build
     from heedful.config.load import load_config
+    from heedful.experiments.work import build
     from heedful.training.device.plan import PlannedTraining
 
     trainings = {}
@@ -77,22 +75,6 @@ def plan() -> dict[str, Any]:
             model = build(config, VOCABULARY)
         trainings[recipe] = asdict(PlannedTraining.of(model, config.train))
     return trainings
-
-
-def keep_part(part: Mapping[str, Any], commit: str) -> None:
-    """Write the record of a part."""
-    machine = part["machine"]
-    described = (
-        f"{machine['processor']}, {machine['cores']} cores, "
-        f"{machine['memory_bytes'] / (1 << 30):.0f} GiB, {', '.join(machine['gpus']) or 'no GPU'}; "
-        f"Python {machine['python']}, torch {machine['torch']}"
-    )
-    command = shlex.join(
-        ["heedful", "bench", "device", "--out", "OUT", "--part", part["part"]]
-        + ([] if part["size"] == "full" else ["--size", part["size"]])
-    )
-    record = Record(commit, described, {**part}, [command])
-    record.write(RESULTS / "gpu" / f"{part['part']}.json")
 
 
 def keep_training(folder: Path, commit: str) -> None:
@@ -170,38 +152,12 @@ def measured_rate(recipe: str) -> tuple[float, str] | None:
 
 def correct_body(record: Record) -> str:
     """Lay out the differences from results of the processor."""
-    rows = [
-        {
-            "what": " ".join(str(entry[key]) for key in KEYS if key in entry),
-            "result": entry.get("failed") or ("within" if entry["equal"] else "**outside**"),
-            "distances": ", ".join(
-                f"{name} {value:.1e}" for name, value in entry.get("distances", {}).items()
-            ),
-        }
-        for entry in record.measurements["entries"]
-    ]
-    laid_out = table("what | bounds | distances", "{what} | {result} | {distances}", rows)
-    return f"## Compared with the processor\n\n{laid_out}"
+    return f"## Compared with the processor\n\n{_rows(record)}"
 
 
 def rates_body(record: Record) -> str:
     """Lay out the limits of the device."""
-    (entry,) = record.measurements["entries"]
-    if "failed" in entry:
-        return f"## Limits of the device\n\n{NOT_MEASURED}: {entry['failed']}"
-    launch = entry["launch_seconds"]
-    rows = [
-        *(
-            {"what": f"products in {name}", "value": f"{rate / 1000:,.0f} TFLOP/s"}
-            for name, rate in entry["product_gflops"].items()
-        ),
-        {"what": "copies, read and written", "value": f"{entry['copy_gb_per_second']:,.0f} GB/s"},
-        *(
-            {"what": f"start of a kernel {how}", "value": f"{1e6 * seconds:.1f} microseconds"}
-            for how, seconds in launch.items()
-        ),
-    ]
-    return "## Limits of the device\n\n" + table("what | measured", "{what} | {value}", rows)
+    return f"## Limits of the device\n\n{_rows(record)}"
 
 
 def step_body(record: Record) -> str:
@@ -212,70 +168,34 @@ def step_body(record: Record) -> str:
     head = (
         f"## The step of {recipe}: {counts['source tokens']:,} + {counts['target tokens']:,} tokens"
     )
-    rows = speed_rows(part, part["entries"], "levers", "target tokens")
-    laid_out = speed_table("levers", "target tokens/s", rows)
-    return "\n\n".join((head, laid_out, verdict([part]))) + note(record)
+    return "\n\n".join((head, _rows(record, "levers"), verdict([part]))) + note(record)
 
 
 def search_body(record: Record) -> str:
     """Lay out searches with and without graphs."""
-    part = record.measurements
     gains = ", ".join(
-        f"{gain:.1f} times at batch {batch}" for batch, gain in graphs_gain(part).items()
+        f"{gain:.1f} times as fast at batch {batch}"
+        for batch, gain in graphs_gain(record.measurements).items()
     )
-    rows = speed_rows(part, part["entries"], "kernels", "sentences")
-    ending = f"\n\nGraphs make a search faster: {gains}." if gains else ""
-    return f"## A search\n\n{speed_table('kernels', 'sentences/s', rows)}{ending}"
+    ending = f"\n\nWith graphs, a search is {gains}." if gains else ""
+    return f"## A search\n\n{_rows(record, 'kernels')}{ending}"
 
 
 def train_peers_body(record: Record) -> str:
     """Lay out the step of heedful and of peers."""
-    return f"## The step compared with other toolkits\n\n{_beside(record, 'target tokens')}"
+    return f"## The step compared with other toolkits\n\n{_rows(record, 'who')}"
 
 
 def search_peers_body(record: Record) -> str:
     """Lay out the search of heedful and of peers."""
-    return f"## The search compared with other toolkits\n\n{_beside(record, 'sentences')}"
+    return f"## The search compared with other toolkits\n\n{_rows(record, 'who')}"
 
 
-def _beside(record: Record, unit: str) -> str:
-    """Lay out systems that took turns."""
+def _rows(record: Record, key: str = "") -> str:
+    """Lay out the measurements of a part, which differ in `key`; rounds of peers are joined."""
     part = record.measurements
-    rows = speed_rows(part, join_rounds(part["entries"]), "who", unit)
-    return speed_table("system", f"{unit}/s", rows)
-
-
-def speed_rows(
-    part: Mapping[str, Any], entries: Iterable[Mapping[str, Any]], name: str, unit: str
-) -> list[dict[str, str]]:
-    """Write a row for each measurement, with ratios to the first one of the same batch."""
-    first: dict[Any, float] = {}
-    rows = []
-    for entry in entries:
-        batch = f", batch {entry['batch']}" if "batch" in entry else ""
-        row = {"name": f"{entry[name]}{batch}", "rate": NOT_MEASURED, "share": "", "memory": ""}
-        row |= {"milliseconds": "", "times": entry.get("failed", "")}
-        if "failed" not in entry:
-            seconds = entry_seconds(entry)
-            measure = first.setdefault(entry.get("batch"), seconds)
-            row |= {
-                "rate": f"{entry['counts'][unit] / seconds:,.0f}",
-                "milliseconds": f"{1000 * seconds:,.1f}",
-                "share": f"{share_of_products(entry, part):.1%}",
-                "memory": f"{entry['memory'] / 1e9:.1f}",
-                "times": f"{measure / seconds:.2f}",
-            }
-        rows.append(row)
-    return rows
-
-
-def speed_table(name: str, rate: str, rows: Iterable[Mapping[str, str]]) -> str:
-    """Lay measurements out."""
-    return table(
-        f"{name} | {rate} | milliseconds | share of products | memory, GB | times the first",
-        "{name} | {rate} | {milliseconds} | {share} | {memory} | {times}",
-        rows,
-    )
+    entries = join_rounds(part["entries"]) if key == "who" else part["entries"]
+    return markdown(part_rows(part, entries, key))
 
 
 def training_body(record: Record) -> str:
@@ -287,15 +207,15 @@ def training_body(record: Record) -> str:
     )
     return (
         "## A real training\n\n"
-        f"A model of the shape of `paper-base` learns half a million pairs of Europarl "
-        f"French-English in {last['step']:,} steps and {last['seconds'] / 60:.1f} minutes. "
-        f"It sees {last['target_tokens']:,} target tokens, at the end "
-        f"{last['target_tokens_per_second']:,.0f} a second, in {last['memory'] / 1e9:.1f} GB. "
-        f"The device waits {last['waiting']:.1%} of the time for batches. "
-        f"On 2,000 validation lines the last weights have "
+        f"A model of the shape of `paper-base` was trained on half a million pairs of Europarl "
+        f"French-English, for {last['step']:,} steps and {last['seconds'] / 60:.1f} minutes. "
+        f"It read {last['target_tokens']:,} target tokens, at a final rate of "
+        f"{last['target_tokens_per_second']:,.0f} a second, and used {last['memory'] / 1e9:.1f} "
+        f"GB. The device waited {last['waiting']:.1%} of the time for batches. "
+        f"On 2,000 validation lines, the last weights have "
         f"{last['validations'][-1]['bleu']:.1f} BLEU and perplexity "
-        f"{last['validations'][-1]['valid_perplexity']:.2f}. On 2,000 test lines that training "
-        f"never saw, {last.get('scored', 'they have')} {scores}."
+        f"{last['validations'][-1]['valid_perplexity']:.2f}. On 2,000 test lines that were "
+        f"not used in training, {last.get('scored', 'they have')} {scores}."
     )
 
 
@@ -314,8 +234,8 @@ PAGE = ResultPage(
     },
     "[`heedful bench device`](../howto/benchmark.md) measures steps and searches on your GPU. A "
     "share of products is the rate of operations on real tokens, divided by the rate of large "
-    "matrix products on the same device. Levers are optimizations of a step: layers are compiled, "
-    "a step is replayed from graphs, the next batch is made ahead, and sentences have no padding.",
+    "matrix products on the same device. A step has four optimizations: layers are compiled, "
+    "it is replayed from graphs, the next batch is prepared ahead, and sentences have no padding.",
 )
 
 

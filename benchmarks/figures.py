@@ -63,7 +63,7 @@ PAGES = [
             parts,
             prepare,
         ),
-        *(quickstart, recurrent, reward, sequences, serving, table_pages, tuning, window),
+        *(quality, quickstart, recurrent, reward, sequences, serving, table_pages, tuning, window),
     )
 ]
 _MARK = re.compile(r"<!--([a-z0-9.-]+)-->([^\n]*?)<!--/-->")

@@ -13,15 +13,14 @@ Recorded results are not measured again. Writes `docs/results/parsers.json` and 
 """
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.parsing import BEAM, PENALTY
+from benchmarks.parsing import BEAM, PENALTY, with_interval
 from benchmarks.pcfg import WSJ, measure_grammar, read_treebank
-from benchmarks.report import ResultPage, arguments, data_folder, measurements_of
+from benchmarks.report import ResultPage, arguments, data_folder, measurements_of, outputs_of
 from benchmarks.training import last_line, read_log, train
-from heedful.evaluation.significance import Resampling, confidence_intervals
 from heedful.experiments.page import table
 from heedful.experiments.record import Record
 from heedful.search.settings import SearchOptions
@@ -99,12 +98,17 @@ def main() -> None:
         print(training.key, flush=True)
         run = options.runs / options.kind / training.key.replace(", ", "-")
         made = _MEASURES[options.kind](training, run, parts) | {"commit": options.commit}
-        _keep(options.kind, known | {training.key: made}, options.commit)
+        trees = made.pop("trees", {})
+        outputs = {f"{training.key}, {part}": parses for part, parses in trees.items()}
+        _keep(options.kind, known | {training.key: made}, options.commit, outputs)
 
 
-def _keep(kind: str, made: dict[str, Any], commit: str) -> None:
-    """Write one part of the record."""
-    PAGE.keep("parsers", measurements_of("parsers") | {kind: made}, commit)
+def _keep(
+    kind: str, made: dict[str, Any], commit: str, outputs: Mapping[str, list[str]] | None = None
+) -> None:
+    """Write one part of the record, and add outputs to the earlier ones."""
+    outputs = outputs_of("parsers") | {**(outputs or {})}
+    PAGE.keep("parsers", measurements_of("parsers") | {kind: made}, commit, outputs=outputs)
 
 
 def read_parts(data: Path) -> SampleParts:
@@ -187,13 +191,13 @@ def measure_seed(training: Training, run: Path, parts: SampleParts) -> dict[str,
     fit(training, run, parts, steps, 2 * _VALIDATIONS)
     parser = Parser.load(run, threads=1, precision="fp32", device="cpu")
     options = SearchOptions(beam=BEAM, length_penalty=PENALTY)
-    scores = {"steps": steps, "minutes": last_line(run)["seconds"] / 60}
+    trees: dict[str, list[str]] = {}
+    scores = {"steps": steps, "minutes": last_line(run)["seconds"] / 60, "trees": trees}
     for name, gold in (("dev", parts.dev), ("unseen", parts.unseen)):
         lines = [" ".join(tree.words) for tree in gold]
         parses = parser.parse(lines, options, [tree.tags for tree in gold])
-        score = score_trees(gold, [parse.tree for parse in parses])
-        interval = confidence_intervals([score.statistics()], Resampling())[0]
-        scores[name] = {**score.to_dict(), "interval": list(interval)}
+        scores[name] = with_interval(score_trees(gold, [parse.tree for parse in parses]))
+        trees[name] = [str(parse.tree) for parse in parses]
     return scores
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.parsing_agreement import agreed_trees
 from benchmarks.pcfg import TREEBANKS, Treebank
-from benchmarks.report import ResultPage, arguments, data_folder, measurements_of, read
+from benchmarks.report import ResultPage, arguments, data_folder, measurements_of, outputs_of
 from benchmarks.training import describe_training, train
 from heedful.evaluation.significance import Resampling, compare, confidence_intervals
 from heedful.experiments.page import table
@@ -146,18 +146,12 @@ def main() -> None:
         row, trees = measure(runs, bank.dev, grammar_score(SYSTEMS[members[0]].treebank))
         print(name, row)
         rows = measurements_of("parsing") | {name: row | {"commit": options.commit}}
-        PAGE.keep("parsing", rows, options.commit, outputs=outputs() | {name: trees})
+        PAGE.keep("parsing", rows, options.commit, outputs=outputs_of("parsing") | {name: trees})
 
 
 def members_of(name: str) -> tuple[str, ...]:
     """List the trainings of a system."""
     return ENSEMBLES[name].members if name in ENSEMBLES else (name,)
-
-
-def outputs() -> dict[str, Any]:
-    """Read the trees of the systems that were measured before."""
-    record = read("parsing")
-    return {} if record is None else record.outputs
 
 
 @cache
@@ -203,23 +197,35 @@ def measure(
         for rules in (True, False)
     )
     trees = [parse.tree for parse in parser.parse(lines, options, tags)]
-    score = score_trees(gold, trees)
     greedy = free.parse(lines, SearchOptions(beam=1))
-    (test,) = compare([score.statistics()], [grammar.statistics()], "bootstrap", Resampling())
     row = {
-        **score.to_dict(),
-        "up_to_40": score.up_to(40).f1,
-        "interval": list(confidence_intervals([score.statistics()], Resampling())[0]),
+        **compare_trees(gold, trees, grammar),
         "malformed_when_free": sum(not parse.is_tree for parse in greedy),
+        **describe_training(runs[0], "f1"),
+    }
+    return row, list(map(str, trees))
+
+
+def compare_trees(gold: list[Tree], trees: list[Tree], grammar: TreeScore) -> dict[str, Any]:
+    """Score trees, also those of a record, and compare them with a grammar's, with intervals."""
+    score = score_trees(gold, trees)
+    (test,) = compare([score.statistics()], [grammar.statistics()], "bootstrap", Resampling())
+    return {
+        **with_interval(score),
+        "up_to_40": score.up_to(40).f1,
         "grammar": {
             "f1": test.score,
             "difference": test.difference,
             "interval": list(test.interval),
             "p_value": test.p_value,
         },
-        **describe_training(runs[0], "f1"),
     }
-    return row, list(map(str, trees))
+
+
+def with_interval(score: TreeScore) -> dict[str, Any]:
+    """Convert a score to plain values, with its 95 % interval over sentences."""
+    (interval,) = confidence_intervals([score.statistics()], Resampling())
+    return {**score.to_dict(), "interval": list(interval)}
 
 
 def body(record: Record) -> str:

@@ -54,7 +54,7 @@ TRIALS: dict[str, tuple[str, ...]] = {
 }
 
 
-class Corpus(NamedTuple):
+class SmallCorpus(NamedTuple):
     """A corpus with its training and test."""
 
     title: str
@@ -82,7 +82,7 @@ class Corpus(NamedTuple):
 _TATOEBA = {"train": "train", "valid": "dev", "test": "test"}
 _SMALL = ("data.vocabulary_size=8000",)
 CORPORA = {
-    "multi30k": Corpus(
+    "multi30k": SmallCorpus(
         "Multi30k, English to German",
         "multi30k/raw",
         ("en", "de"),
@@ -91,10 +91,10 @@ CORPORA = {
         (),
         60,
     ),
-    "tatoeba-en-de": Corpus(
+    "tatoeba-en-de": SmallCorpus(
         "Tatoeba, English to German", "tatoeba-en-de", ("en", "de"), _TATOEBA, "xz", _SMALL, 60
     ),
-    "tatoeba-en-fr": Corpus(
+    "tatoeba-en-fr": SmallCorpus(
         "Tatoeba, English to French", "tatoeba-en-fr", ("en", "fr"), _TATOEBA, "xz", _SMALL, 60
     ),
 }
@@ -174,14 +174,14 @@ def measure_trial(name: str, minutes: float, run: Path) -> tuple[dict[str, Any],
     return _measure(CORPORA["multi30k"], settings, "valid", run)
 
 
-def measure_corpus(corpus: Corpus, seed: int, run: Path) -> tuple[dict[str, Any], list[str]]:
+def measure_corpus(corpus: SmallCorpus, seed: int, run: Path) -> tuple[dict[str, Any], list[str]]:
     """Train on a corpus; return the scores of its test set, and its translations."""
     settings = (*corpus.settings, f"train.minutes={corpus.minutes}", f"train.seed={seed}")
     return _measure(corpus, settings, "test", run)
 
 
 def _measure(
-    corpus: Corpus, settings: Sequence[str], part: str, run: Path
+    corpus: SmallCorpus, settings: Sequence[str], part: str, run: Path
 ) -> tuple[dict[str, Any], list[str]]:
     """Train, and score the average of the last checkpoints, with a beam of 4."""
     train(run, corpus.recipe, corpus.arguments(), settings)

@@ -62,6 +62,12 @@ def measurements_of(name: str) -> dict[str, Any]:
     return {} if record is None else record.measurements
 
 
+def outputs_of(name: str) -> dict[str, Any]:
+    """Return the outputs of a record; none where nothing was measured yet."""
+    record = read(name)
+    return {} if record is None else record.outputs
+
+
 def arguments(description: str | None, runs: str = "") -> argparse.ArgumentParser:
     """Build the parser of a benchmark. `runs`: the folder of its models below `runs`, if any."""
     parser = argparse.ArgumentParser(

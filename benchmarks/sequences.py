@@ -8,14 +8,18 @@ Writes `docs/results/sequences.json`, and the page from it; tasks that are not n
 figures.
 """
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.report import ResultPage, arguments, heedful, measurements_of
+from benchmarks.report import ResultPage, arguments, heedful, measurements_of, outputs_of
 from benchmarks.training import last_line, text_files, train
+from heedful.evaluation.bleu import text_metrics
+from heedful.evaluation.significance import Resampling, confidence_intervals
+from heedful.evaluation.sufficient_statistics import measure as measure_lines
 from heedful.experiments.page import table, with_names
 from heedful.experiments.record import Record
+from heedful.text.corpus import read_lines
 
 
 class SequenceTask(NamedTuple):
@@ -35,7 +39,7 @@ TASKS = {
     "questions": SequenceTask("questions", ("question", "answer"), "questions"),
 }
 """Tasks by the name of their recipe."""
-_SCORES = ("exact_match", "cer")
+_SCORES, _TRIALS = ("exact_match", "cer"), 1000
 
 
 def main() -> None:
@@ -45,16 +49,16 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := sorted({*options.names} - {*TASKS}):
         parser.error(f"NAME must be one of {', '.join(TASKS)}, but is {unknown[0]}")
-    scores = measurements_of("sequences")
+    scores, outputs = measurements_of("sequences"), outputs_of("sequences")
     for name in options.names or TASKS:
-        scores[name] = {"commit": options.commit, **measure(name, TASKS[name], options.runs)}
-        PAGE.keep(
-            "sequences", {name: scores[name] for name in TASKS if name in scores}, options.commit
-        )
+        measured, outputs[name] = measure(name, TASKS[name], options.runs)
+        scores[name] = {"commit": options.commit, **measured}
+        ordered = {name: scores[name] for name in TASKS if name in scores}
+        PAGE.keep("sequences", ordered, options.commit, outputs=outputs)
 
 
-def measure(recipe: str, task: SequenceTask, runs: Path) -> dict[str, Any]:
-    """Run the commands of a task's page."""
+def measure(recipe: str, task: SequenceTask, runs: Path) -> tuple[dict[str, Any], list[str]]:
+    """Run the commands of a task's page; return its outputs as well."""
     text, run = runs / "text" / task.data, runs / recipe
     if not text.exists():
         text.parent.mkdir(parents=True, exist_ok=True)
@@ -65,15 +69,25 @@ def measure(recipe: str, task: SequenceTask, runs: Path) -> dict[str, Any]:
     train(run, recipe, text_files(files, valid))
     output = run / f"output.{task.sides[1]}"
     heedful("translate", run, "--input", test[0], "--output", output)
-    sides = ("--hypothesis", output, "--reference", test[1])
-    report = heedful("evaluate", *sides, "--confidence", "--trials", 1000, "--json")
-    last = last_line(run)
-    return {
+    lines, last = list(read_lines(output)), last_line(run)
+    measured = {
         "pairs": _lines(files[0]),
         "tested": _lines(test[0]),
         "steps": last["step"],
         "minutes": last["seconds"] / 60,
-        "scores": {name: json.loads(report)[name] for name in _SCORES},
+        "scores": score_lines(lines, list(read_lines(test[1]))),
+    }
+    return measured, lines
+
+
+def score_lines(lines: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
+    """Score outputs, also those of a record, as `heedful evaluate --confidence` does."""
+    metrics = text_metrics([references])
+    counted = [measure_lines(metrics[name], lines) for name in _SCORES]
+    intervals = confidence_intervals(counted, Resampling(_TRIALS))
+    return {
+        name: {"score": counts.score, "signature": counts.signature, "interval": interval}
+        for name, counts, interval in zip(_SCORES, counted, intervals, strict=True)
     }
 
 

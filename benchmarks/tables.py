@@ -149,8 +149,10 @@ def _table1(call: Call) -> Measurements:
         "counts": table.count_rows,
         "time_heading": table.time_heading,
         "times": table.time_rows,
-        "rounds": len(table.times.rounds),
-        **{name: numbers[name] for name in ("threads", "layers", "crossings", "conclusions")},
+        **{
+            name: numbers[name]
+            for name in ("rounds", "threads", "layers", "crossings", "conclusions")
+        },
     }
 
 

@@ -187,7 +187,7 @@ def only_paper_shape(model: dict[str, Any]) -> None:
     """Refuse model settings that the peer does not support."""
     families = {"encoder": "transformer", "decoder": "transformer"}
     if any(model[side] != family for side, family in families.items()):
-        raise SystemExit("the peer is given Transformers only, but got a recurrent model")
+        raise SystemExit("the peer measures only Transformers, but the request has another model")
     wanted = {
         "norm": "post",
         "tie_embeddings": "all",
@@ -198,4 +198,7 @@ def only_paper_shape(model: dict[str, Any]) -> None:
     sizes = ("d_k", "d_v", "encoder_heads", "decoder_heads", "encoder_d_ff", "decoder_d_ff")
     different |= {name: model[name] for name in sizes if model[name] is not None}
     if different:
-        raise SystemExit(f"the peer is given the paper's shape only, but got {different}")
+        raise SystemExit(
+            f"the peer measures only models with the paper's settings, but the request has "
+            f"{different}"
+        )

@@ -140,7 +140,7 @@ async def load(
                 answers.append(answer)
                 if tell is not None:
                     tell(answer)
-                if isinstance(problem, str) and problem == "ConnectionRefusedError":
+                if problem == "ConnectionRefusedError":
                     return
 
     await asyncio.gather(*(client() for _ in range(clients)))

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from benchmarks.speed.context import Context
 from benchmarks.speed.turns import in_turn
-from heedful.bench.process import torch_threads
+from heedful.experiments.process import torch_threads
 from heedful.kernels import dropout as compiled_dropout
 from heedful.kernels.attention import Packing, native_short_attention, plain_short_attention
 from heedful.kernels.dropout import Dropout

@@ -1,5 +1,6 @@
 """The pages `docs/results/speed*.md`, of one processor each."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,8 @@ from benchmarks.report import RESULTS
 from benchmarks.speed.comparisons import CELLS, HEADS, Measured, compare
 from benchmarks.speed.plots import draw, pictures
 from benchmarks.speed.whole import command_seconds
-from heedful.experiments.page import code_block, fold, table, with_names
+from heedful.bench.measurement import speed_rows
+from heedful.experiments.page import code_block, fold, markdown, table, with_names
 from heedful.experiments.record import Record
 
 TITLES = {
@@ -101,20 +103,9 @@ def body(name: str, section: Measured) -> list[str]:
 
 def report_table(report: Measured) -> str:
     """Lay out the measurements of all systems, as `heedful bench` returns them."""
-    measurements = report["measurements"]
-    units, extras = [*measurements[0]["counts"]], _extras(report)
-    heads = ["", "precision", *(f"{unit}/s" for unit in units), "seconds", "GFLOP/s"]
-    heads += ["share of products", "peak memory, MB", *extras]
-    cells = ["{who}", "{precision}", *(f"{{per_second[{unit}]:,.1f}}" for unit in units)]
-    cells += ["{seconds[median]:.3f} ({seconds[min]:.3f}-{seconds[max]:.3f})", "{rate}"]
-    cells += ["{part}", "{megabytes:,.0f}", *(f"{{{extra}:.4g}}" for extra in extras)]
-    rows = [
-        system
-        | {"rate": "" if system["gflops"] is None else f"{system['gflops']:,.0f}"}
-        | {"part": "" if system["share"] is None else f"{system['share']:.0%}"}
-        | {"megabytes": system["memory"] / 1e6}
-        for system in measurements
-    ]
+    measurements, extras = report["measurements"], _extras(report)
+    further = [extras, *([f"{system[name]:.4g}" for name in extras] for system in measurements)]
+    rows = [(*row, *more) for row, more in zip(speed_rows(measurements), further, strict=True)]
     sentences = [
         f"The products of {system['who']} alone take {alone['seconds']:.3f} s, "
         f"{alone[part]:.0%} {part}."
@@ -127,15 +118,14 @@ def report_table(report: Measured) -> str:
         if "profile" in system:
             shares = ", ".join(f"{name} {part:.0%}" for name, part in system["profile"].items())
             sentences.append(f"Where the time of {system['who']} goes: {shares}.")
-    parts = [table(" | ".join(heads), " | ".join(cells), rows), *sentences]
-    return "\n\n".join([*parts, *_not_measured(report["notes"])])
+    return "\n\n".join([markdown(rows), *sentences, *_not_measured(report["notes"])])
 
 
 def _not_measured(notes: list[str]) -> list[str]:
     """Name the systems that were not measured, in a sentence for each reason."""
     lacking = [note.partition(":")[0] for note in notes if _NO_AVX512 in note]
     others = [
-        note.replace("; `make peers` does it", "") for note in notes if _NO_AVX512 not in note
+        re.sub(r"; `make peers` \w+ it", "", note) for note in notes if _NO_AVX512 not in note
     ]
     if lacking:
         others.append(f"{', '.join(lacking)}. This processor does not support AVX512.")

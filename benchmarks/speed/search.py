@@ -13,9 +13,9 @@ import torch
 
 from benchmarks.speed.context import Context
 from benchmarks.speed.turns import in_turn
-from heedful.bench.process import torch_threads
 from heedful.bench.random_run import make_random_run, random_lines
 from heedful.config.load import load_config
+from heedful.experiments.process import torch_threads
 from heedful.kernels.native import layers as native_layers
 from heedful.search.settings import SearchOptions
 from heedful.search.step import extend, extend_plainly

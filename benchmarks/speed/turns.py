@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Callable, Mapping
 
-from heedful.bench.process import time_in_turns
+from heedful.experiments.process import time_in_turns
 
 _WARM_UPS = 3
 

@@ -16,8 +16,8 @@ import torch
 
 from benchmarks.speed.context import PEERS, Context
 from benchmarks.training import chosen, last_line, read_lines, read_log, text_files
-from heedful.bench.work import shape_of
 from heedful.config.load import load_config
+from heedful.experiments.work import shape_of
 from heedful.kernels.product_rates import measured_rates
 
 

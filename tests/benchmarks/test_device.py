@@ -4,9 +4,10 @@ import json
 
 import pytest
 from benchmarks import device, report
-from benchmarks.device import PAGE, keep_part, keep_training
+from benchmarks.device import PAGE, keep_training, main
 
-MACHINE = {"processor": "P", "cores": 16, "memory_bytes": 128 << 30, "gpus": ["G"]}
+from heedful.experiments.record import Record
+
 STEP = {
     "recipe": "paper-big",
     "levers": "all on",
@@ -20,7 +21,6 @@ PART = {
     "part": "step-big",
     "size": "full",
     "precision": "bf16",
-    "machine": MACHINE | {"python": "3.12.3", "torch": "2.11.0"},
     "product_gflops": {"bf16": 800_000.0},
     "entries": [STEP, STEP | {"levers": "graphs off", "failed": "out of memory"}],
 }
@@ -47,17 +47,23 @@ def test_what_was_not_measured_is_called_so(results):
     assert row_of("paper-big")[5:] == ["not measured"] * 3
 
 
-def test_hours_follow_from_the_rate_that_was_measured(results):
-    keep_part(PART, "abc")
+def test_hours_follow_from_the_rate_that_was_measured(results, tmp_path, monkeypatch):
+    command = "heedful bench device --out OUT --part step-big"
+    Record("", "P, 16 cores", PART, [command]).write(tmp_path / "device-step-big.json")
+    monkeypatch.setattr("sys.argv", ["device", "keep", str(tmp_path), "--commit", "abc"])
+    main()
     # 300,000 steps of a quarter of a second; an eighth of it on each of eight devices, and
     # 1.75 x 857 MB of gradients at 450 GB a second
     assert row_of("paper-big")[5:] == ["100,000", "20.8 hours", "2.88 hours"]
     assert row_of("all on") == ["all on", "100,000", "250.0", "16.0%", "20.0", "1.00"]
     assert row_of("graphs off")[1:] == ["not measured", "", "", "", "out of memory"]
     text = PAGE.text()
-    assert "uses 16% of this device's rate of large bf16 products; every lever is on." in text
-    assert "P, 16 cores, 128 GiB, G; Python 3.12.3, torch 2.11.0. Commit abc" in text
-    assert "heedful bench device --out OUT --part step-big\n" in text
+    assert (
+        "reaches 16% of this device's rate for large bf16 matrix products; every optimization is "
+        "on." in text
+    )
+    assert "Machine: P, 16 cores. Commit abc" in text
+    assert f"{command}\n" in text
 
 
 def test_a_training_is_kept_with_its_scores(results, tmp_path):
@@ -74,11 +80,11 @@ def test_a_training_is_kept_with_its_scores(results, tmp_path):
         (tmp_path / name).write_text(text, encoding="utf-8")
     keep_training(tmp_path, "abc")
     assert (
-        "9 steps and 1.5 minutes. It sees 1,000 target tokens, at the end 500,000 a second, in "
-        "8.0 GB. The device waits 1.0% of the time"
+        "9 steps and 1.5 minutes. It read 1,000 target tokens, at a final rate of 500,000 a "
+        "second, and used 8.0 GB. The device waited 1.0% of the time"
     ) in PAGE.text()
     assert "31.0 BLEU and perplexity 7.39" in PAGE.text()
-    assert "never saw, they have BLEU 30.5, chrF 55.0, TER 50.0." in PAGE.text()
+    assert "not used in training, they have BLEU 30.5, chrF 55.0, TER 50.0." in PAGE.text()
     record = json.loads((results / "gpu" / "training.json").read_text(encoding="utf-8"))
     assert len(record["outputs"]["samples"]) == 2
     assert record["measurements"]["validations"] == lines[1:]

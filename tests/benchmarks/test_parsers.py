@@ -1,9 +1,13 @@
 """Parsers tuned alike: what is divided, and what is chosen."""
 
+import pytest
 from benchmarks.parsers import RATES, SYSTEMS, body, chosen_rate, read_parts, trainings
+from benchmarks.parsing import compare_trees
 from benchmarks.report import data_folder
 
 from heedful.experiments.record import Record
+from heedful.tasks.parsing.trees.read import parse_trees
+from heedful.tasks.parsing.trees.score import score_trees
 
 
 def trial(perplexity):
@@ -40,3 +44,18 @@ def test_seeds_are_one_row_with_their_spread():
     page = body(Record("abc", "a machine", {"seeds": seeds}))
     assert "| LSTM with attention, 2 + 1 layers | 81.0 ± 1.0 | 77.0 ± 1.0 | 3 | 900 |" in page
     assert "## Trials" not in page
+
+
+GOLD = ["(S (NP (D the) (N dog)) (VP (V runs)))", "(S (NP (N dogs)) (VP (V run) (NP (N men))))"]
+FLAT = ["(S (D the) (N dog) (V runs))", "(S (N dogs) (V run) (N men))"]
+
+
+def test_trees_are_compared_with_those_of_a_grammar():
+    gold, flat = (list(parse_trees(lines, "trees")) for lines in (GOLD, FLAT))
+    written = list(parse_trees(list(map(str, gold)), "outputs"))
+    row = compare_trees(gold, written, score_trees(gold, flat))
+    assert (row["f1"], row["up_to_40"], row["interval"]) == (100.0, 100.0, [100.0, 100.0])
+    compared = row["grammar"]
+    assert compared["f1"] + compared["difference"] == pytest.approx(100.0)
+    low, high = compared["interval"]
+    assert low <= compared["difference"] <= high

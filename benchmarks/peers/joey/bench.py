@@ -125,8 +125,8 @@ def recurrent(shape: dict[str, Any]) -> dict[str, Any]:
         or ours["feed"] == "context"
     ):
         raise SystemExit(
-            "joey is given its own recurrent models only: bidirectional encoders, a current "
-            "query, an attentional readout, separate tables"
+            "Joey NMT supports only recurrent models with bidirectional encoders, a current "
+            "query, an attentional readout and separate tables"
         )
 
     def width(name: str) -> int:
@@ -236,7 +236,7 @@ def end_to_end(request: protocol.Request) -> protocol.Answer:
         log = (folder / "run" / "train.log").read_text(encoding="utf-8")
     epoch = re.search(r"num\. of tokens: (\d+), ([\d.]+)\[sec\]", log)
     if epoch is None:
-        raise SystemExit("train.log must tell the tokens of an epoch, but it does not")
+        raise SystemExit("train.log must have the number of tokens of an epoch, but it has none")
     return {
         "seconds": [seconds],
         "target_tokens": int(epoch[1]),

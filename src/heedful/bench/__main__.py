@@ -1,29 +1,21 @@
 """The measurement process: reads a request, runs it, prints the result."""
 
-import json
-import sys
 from typing import Any
 
 import torch
 
 from heedful._version import __version__
-from heedful.errors import HeedfulError
-from heedful.plugins import load_plugins
+from heedful.experiments.process import answer_request
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Run the requested measurement."""
     # Import only what the task needs, so that the process has only the memory of the task.
-    load_plugins(request.get("plugins"))
     done: dict[str, Any]
     if request["task"] == "train":
         from heedful.bench.step import measure_step
 
         done = measure_step(request)
-    elif request["task"] == "train in turns":
-        from heedful.bench.step import measure_in_turns
-
-        done = measure_in_turns(request)
     elif request["task"] == "translate":
         from heedful.bench.search import measure_search
 
@@ -44,7 +36,4 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    try:
-        print(json.dumps(answer(json.load(sys.stdin))))
-    except HeedfulError as error:
-        print(json.dumps({"error": str(error), "exit_code": error.exit_code}))
+    answer_request(answer)

@@ -32,7 +32,7 @@ def bench_data(
     Other toolkits are not measured, because they divide the work into other stages.
     """
     if bool(source) != bool(target):
-        raise TextError("--source and --target belong together, but got only one of them.")
+        raise TextError("--source and --target must be given together, but got only one of them.")
     config = load_config(recipe, settings)
     threads = resolve_threads(threads)
     with tempfile.TemporaryDirectory() as folder:

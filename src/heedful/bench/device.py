@@ -6,7 +6,7 @@ measurement. A measurement that fails is recorded with its message, and the next
 follows; failed parts are treated in the same way. Every measurement is a process of its own.
 """
 
-import json
+import shlex
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,25 +20,26 @@ import torch
 from heedful._version import __version__
 from heedful.bench.random_run import make_random_run, random_lines
 from heedful.bench.systems import OURS, Say, System, find_systems, own_system
-from heedful.bench.train import needed_work, training_request
+from heedful.bench.train import needed_work
 from heedful.bench.translate import BenchText, write_request
-from heedful.bench.work import search_flops, shape_of, synthetic_pairs
 from heedful.config.load import load_config
 from heedful.errors import HeedfulError, SettingError
-from heedful.files import write_whole
+from heedful.experiments.record import Record, describe_this_machine
+from heedful.experiments.timed_training import training_request
+from heedful.experiments.work import search_flops, shape_of, synthetic_pairs
 from heedful.kernels.api import measured_rates, resolve_precision
-from heedful.machine.devices import describe_machine, resolve_device, resolve_threads
+from heedful.machine.devices import resolve_device, resolve_threads
 from heedful.search.settings import PEERS_SEARCH
 from heedful.training.device.levers import Levers
 
 ALL_ON = "all on"
-"""All levers, which are optimizations of a step, are on, as in a training."""
+"""All optimizations of a step are on, as in a training."""
 PLAIN = "without graphs"
 """A search without graphs: Python starts the kernels one by one."""
 
 _LEVERS = tuple(lever.name for lever in fields(Levers))
-# The levers that are off in each choice. Only unpadded batches in rooms of one size can be compiled
-# and recorded, so `unpadded` is never off alone.
+# The optimizations that are off in each choice. Only unpadded batches in rooms of one size can be
+# compiled and recorded, so `unpadded` is never off alone.
 LEVERS_OFF: dict[str, tuple[str, ...]] = {
     ALL_ON: (),
     "all off": _LEVERS,
@@ -152,7 +153,7 @@ def bench_device(
     peers: Path | None = None,
     peers_python: str | None = None,
     say: Say,
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """
     Measure the parts, and write a record of each to the folder `out`.
 
@@ -211,33 +212,35 @@ def _names(name: str, part: str) -> bool:
 
 def _record_part(
     name: str, entries: Iterator[dict[str, Any]], visit: Visit, size: str, path: Path
-) -> dict[str, Any]:
+) -> Record:
     """Measure a part; write its record after each measurement."""
     started = time.monotonic()
-    record: dict[str, Any] = {
+    command = ["heedful", "bench", "device", "--out", "OUT", "--part", name]
+    command += [] if size == "full" else ["--size", size]
+    measured: dict[str, Any] = {
         "part": name,
         "size": size,
-        "machine": describe_machine(),
         "versions": {"heedful": __version__, "torch": torch.__version__},
         **visit.machine,
         "precision": visit.precision,
         "entries": [],
     }
+    record = Record("", describe_this_machine(), measured, [shlex.join(command)])
 
     def write() -> None:
-        record["seconds"] = round(time.monotonic() - started, 1)
-        write_whole(path, json.dumps(record, indent=1).encode())
+        measured["seconds"] = round(time.monotonic() - started, 1)
+        record.write(path)
 
     visit.say(f"part {name}")
     try:
-        record["product_gflops"] = measured_rates(torch.device(visit.device), 0.3)
+        measured["product_gflops"] = measured_rates(torch.device(visit.device), 0.3)
         write()
         for entry in entries:
-            record["entries"].append(entry)
+            measured["entries"].append(entry)
             write()
     except (HeedfulError, RuntimeError, ValueError, OSError, torch.OutOfMemoryError) as error:
         visit.say(f"part {name} failed: {error}")
-        record["failed"] = f"{type(error).__name__}: {error}"
+        measured["failed"] = f"{type(error).__name__}: {error}"
     write()
     return record
 
@@ -275,7 +278,7 @@ def _rates(visit: Visit) -> Iterator[dict[str, Any]]:
 
 
 def _step(name: str, visit: Visit) -> Iterator[dict[str, Any]]:
-    """Measure the step of a shape with each choice of levers."""
+    """Measure the step of a shape with each choice of optimizations."""
     shape = visit.size.steps[name]
     request = _step_request(visit, shape)
     work = _step_work(shape, request)
@@ -341,7 +344,7 @@ def _own_searches(precision: str) -> Iterator[System]:
 
 
 def _levers(off: Sequence[str]) -> dict[str, bool]:
-    """Describe levers to the process that measures a step."""
+    """Describe the optimizations to the process that measures a step."""
     return {name: name not in off for name in _LEVERS}
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from heedful.bench.step import TimedTraining
+from heedful.experiments.timed_training import TimedTraining
 from heedful.kernels.api import Graph
 from heedful.machine.devices import resolve_device
 from heedful.search.settings import SearchOptions

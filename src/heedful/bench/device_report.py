@@ -5,52 +5,57 @@ from statistics import median
 from typing import Any
 
 from heedful.bench.device import ALL_ON, PLAIN
-from heedful.bench.measurement import align_columns
+from heedful.experiments.page import Rows, align_columns
 
-Record = Mapping[str, Any]
+Part = Mapping[str, Any]
+"""The measurements of a record of `heedful bench device`."""
 Entry = Mapping[str, Any]
+NOT_MEASURED = "not measured"
+_HEADS = {"who": "system", "levers": "optimizations"}
+_KEYS = ("recipe", "what", "who", "precision", "levers", "kernels")
 
 
-def device_lines(records: Sequence[Record]) -> list[str]:
-    """Lay out the records of all parts, and say which share of the device is used."""
-    lines = [line for record in records for line in ["", *_part_lines(record)]]
-    return [*lines[1:], "", verdict(records)]
+def device_lines(parts: Sequence[Part]) -> list[str]:
+    """Lay out all parts, and say which share of the device is used."""
+    lines = [line for part in parts for line in ["", *_part_lines(part)]]
+    return [*lines[1:], "", verdict(parts)]
 
 
-def verdict(records: Sequence[Record]) -> str:
-    """Say which share of the device a step uses, and which lever is off and why."""
-    for record in records:
-        for entry in record["entries"]:
+def verdict(parts: Sequence[Part]) -> str:
+    """State the share of the device that a step uses, and which optimizations are off and why."""
+    for part in parts:
+        for entry in part["entries"]:
             if entry.get("levers") == ALL_ON and "counts" in entry and "seconds" in entry:
-                share = share_of_products(entry, record)
+                share = share_of_products(entry, part)
                 return (
-                    f"A step of {entry['recipe']} uses {share:.0%} of this device's rate of large "
-                    f"{entry_precision(entry, record)} products; {_levers_off(entry)}."
+                    f"A training step of {entry['recipe']} reaches {share:.0%} of this device's "
+                    f"rate for large {entry_precision(entry, part)} matrix products; "
+                    f"{_levers_off(entry)}."
                 )
-    return "No step was measured, so the share of this device that is used is not known."
+    return "No step was measured, so the utilization of this device is unknown."
 
 
 def _levers_off(entry: Entry) -> str:
-    """Say which lever is off, and why."""
+    """State which optimization is off, and why."""
     if entry.get("padded"):
         return (
-            "unpadded batches, compiled layers, graphs and batches ahead are off, because "
-            f"{entry['padded']}"
+            "unpadded batches, compiled layers, CUDA graphs and prefetched batches are off, "
+            f"because {entry['padded']}"
         )
     if entry.get("messages"):
-        return f"a lever is off: {' '.join(entry['messages'])}"
-    return "every lever is on"
+        return f"an optimization is off: {' '.join(entry['messages'])}"
+    return "every optimization is on"
 
 
-def share_of_products(entry: Entry, record: Record) -> float:
+def share_of_products(entry: Entry, part: Part) -> float:
     """Divide the operations that real tokens need by the time and the rate of products."""
-    rate = 1e9 * record["product_gflops"][entry_precision(entry, record)]
+    rate = 1e9 * part["product_gflops"][entry_precision(entry, part)]
     return float(entry["flops"] / entry_seconds(entry) / rate)
 
 
-def entry_precision(entry: Entry, record: Record) -> str:
+def entry_precision(entry: Entry, part: Part) -> str:
     """Return the precision of a measurement, or else the precision of its part."""
-    return str(entry.get("precision", record["precision"]))
+    return str(entry.get("precision", part["precision"]))
 
 
 def entry_seconds(entry: Entry) -> float:
@@ -70,86 +75,99 @@ def join_rounds(entries: Iterable[Entry]) -> list[dict[str, Any]]:
     return [*joined.values()]
 
 
-def _part_lines(record: Record) -> list[str]:
+def _part_lines(part: Part) -> list[str]:
     """Lay out a part: its measurements, then its failures."""
-    part, entries = record["part"], record["entries"]
-    if part.startswith("peers-"):
+    name, entries = part["part"], part["entries"]
+    if name.startswith("peers-"):
         entries = join_rounds(entries)
     good = [entry for entry in entries if "failed" not in entry]
     failed = [entry for entry in entries if "failed" in entry]
-    rows = {"correct": _correct_rows, "rates": _rates_rows}.get(part, _speed_rows)(record, good)
     return [
-        f"{part}: {record['device']}, {record['precision']}, {record['seconds']:.0f} seconds",
-        *(align_columns(rows) if rows else ()),
+        f"{name}: {part['device']}, {part['precision']}, {part['seconds']:.0f} seconds",
+        *(align_columns(part_rows(part, good)) if good else ()),
         *(f"failed: {_name(entry)}: {entry['failed']}" for entry in failed),
-        *([f"failed: {record['failed']}"] if "failed" in record else []),
+        *([f"failed: {part['failed']}"] if "failed" in part else []),
     ]
 
 
-def _correct_rows(record: Record, entries: Sequence[Entry]) -> list[list[str]]:
+def part_rows(part: Part, entries: Sequence[Entry], key: str = "") -> Rows:
+    """
+    List measurements of a part, for a terminal or a page.
+
+    `key`: the only setting that differs between measurements; all settings if empty.
+    """
+    if part["part"] == "correct":
+        return [("what", "bounds", "distances"), *map(_correct_row, entries)]
+    if part["part"] == "rates":
+        return [("what", "measured"), *(row for entry in entries for row in _rates_rows(entry))]
+    return _speed_rows(part, entries, key)
+
+
+def _correct_row(entry: Entry) -> tuple[str, str, str]:
     """List distances from the processor."""
-    del record
-    return [
-        [
-            _name(entry),
-            "equal" if entry["equal"] else "NOT EQUAL",
-            ", ".join(f"{name} {value:.2g}" for name, value in entry["distances"].items()),
-        ]
-        for entry in entries
-    ]
+    if "failed" in entry:
+        return _name(entry), entry["failed"], ""
+    distances = (f"{name} {value:.1e}" for name, value in entry["distances"].items())
+    return _name(entry), "within" if entry["equal"] else "OUTSIDE", ", ".join(distances)
 
 
-def _rates_rows(record: Record, entries: Sequence[Entry]) -> list[list[str]]:
+def _rates_rows(entry: Entry) -> Rows:
     """List the limits of the device."""
-    del record
+    if "failed" in entry:
+        return [(_name(entry), f"{NOT_MEASURED}: {entry['failed']}")]
+    products, launches = entry["product_gflops"], entry["launch_seconds"]
     return [
-        [name, f"{value:.4g}"]
-        for entry in entries
-        for name, value in (
-            *((f"{kind} GFLOP/s", rate) for kind, rate in entry["product_gflops"].items()),
-            ("copy GB/s", entry["copy_gb_per_second"]),
-            *((f"seconds to start a kernel {by}", s) for by, s in entry["launch_seconds"].items()),
-        )
+        *((f"products in {name}", f"{rate:,.0f} GFLOP/s") for name, rate in products.items()),
+        ("copies, read and written", f"{entry['copy_gb_per_second']:,.1f} GB/s"),
+        *(
+            (f"start of a kernel {by}", f"{1e6 * seconds:.1f} microseconds")
+            for by, seconds in launches.items()
+        ),
     ]
 
 
-def _speed_rows(record: Record, entries: Sequence[Entry]) -> list[list[str]]:
+def _speed_rows(part: Part, entries: Sequence[Entry], key: str) -> Rows:
     """List tokens or sentences a second, compared with the first row of each batch."""
-    if not entries:
-        return []
-    unit = "sentences" if "sentences" in entries[0]["counts"] else "target tokens"
+    counts: Mapping[str, int] = next((e["counts"] for e in entries if "counts" in e), {})
+    unit = "sentences" if "sentences" in counts else "target tokens"
+    head = _HEADS.get(key, key)
     first: dict[Any, float] = {}
-    rows = [["", f"{unit}/s", "milliseconds", "share of products", "memory, MB", "times"]]
+    rows: Rows = [
+        (head, f"{unit}/s", "milliseconds", "share of products", "memory, GB", "times the first")
+    ]
     for entry in entries:
+        name = _name(entry, (key,) if key else _KEYS)
+        if "failed" in entry:
+            rows.append((name, NOT_MEASURED, "", "", "", entry["failed"]))
+            continue
         seconds = entry_seconds(entry)
         measure = first.setdefault(entry.get("batch"), seconds)
         rows.append(
-            [
-                _name(entry),
+            (
+                name,
                 f"{entry['counts'][unit] / seconds:,.0f}",
-                f"{1000 * seconds:,.2f}",
-                f"{share_of_products(entry, record):.1%}",
-                f"{entry['memory'] / 1e6:,.0f}",
+                f"{1000 * seconds:,.1f}",
+                f"{share_of_products(entry, part):.1%}",
+                f"{entry['memory'] / 1e9:.1f}",
                 f"{measure / seconds:.2f}",
-            ]
+            )
         )
     return rows
 
 
-def _name(entry: Entry) -> str:
+def _name(entry: Entry, keys: Sequence[str] = _KEYS) -> str:
     """Name a measurement by its differing settings."""
-    keys = ("recipe", "what", "who", "precision", "levers", "kernels")
     words = [str(entry[key]) for key in keys if key in entry]
     if "batch" in entry:
         words.append(f"batch {entry['batch']}")
     return ", ".join(words)
 
 
-def graphs_gain(record: Record) -> dict[int, float]:
+def graphs_gain(part: Part) -> dict[int, float]:
     """Compute how much faster graphs make searches, by the sentences of a batch."""
     seconds = {
         (entry["batch"], entry["kernels"] == PLAIN): entry_seconds(entry)
-        for entry in record["entries"]
+        for entry in part["entries"]
         if "failed" not in entry
     }
     return {

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from heedful.experiments.page import Rows, align_columns
+
 
 @dataclass(frozen=True)
 class SpeedMeasurement:
@@ -97,10 +99,13 @@ class SpeedReport:
 
     def lines(self) -> list[str]:
         """Format as a table."""
-        # The last column is heedful's speed relative to the system of the row: all systems did the
-        # same work, whatever their output.
         facts = [f"{name} {_format_fact(value)}" for name, value in self.what.items()]
-        rows = [self._head(), *map(self._row, self.measurements)]
+        rows = speed_rows([measurement.to_dict() for measurement in self.measurements])
+        if self.compared and len(self.measurements) > 1:
+            # All systems did the same work, whatever their output.
+            ours, *theirs = (measurement.median for measurement in self.measurements)
+            times = ("heedful is", "", *(f"{peer / ours:.2f} times as fast" for peer in theirs))
+            rows = [(*row, time) for row, time in zip(rows, times, strict=True)]
         extra = [
             f"{measurement.who}: {name} {_format_fact(value)}"
             for measurement in self.measurements
@@ -115,35 +120,30 @@ class SpeedReport:
             *(f"note: {note}" for note in self.notes),
         ]
 
-    def _head(self) -> list[str]:
-        """Name the columns."""
-        units = [f"{unit}/s" for unit in (self.measurements[0].counts if self.measurements else ())]
-        return [
-            "",
-            "precision",
-            *units,
-            "seconds (min-max)",
-            "GFLOP/s",
-            "share of products",
-            "peak memory, MB",
-            "heedful is" if self.compared and len(self.measurements) > 1 else "",
-        ]
 
-    def _row(self, measurement: SpeedMeasurement) -> list[str]:
-        """Format the row of one system."""
-        ours = self.measurements[0]
-        times = measurement.median / ours.median
-        seconds = measurement.seconds
-        return [
-            measurement.who,
-            measurement.precision,
-            *(f"{measurement.per_second(unit):,.1f}" for unit in measurement.counts),
-            f"{measurement.median:.3f} ({min(seconds):.3f}-{max(seconds):.3f})",
-            "-" if measurement.gflops is None else f"{measurement.gflops:,.1f}",
-            "-" if measurement.share is None else f"{measurement.share:.1%}",
-            f"{measurement.memory / 1e6:,.0f}",
-            f"{times:.2f} times as fast" if self.compared and measurement is not ours else "",
-        ]
+def speed_rows(measurements: Sequence[Mapping[str, Any]]) -> Rows:
+    """List the values of `SpeedMeasurement.to_dict` for each system, for a terminal or a page."""
+    units = [f"{unit}/s" for unit in (measurements[0]["counts"] if measurements else ())]
+    rows: Rows = [
+        (
+            *("", "precision", *units, "seconds (min-max)", "GFLOP/s", "share of products"),
+            "peak memory, MB",
+        )
+    ]
+    for measurement in measurements:
+        gflops, share = measurement["gflops"], measurement["share"]
+        rows.append(
+            (
+                measurement["who"],
+                measurement["precision"],
+                *(f"{rate:,.1f}" for rate in measurement["per_second"].values()),
+                "{median:.3f} ({min:.3f}-{max:.3f})".format_map(measurement["seconds"]),
+                "-" if gflops is None else f"{gflops:,.0f}",
+                "-" if share is None else f"{share:.0%}",
+                f"{measurement['memory'] / 1e6:,.0f}",
+            )
+        )
+    return rows
 
 
 def _products(machine: Mapping[str, Any]) -> str:
@@ -160,15 +160,3 @@ def _format_fact(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Align columns, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if number == 0 else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

@@ -4,12 +4,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from heedful.bench.process import time_repeats
 from heedful.config.schema import RunConfig
 from heedful.data.batching import Collator
 from heedful.data.cleaning.filter import PairFilter
 from heedful.data.encoded.dataset import JoinedPairs
 from heedful.data.encoded.encode import encode_corpus
+from heedful.experiments.process import time_repeats
 from heedful.machine.devices import resolve_threads
 from heedful.machine.memory import peak_memory
 from heedful.preparation.find_training_data import find_text

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import torch
 
-from heedful.bench.work import spread_lengths
 from heedful.config.schema import RunConfig
+from heedful.experiments.work import spread_lengths
 from heedful.model.initialize import initialize
 from heedful.model.weights import named_weights
 from heedful.runs.checkpoint import save_checkpoint

@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from heedful.bench.process import time_repeats
 from heedful.bench.search_profile import profile_search
+from heedful.experiments.process import time_repeats
 from heedful.machine.memory import peak_memory
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.search.settings import SearchOptions

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.bench.own_products import products_alone
-from heedful.bench.process import time_repeats, torch_threads
+from heedful.experiments.process import time_repeats, torch_threads
 from heedful.kernels.api import ROWS_OF_A_BLOCK, NativeLinear
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.inference import (

@@ -1,10 +1,10 @@
 """
 The measured systems: heedful, and other toolkits in environments of their own.
 
-A peer is a folder with an environment (``.venv``) and a script (``bench.py``) that speaks the
-protocol of `heedful.bench.process`. The request ``{"task": "variants", "of": "train"}`` lists its
-variants. The requests ``train`` and ``translate`` run a variant and return the seconds. heedful
-answers the same requests in a separate process.
+A peer is a folder with an environment (``.venv``) and a script (``bench.py``) that answers requests
+as `heedful.experiments.process` sends them. The request ``{"task": "variants", "of": "train"}``
+lists its variants. The requests ``train`` and ``translate`` run a variant and return the seconds.
+heedful answers the same requests in a separate process.
 """
 
 import sys
@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.bench.process import run_process
 from heedful.bench.product_rates import measure_product_rates
 from heedful.errors import MeasurementFailed
+from heedful.experiments.process import run_process
 from heedful.machine.devices import resolve_device
-from heedful.plugins import loaded_plugins
 
 OURS = "heedful"
 """The name of heedful among the measured systems."""
@@ -57,8 +56,6 @@ class System:
         Adds the variant and its precision to the request.
         """
         variant_request = {**request, "variant": self.variant, "precision": self.precision}
-        if self.name == OURS:
-            variant_request["plugins"] = [str(plugin.path) for plugin in loaded_plugins()]
         foreign = self.name != OURS
         return run_process(self.command, variant_request, foreign, dict(self.variables), seconds)
 
@@ -111,7 +108,7 @@ def find_systems(
         if not script.exists() or not named:
             continue
         if not own_python.exists() and python is None:
-            notes.append(f"{folder.name} is not installed; `make peers` does it.")
+            notes.append(f"{folder.name} is not installed; `make peers` installs it.")
             continue
         command = (str(own_python) if own_python.exists() else str(python), str(script))
         request = {"task": "variants", "of": task, "device": device}

@@ -3,19 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 from heedful.bench.measurement import SpeedMeasurement, SpeedReport
-from heedful.bench.systems import Say, find_systems, own_system, run_in_turns
-from heedful.bench.work import shape_of, step_flops, synthetic_pairs
+from heedful.bench.systems import Say, find_systems, run_in_turns
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
+from heedful.experiments.timed_training import training_request
+from heedful.experiments.work import shape_of, step_flops, synthetic_pairs
 from heedful.kernels.api import resolve_precision
 from heedful.machine.devices import describe_machine, resolve_device, resolve_threads
-
-_AT_ONCE = 8
-"""Most trainings in one process, which share its memory."""
 
 
 @dataclass(frozen=True)
@@ -109,54 +106,6 @@ def bench_train(
     machine = {**describe_machine(), "threads": threads, "device": device}
     machine["product_gflops"] = round_robin.rates
     return SpeedReport(what, machine, measurements, (*field.notes, *round_robin.notes))
-
-
-class TimedSettings(NamedTuple):
-    """A training to measure in turns with others."""
-
-    settings: Sequence[str]
-    """All settings that differ from the recipe."""
-    source_length: int
-    target_length: int
-    """Mean tokens of a sentence, the end symbol included."""
-
-
-def rates_in_turns(
-    recipe: str, trainings: Sequence[TimedSettings], threads: int, steps: int = 5
-) -> list[float]:
-    """
-    Measure target tokens a second of trainings that take their steps in turns, in one process.
-
-    A varying load of the machine therefore affects all trainings equally.
-    """
-    device, precision, used = Conditions(threads=threads).resolve()
-    requests, tokens = [], []
-    for training in trainings:
-        config = load_config(recipe, training.settings)
-        vocabulary = config.data.vocabulary_size
-        lengths = training.source_length, training.target_length
-        pairs = synthetic_pairs(vocabulary, *lengths, config.train.batch_tokens)
-        shared = {"precision": precision, "device": device, "threads": used}
-        requests.append(training_request(config, vocabulary, *pairs) | shared)
-        tokens.append(sum(len(row) + 1 for row in pairs[1]))
-    seconds: list[list[float]] = []
-    for first in range(0, len(requests), _AT_ONCE):
-        part = {"trainings": requests[first : first + _AT_ONCE], "steps": steps}
-        answer = own_system(precision).run({"task": "train in turns", **part})
-        seconds += answer["seconds"]
-    return [count / median(times) for count, times in zip(tokens, seconds, strict=True)]
-
-
-def training_request(
-    config: RunConfig, vocabulary: int, sources: list[list[int]], targets: list[list[int]]
-) -> dict[str, Any]:
-    """Describe a training and its batch for the process that measures it."""
-    return {
-        "settings": config.to_dict(),
-        "vocabulary": vocabulary,
-        "sources": sources,
-        "targets": targets,
-    }
 
 
 def needed_work(

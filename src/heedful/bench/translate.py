@@ -15,11 +15,11 @@ from heedful.bench.measurement import SpeedMeasurement, SpeedReport
 from heedful.bench.random_run import make_random_run, random_lines
 from heedful.bench.systems import OURS, Say, System, Systems, find_systems, run_in_turns
 from heedful.bench.train import Conditions
-from heedful.bench.work import search_flops, shape_of
 from heedful.config.load import load_config
 from heedful.errors import SettingError, TextError
 from heedful.evaluation.bleu import evaluate_texts
 from heedful.evaluation.languages import is_language
+from heedful.experiments.work import search_flops, shape_of
 from heedful.machine.devices import describe_machine, has_int8, resolve_device
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.runs.run import Run
@@ -69,7 +69,10 @@ def bench_trained(
 ) -> SpeedReport:
     """Time the translation of a text with a trained run. Raises `TextError` if there is no text."""
     if text.input is None:
-        raise TextError("a trained run translates a text, but --input names none.")
+        raise TextError(
+            "a benchmark of a trained run needs a text to translate, but got none; name a file "
+            "with --input."
+        )
     lines = list(islice(read_lines(text.input), text.lines))
     if not any(line.strip() for line in lines):
         raise TextError(f"{text.input} must hold lines to translate, but it has none.")
@@ -99,8 +102,8 @@ def bench_random(
     """
     if text.input is not None or text.reference:
         raise SettingError(
-            "--input and --reference need a RUN that was trained on text; without one the lines "
-            "are made up."
+            "--input and --reference need a RUN that was trained on text, but none was given; "
+            "name a RUN or leave them out."
         )
     config = load_config(recipe, settings)
     vocabulary = vocabulary or config.data.vocabulary_size
@@ -209,9 +212,7 @@ def _field(run: Run, precision: str, conditions: Conditions) -> Systems:
     if run.config.model.positions != "learned":
         return field
     alone = tuple(system for system in field.systems if system.name == OURS)
-    return Systems(
-        alone, (*field.notes, "learned positions are measured without the other toolkits.")
-    )
+    return Systems(alone, (*field.notes, "other toolkits are not measured with learned positions."))
 
 
 def _outputs(path: Path, run: Run) -> Iterator[tuple[str, int]]:

@@ -1,5 +1,6 @@
 """`heedful bench`."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,11 +69,9 @@ def train(
     target_length: Annotated[
         int, typer.Option(min=2, help="Mean tokens of a target sentence.")
     ] = 25,
-    batch_tokens: Annotated[
-        int, typer.Option(min=2, help="Tokens of one step, on either side.")
-    ] = 2000,
+    batch_tokens: Annotated[int, typer.Option(min=2, help="Tokens per step, on each side.")] = 2000,
     vocabulary: Vocabulary = None,
-    steps: Annotated[int, typer.Option(min=1, help="Steps to time, after one that warms up.")] = 5,
+    steps: Annotated[int, typer.Option(min=1, help="Steps to time, after one warm-up step.")] = 5,
     profile: Annotated[
         bool,
         typer.Option(
@@ -93,9 +92,9 @@ def train(
     Time the training step: batch, forward, loss, backward, update.
 
     Pairs are random; their lengths differ from the mean by at most a fifth. “Share of products” is
-    the share of the step's time that the matrix products for real tokens take at the rate measured
-    just before. With --precision bf16 or fp32 all systems use that precision; by default each is
-    measured in every precision that it has.
+    the share of the step's time that the matrix products for real tokens would take alone, at the
+    rate just measured. With --precision bf16 or fp32 all systems use that precision; by default
+    each is measured in every precision that it has.
     """
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
     from heedful.bench.train import bench_train
@@ -135,7 +134,7 @@ def translate(
         int | None, typer.Option(min=1, help="Number of lines to translate; by default all.")
     ] = None,
     weights: Weights = "default",
-    recipe: Annotated[str, typer.Option(help="Without RUN: the shape of the model.")] = "small",
+    recipe: Annotated[str, typer.Option(help="Without RUN: recipe of the random model.")] = "small",
     set_: Settings = None,
     source_length: Annotated[
         int, typer.Option(min=2, help="Without RUN: mean tokens of a line.")
@@ -147,15 +146,17 @@ def translate(
     vocabulary: Vocabulary = None,
     batch: Annotated[
         int | None,
-        typer.Option(min=1, help="Sentences of a batch; by default as heedful translate does."),
+        typer.Option(
+            min=1, help="Sentences per batch; by default the batches of heedful translate."
+        ),
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Passes over the text to time.")] = 5,
     profile: Annotated[
         bool,
         typer.Option(
             "--profile",
-            help="Print how heedful's time is divided between the parts of the model, in a search "
-            "by one thread, and the time of matrix products alone.",
+            help="Print how heedful's time is divided between the parts of the model, in a "
+            "single-threaded search, and the time of matrix products alone.",
         ),
     ] = False,
     rounds: Rounds = 1,
@@ -167,13 +168,13 @@ def translate(
     threads: Threads = 0,
 ) -> None:
     """
-    Time translating: lines in, lines out.
+    Measure how fast lines of text are translated.
 
-    All toolkits use the weights of RUN, and heedful's search stops by --stop. Without RUN weights
-    and lines are random, and every translation has exactly --tokens tokens. Prints for each
-    toolkit: how many translations are equal to heedful's, and BLEU if there is a --reference. With
-    --precision bf16 or fp32 all toolkits use that precision; otherwise each is measured in all of
-    its precisions, heedful also in 8 bits.
+    All toolkits use the weights of RUN, and --stop decides when heedful's search stops. Without
+    RUN, weights and lines are random, and every translation has exactly --tokens tokens. Prints for
+    each toolkit: how many translations are equal to heedful's, and BLEU if there is a --reference.
+    With --precision bf16 or fp32 all toolkits use that precision; otherwise each is measured in all
+    of its precisions, heedful also in 8 bits.
     """
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
     check_stop(search["stop"])
@@ -213,7 +214,7 @@ def data(
     source: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILE", help="Source text; by default the embedded grammar generates it."
+            metavar="FILE", help="Source text; by default a built-in grammar generates it."
         ),
     ] = None,
     target: Annotated[
@@ -223,7 +224,7 @@ def data(
     as_json: Json = False,
     threads: Threads = 0,
 ) -> None:
-    """Time subwords, ids on disk and padded batches separately."""
+    """Time each stage from text to padded batches."""
     from heedful.bench.data import bench_data
 
     report = bench_data(
@@ -239,26 +240,27 @@ def data(
 
 @app.command()
 def device(
-    out: Annotated[Path, typer.Option(help="Folder for the records, a file of each part.")],
+    out: Annotated[Path, typer.Option(help="Folder for the records, one file per part.")],
     part: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
             help="Measure only this part: correct, rates, step-base, step-big, step-small, search, "
-            "peers-train, peers-search; step or peers for all of them. May be repeated.",
+            "peers-train, peers-search; step or peers for all parts that begin so. May be "
+            "repeated.",
         ),
     ] = None,
     size: Annotated[str, typer.Option(help="full, or tiny to rehearse on a processor.")] = "full",
     minutes: Annotated[
         float,
-        typer.Option(
-            min=0.1, help="Time limit of a part in minutes; after it no further measurement begins."
-        ),
+        typer.Option(min=0.1, help="Minutes after which a part begins no further measurement."),
     ] = 8.5,
     peers: Peers = _HERE,
     peers_python: Annotated[
         str | None,
-        typer.Option(metavar="PROGRAM", help="Python of the toolkits that have no DIR/NAME/.venv."),
+        typer.Option(
+            metavar="PROGRAM", help="Python interpreter for toolkits without DIR/NAME/.venv."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the records.")] = False,
     device: Device = "auto",
@@ -268,10 +270,10 @@ def device(
     """
     Show whether a GPU is used well, part by part.
 
-    First the results are compared with the processor's. Then the device's peak rates are measured,
-    then training step and search with each optimization on and off, then other toolkits. Each part
-    writes its record at once and takes less than nine minutes; a part that fails is recorded, and
-    the next one follows.
+    First the device's results are compared with the processor's. Then the device's peak rates are
+    measured, then training step and search with each optimization on and off, then other toolkits.
+    Each part writes its record at once and takes less than nine minutes; a part that fails is
+    recorded, and the next one follows.
     """
     check_choice("--size", size, ("full", "tiny"))
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
@@ -292,9 +294,9 @@ def device(
         say=_tell,
     )
     if as_json:
-        echo_json(records)
+        echo_json([asdict(record) for record in records])
         return
-    for line in device_lines(records):
+    for line in device_lines([record.measurements for record in records]):
         typer.echo(line)
 
 

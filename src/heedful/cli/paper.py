@@ -8,9 +8,8 @@ from heedful.cli.paper_figures import figure3, figure4, figure5, heads
 from heedful.cli.paper_table1 import table1
 from heedful.cli.paper_table2 import table2
 from heedful.cli.paper_table3 import table3
-from heedful.cli.paper_table4 import table4
 from heedful.cli.plugin_option import with_plugins
-from heedful.tasks.registry import task_names
+from heedful.tasks.registry import task_modules
 
 app = typer.Typer(
     name="paper",
@@ -28,5 +27,6 @@ app.command()(scaling)
 app.command()(table1)
 app.command()(table2)
 app.command()(table3)
-if "parsing" in task_names():  # Table 4 compares parsers
-    app.command()(with_plugins(table4))
+for _task in task_modules("cli"):
+    for _command in _task.PAPER:
+        app.command()(with_plugins(_command))

@@ -80,8 +80,8 @@ class _SharedBudget(NamedTuple):
         system = (max if in_steps else min)(costs, key=lambda system: costs[system])
         minutes = (costs[system] * _FEWEST / _TRAINING_SHARE + self.spent) / 60 + 1
         return SettingError(
-            f"--budget must leave {'every' if in_steps else 'at least one'} system {_FEWEST} "
-            f"steps, but {say_time(self.budget / self.task.share)} leave {system.title} "
+            f"--budget must allow {'every' if in_steps else 'at least one'} system {_FEWEST} "
+            f"steps, but {say_time(self.budget / self.task.share)} allow {system.title} only "
             f"{self.steps_of(systems)[system.name]}; give at least "
             f"{minutes / self.task.share:.0f}m."
         )
@@ -106,7 +106,7 @@ def why_left_out(
             fewest = "no step" if system.after else f"fewer than {_FEWEST} steps"
             reasons[system.name] = (
                 f"{system.title} is left out: its share of {say_time(budget)} is enough for "
-                f"{fewest}; give more with --budget."
+                f"{fewest}; increase --budget."
             )
     return {name: capital(reason) for name, reason in reasons.items()}
 

@@ -60,9 +60,9 @@ def find_corpus(folder: Path, source: str = "en", vocabulary: int = 4000) -> Tab
     if len(targets) != 1:
         names = ", ".join(path.name for path in sorted(folder.glob("train.*"))) or "none"
         raise TextError(
-            f"{folder} must have the training text as train.{source} and train.XX, XX being the "
-            f"target language, but its files train.* are: {names}; --source-language names another "
-            "source."
+            f"{folder} must have train.{source} and train.XX, where XX is the target language, "
+            f"but its training files are: {names}; choose another source language with "
+            "--source-language."
         )
     corpus = TableCorpus(folder, source, targets[0], vocabulary)
     for part in PARTS:
@@ -76,9 +76,9 @@ def find_corpus(folder: Path, source: str = "en", vocabulary: int = 4000) -> Tab
         counts = [sum(1 for _ in plain_lines(file)) for file in pair]
         if counts[0] != counts[1] or not counts[0]:
             raise TextError(
-                f"{pair[0]} and {pair[1]} must have as many lines as each other, at least one, but "
-                f"have {counts[0]:,} and {counts[1]:,}; give files whose lines are translations of "
-                "each other."
+                f"{pair[0]} and {pair[1]} must have the same number of lines, at least one, but "
+                f"have {counts[0]:,} and {counts[1]:,}; give files whose lines are translations "
+                "of each other."
             )
     return corpus
 

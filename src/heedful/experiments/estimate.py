@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 # Student's t, two-sided 95 %, for 1 to 29 degrees of freedom (any table of it).
@@ -13,6 +14,7 @@ STUDENT = (
     *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
     *(2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045),
 )
+_NORMAL = 1.96  # the same for a normal distribution
 _MOST_WRITTEN_OUT = 1e6
 _ORDERS = 10_000  # of numbers, to compute how often they correlate by chance
 _MOST = 1e15  # the largest measured number; integers of JSON can be too large for a float
@@ -32,17 +34,11 @@ class Estimate(NamedTuple):
     """Half the width of its 95 % confidence interval."""
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> "Estimate":
-        """Compute the mean and margin of 2 to 30 repeats."""
-        every = np.asarray(values)
-        student = STUDENT[len(every) - 2]
-        return cls(float(every.mean()), student * float(every.std(ddof=1)) / math.sqrt(len(every)))
-
-    @classmethod
-    def of_many(cls, values: ArrayLike) -> "Estimate":
-        """Compute mean and margin of more than 30 repeats, with a nearly normal mean."""
+    def of(cls, values: Sequence[float] | Float[np.ndarray, " repeats"]) -> "Estimate":
+        """Compute mean and margin of two or more repeats; the mean of many is nearly normal."""
         every = np.asarray(values, dtype=float)
-        return cls(float(every.mean()), 1.96 * float(every.std(ddof=1)) / math.sqrt(len(every)))
+        student = STUDENT[len(every) - 2] if len(every) - 2 < len(STUDENT) else _NORMAL
+        return cls(float(every.mean()), student * float(every.std(ddof=1)) / math.sqrt(len(every)))
 
     @property
     def interval(self) -> tuple[float, float]:

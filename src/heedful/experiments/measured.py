@@ -106,10 +106,12 @@ def train_and_measure(
     began = time.perf_counter()
     translations = _translate(translator, system, "test", corpus, out)
     elapsed = time.perf_counter() - began
-    test = _score(translations, "test", corpus)
-    valid = _score(_translate(translator, system, "valid", corpus, out), "valid", corpus)
-    (interval, _), (valid_interval, _) = (
-        confidence_intervals(scores, Resampling()) for scores in (test, valid)
+    texts = [line.text for line in translations]
+    test = count_matches(texts, "test", corpus)
+    valid_texts = [line.text for line in _translate(translator, system, "valid", corpus, out)]
+    valid = count_matches(valid_texts, "valid", corpus)
+    (interval,), (valid_interval,) = (
+        confidence_intervals([counted], Resampling()) for counted in (test, valid)
     )
     measured = MeasuredSystem(
         system.name,
@@ -121,13 +123,13 @@ def train_and_measure(
         planned[0].tokens_per_second,
         sum(curve[-1].flops for curve in curves),
         curves[0][-1].perplexity if len(curves) == 1 else None,
-        valid[0].score,
+        valid.score,
         valid_interval,
-        test[0].score,
+        test.score,
         interval,
-        test[1].score,
-        test[0].signature,
-        len(test[0].counts) / elapsed,
+        count_matches(texts, "test", corpus, "chrf").score,
+        test.signature,
+        len(texts) / elapsed,
         curves[0] if len(curves) == 1 else (),
         sum(len(line.tokens) + 1 for line in translations) / elapsed,
     )
@@ -163,11 +165,8 @@ def difference(
     better: str, worse: str, corpus: TableCorpus, out: Path, part: str = "test"
 ) -> tuple[float, tuple[float, float]]:
     """Compare the BLEU of two systems on the same sentences: the difference and its interval."""
-    references = [corpus.lines(part, corpus.target)]
-    metric = text_metrics(references, language=corpus.target)["bleu"]
     ours, theirs = (
-        measure(metric, read_text_within(output_file(name, part, out)).split("\n")[:-1])
-        for name in (better, worse)
+        count_matches(read_output(name, part, out), part, corpus) for name in (better, worse)
     )
     (tested,) = compare([ours], [theirs])
     return tested.difference, tested.interval
@@ -213,7 +212,7 @@ def _train(
     except RunStopped as stopped:
         raise RunStopped(
             f"a signal ended the training of {system.title}; a checkpoint was written. Run the "
-            "same command again to go on."
+            "same command again to continue."
         ) from stopped
     average(run)
 
@@ -226,8 +225,8 @@ def _curve(run: Path, planned: PlannedSystem) -> tuple[CurvePoint, ...]:
     validations = [history.validation[name] for name in columns]
     if np.isnan(validations[1]).any():
         raise RunFolderError(
-            f"{run} must have a log that counts operations, but an older version began it; delete "
-            "it, and it is trained again."
+            f"{run} must have a log that counts operations, but an older version of heedful began "
+            "this run; delete the run and repeat the command."
         )
     return tuple(
         CurvePoint(
@@ -255,13 +254,12 @@ def _translate(
     return translations
 
 
-def _score(
-    translations: Sequence[Translation], part: str, corpus: TableCorpus
-) -> tuple[SufficientStatistics, SufficientStatistics]:
-    """Count BLEU and chrF of every line."""
-    texts = [line.text for line in translations]
+def count_matches(
+    lines: Sequence[str], part: str, corpus: TableCorpus, metric: str = "bleu"
+) -> SufficientStatistics:
+    """Count each line's matches with the reference, from which score and interval are computed."""
     metrics = text_metrics([corpus.lines(part, corpus.target)], language=corpus.target)
-    return measure(metrics["bleu"], texts), measure(metrics["chrf"], texts)
+    return measure(metrics[metric], lines)
 
 
 def _log(run: Path) -> Path:
@@ -271,3 +269,8 @@ def _log(run: Path) -> Path:
 def output_file(name: str, part: str, out: Path) -> Path:
     """Return the path of a system's translations."""
     return out / "output" / f"{name}.{part}.txt"
+
+
+def read_output(name: str, part: str, out: Path) -> list[str]:
+    """Read a system's translations."""
+    return read_text_within(output_file(name, part, out)).split("\n")[:-1]

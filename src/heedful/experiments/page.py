@@ -1,6 +1,6 @@
 """Pages of results: tables in Markdown, their JSON, and sentences about differences."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ class ScoreDifference:
         if low > 0:
             return f"{self.better} is above {self.worse} {numbers}."
         return (
-            f"{self.better} is above {self.worse} {numbers}: the interval holds zero, so these "
+            f"{self.better} is above {self.worse} {numbers}: the interval contains zero, so these "
             "sentences do not show which is better."
         )
 
@@ -46,6 +46,22 @@ def learned_nothing(titles: Iterable[str]) -> list[str]:
 def capital(sentence: str) -> str:
     """Capitalize the first letter of a sentence, which may be the title of a system."""
     return sentence[:1].upper() + sentence[1:]
+
+
+def align_columns(
+    rows: Sequence[Sequence[str]], place: Callable[[str, int], str] = str.rjust
+) -> list[str]:
+    """
+    Lay out a table for a terminal. `place` aligns all columns but the first.
+
+    >>> align_columns([("system", "BLEU"), ("base", "9.5")])
+    ['system  BLEU', 'base     9.5']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join((row[0].ljust(widths[0]), *map(place, row[1:], widths[1:]))).rstrip()
+        for row in rows
+    ]
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:

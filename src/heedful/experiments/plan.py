@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heedful.bench.train import TimedSettings, rates_in_turns
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
 from heedful.errors import SettingError
@@ -24,6 +23,7 @@ from heedful.experiments.budget import SECONDS_OF_VALIDATION, say_time, share_bu
 from heedful.experiments.corpus import TableCorpus
 from heedful.experiments.estimate import is_positive
 from heedful.experiments.page import capital
+from heedful.experiments.rates import TimedSettings, rates_in_turns
 from heedful.experiments.record import read_json, write_json
 from heedful.experiments.system import TableSystem, count_parameters
 from heedful.experiments.task import Equal, TableTask

@@ -25,6 +25,7 @@ class Record:
     """Measurements and their origin."""
 
     commit: str
+    """The measured commit; empty for an installed package."""
     machine: str
     measurements: dict[str, Any]
     commands: list[str] = field(default_factory=list)
@@ -37,7 +38,9 @@ class Record:
     @classmethod
     def read(cls, path: Path) -> "Record":
         """Read a record; raises `RunFolderError` for a file of another kind."""
-        return read_json(path, "be a record of measurements", lambda plain: cls(**plain))
+        return read_json(
+            path, "be a record of measurements", lambda plain: cls(**{"commit": "", **plain})
+        )
 
     def write(self, path: Path) -> None:
         """Write the record without its empty parts."""
@@ -56,7 +59,8 @@ def read_json(path: Path, content: str, parse: Callable[[Any], Parsed]) -> Parse
         return parse(json.loads(read_text_within(path)))
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise RunFolderError(
-            f"{path} must {content}, but cannot be read ({error}); delete it, and it is made again."
+            f"{path} must {content}, but cannot be read ({error}); delete it and run the command "
+            "again."
         ) from error
 
 

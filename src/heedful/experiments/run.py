@@ -50,8 +50,8 @@ def check_plans(task: TableTask, budget: float, plan: Path | None, threads: int)
         budget, threads = earlier.budget, earlier.threads
         if differs := _differences(earlier, task):
             raise RunFolderError(
-                f"--plan must be a plan of this table and text, but {plan} is of something else "
-                f"({', '.join(differs)}); leave it out, or name another."
+                f"--plan must be a plan of this table and text, but {plan} differs in "
+                f"{', '.join(differs)}; leave --plan out, or name another file."
             )
     own = task.out / PLAN
     if own.exists():
@@ -65,8 +65,8 @@ def check_plans(task: TableTask, budget: float, plan: Path | None, threads: int)
         if differs:
             raise RunFolderError(
                 f"--out must be a new folder or one that the same command began, but {task.out} "
-                f"was begun with something else ({', '.join(differs)}); name another folder, or "
-                "delete it."
+                f"differs in {', '.join(differs)}; name another folder, "
+                "or delete this one."
             )
         return planned
     return None

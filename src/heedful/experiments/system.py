@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import torch
 
-from heedful.bench.work import build
 from heedful.config.schema import RunConfig
+from heedful.experiments.work import build
 
 
 class TableSystem(NamedTuple):
@@ -30,8 +30,8 @@ class TableSystem(NamedTuple):
     """Names of the systems of an ensemble, which is not trained itself."""
 
 
-_WIDTHS = re.compile(r"(model\.(?:d_model|d_ff|d_k|d_v|experts\.d_ff|recurrent\.\w+_size)=)(\d+)$")
-_LAYERS = re.compile(r"\((\d+),")
+_WIDTHS = re.compile(r"(model\.(?:\w+\.)*(?:d_\w+|\w+_size)=)(\d+)$")
+_LAYERS = re.compile(r"\((\d+),")  # of convolutions, in each pair of width and kernel
 
 
 def narrow(settings: Sequence[str], factor: int) -> tuple[str, ...]:
@@ -44,8 +44,8 @@ def narrow(settings: Sequence[str], factor: int) -> tuple[str, ...]:
     narrowed = []
     for setting in settings:
         width = _WIDTHS.sub(lambda match: f"{match[1]}{int(match[2]) // factor}", setting)
-        if setting.startswith("model.convs2s."):
-            width = _LAYERS.sub(lambda match: f"({int(match[1]) // factor},", setting)
+        if setting.startswith("model."):
+            width = _LAYERS.sub(lambda match: f"({int(match[1]) // factor},", width)
         narrowed.append(width)
     return tuple(narrowed)
 

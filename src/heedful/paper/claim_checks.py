@@ -114,9 +114,9 @@ class CheckedPositions:
         header, *rows = self.reasons
         sheet = ReportPage(
             f"{self.length} positions",
-            "Above, the vector of each position; in the middle, the dot products of all pairs of "
-            "positions; below, their mean by distance, as a share of a position's product with "
-            f"itself. The criteria: {'; '.join(CRITERIA)}.",
+            "Top: the vector of each position. Middle: the dot products of all pairs of positions. "
+            "Bottom: their mean by distance, divided by a position's product with itself. "
+            f"The criteria: {'; '.join(CRITERIA)}.",
             header,
             tuple(rows),
         )
@@ -171,10 +171,10 @@ class MeasuredScaling:
             f"Softmax over {self.keys} keys, {self.queries:,} queries for each d_k. Gradient: sum "
             "of p (1 - p) over the keys, the trace of the softmax’s Jacobian, at most "
             f"{1 - 1 / self.keys:.4g}. Reaches the query: median norm of the derivatives of the "
-            "weights by the query, without a theoretical value. Margins are 95 % confidence "
-            "intervals."
+            "weights with respect to the query; there is no theoretical value. Margins are 95 % "
+            "confidence intervals."
         )
-        return ReportPage("Scaling by the root of d_k", caption, header, tuple(rows))
+        return ReportPage("Scaling by the square root of d_k", caption, header, tuple(rows))
 
     @property
     def as_json(self) -> dict[str, Any]:

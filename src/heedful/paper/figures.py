@@ -76,21 +76,21 @@ def make_figure(
     is_unknown = attention is None or bool(attention.unknown)
     if is_unknown and not (sentence or query) and (own := own_sentence(translator.run)):
         notes.append(
-            "this run does not know the words of the paper's sentence, so one of its own training "
-            "text is shown; --sentence chooses another"
+            "this run does not know the words of the paper's sentence, so a sentence of its "
+            "training text is shown; choose another with --sentence"
         )
         sentence, attention = own, word_attention(translator, own)
     if attention is None:
         raise SettingError(
             f"figure {number} of the paper shows an English sentence, but this run reads "
-            f"{translator.run.config.data.source_language!r}; give one that it can read with "
-            f"--sentence. The paper's is: {paper.text}"
+            f"{translator.run.config.data.source_language!r}; give a sentence that it can "
+            f"read with --sentence. The paper's sentence is: {paper.text}"
         )
     if attention.unknown:
         notes.append(
             f"{len(attention.unknown)} of {len(attention.words)} words have subwords that this run "
-            "does not know, so its attention means little; give a --sentence of its own kind of "
-            "text"
+            "does not know, so its attention means little; give a --sentence that resembles "
+            "its training text"
         )
     layer = _layer(layer, attention, notes)
     for head in heads:
@@ -160,7 +160,7 @@ def _layer(layer: int, attention: WordAttention, notes: list[str]) -> int:
     if attention.layers < LAYER:
         notes.append(
             f"the paper shows layer {LAYER} of 6; this encoder has {attention.layers}, so its last "
-            "is shown"
+            "layer is shown"
         )
     return min(LAYER, attention.layers)
 
@@ -280,7 +280,7 @@ def _query_sheet(
     even = len(key_words) / len(attention.words)
     return ReportPage(
         f"Figure {number}: from “{name}”, layer {layer} of {attention.layers}",
-        source + (f" With equal weights for all words it would be {even:.2f}." if answer else ""),
+        source + (f" Equal weights for all words would give {even:.2f}." if answer else ""),
         tuple(header),
         tuple(rows),
     )
@@ -298,6 +298,6 @@ def _structure_sheet(
     about = (
         " Sharpness is 1 if each word attends to one word and 0 if all weights are equal. "
         "Structure is the part of sharpness that is neither one distance nor the same for all "
-        "words. Two heads are drawn that have much structure and differ from each other."
+        "words. The two heads shown have much structure and differ from each other."
     )
     return ReportPage(f"Figure 5: two heads of layer {layer}", source + about, names, rows)

@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from heedful.bench.process import torch_threads
 from heedful.errors import RunFolderError
 from heedful.experiments.estimate import Estimate, is_positive
+from heedful.experiments.process import torch_threads
 from heedful.experiments.record import read_json, write_json
 from heedful.families.table1 import LayerSizes
 from heedful.paper.layer_build import build_layer
@@ -151,8 +151,8 @@ def _read(file: Path, budget: float, threads: int) -> dict[str, Any]:
     if not (is_complete and is_same):
         raise RunFolderError(
             f"--out must be a new folder or one that the same command began, but {file} has "
-            "another budget, other threads or other layers; name another folder, or delete "
-            "the file."
+            "a different budget, different threads or different layers; name another folder, or "
+            "delete the file."
         )
     return state
 

@@ -23,7 +23,7 @@ Table = Float[np.ndarray, "positions width"]
 CRITERIA = (
     "unique encoding for each position",
     "deterministic",
-    "distance between neighboring positions the same",
+    "same distance between neighboring positions",
     "generalizes to longer sentences",
 )
 SHORT = ("unique", "deterministic", "same distance", "longer sentences")
@@ -81,8 +81,10 @@ def schemes(d_model: int) -> list[Scheme]:
         Scheme("index", "PE(pos) = pos", _index),
         Scheme("one-hot", f"1 in place pos of {d_model}", lambda n: np.eye(d_model)[:n], d_model),
         Scheme("normalized", "PE(pos) = pos / length", lambda n: _index(n) / n),
-        Scheme("interleaved", "the paper: sin and cos in turn", _sinusoid("interleaved", d_model)),
-        Scheme("halves", "its code: all sines, all cosines", _sinusoid("halves", d_model)),
+        Scheme(
+            "interleaved", "the paper: sine and cosine alternate", _sinusoid("interleaved", d_model)
+        ),
+        Scheme("halves", "its code: all sines, then all cosines", _sinusoid("halves", d_model)),
     ]
 
 
@@ -92,7 +94,7 @@ def learned_positions(run: Run, weights: str = "default") -> Scheme:
     if kind != "learned":
         raise SettingError(
             f"--run must name a run with model.positions=learned, but {run.folder.path} has "
-            f"{kind!r}: those are computed, not learned. Train one with --set "
+            f"{kind!r}, whose encodings are computed. Train one with --set "
             "model.positions=learned, or leave --run out."
         )
     model = Translator.load(run.folder.path, weights=weights, device="cpu", precision="fp32")
@@ -105,7 +107,9 @@ def learned_positions(run: Run, weights: str = "default") -> Scheme:
         vectors: np.ndarray = positions(0, length).detach().double().numpy()
         return vectors
 
-    return Scheme("learned", f"{rows} rows of a table; others share the last", encode, rows)
+    return Scheme(
+        "learned", f"{rows} rows of a table; later positions share the last row", encode, rows
+    )
 
 
 def check_criteria(scheme: Scheme, length: int) -> list[Verdict]:
@@ -165,7 +169,7 @@ def _distances(table: Table) -> Float[np.ndarray, " steps"]:
 def _unique(table: Table, length: int) -> Verdict:
     """Check whether all vectors differ, by the closest pair of positions."""
     if len(table) < length:
-        reason = f"positions that have an encoding, of {length}"
+        reason = f"positions with an encoding, out of {length}"
         return Verdict(CRITERIA[0], False, len(table), reason)
     squares = (table**2).sum(axis=1)
     apart = squares[:, None] + squares - 2 * table @ table.T
@@ -179,7 +183,7 @@ def _unique(table: Table, length: int) -> Verdict:
 def _deterministic(table: Table, again: Table) -> Verdict:
     """Compare two computations bit by bit."""
     different = int((table != again).sum())
-    reason = f"numbers of {table.size:,} that are different when computed again"
+    reason = f"numbers, out of {table.size:,}, that differ when computed again"
     return Verdict(CRITERIA[1], not different, different, reason)
 
 
@@ -191,7 +195,7 @@ def _same_distance(scheme: Scheme, length: int) -> Verdict:
     largest, smallest = float(every.max()), float(every.min())
     ratio = largest / smallest if smallest > 0 else float("inf") if largest > 0 else 1.0
     means = [f"{float(distances.mean()):.3g} in {count}" for count, distances in steps.items()]
-    reason = f"largest distance over smallest; a step is {', '.join(means)} words"
+    reason = f"largest distance divided by the smallest; the mean is {', '.join(means)} words"
     return Verdict(CRITERIA[2], ratio <= _SAME, ratio, reason)
 
 
@@ -200,8 +204,8 @@ def _longer(scheme: Scheme, encodings: Table, longer: int) -> Verdict:
     table = scheme.encode(longer)
     distinct = len({row.tobytes() for row in table})
     if distinct < longer:
-        reason = f"positions that have an encoding of their own, of {longer:,}"
+        reason = f"positions with a distinct encoding, out of {longer:,}"
         return Verdict(CRITERIA[3], False, distinct, reason)
     growth = float(np.abs(table).max() / np.abs(encodings).max())
-    reason = f"largest number in {longer:,} positions over the largest in {len(encodings):,}"
+    reason = f"largest number in {longer:,} positions divided by the largest in {len(encodings):,}"
     return Verdict(CRITERIA[3], growth <= _SAME, growth, reason)

@@ -99,8 +99,8 @@ def find_in_grammar(translator: Translator, size: int) -> RoleReport:
     )
     sheet = ReportPage(
         "Who, did what, to whom: sentences of the grammar",
-        f"Heads chosen by {size // 2:,} sentences and rated by {answers[0].sentences:,} others. "
-        "The questions of a verb are who, did what, to whom; the question of a pronoun is its "
+        f"Heads were chosen on {size // 2:,} sentences and rated on {answers[0].sentences:,} "
+        "others. A verb is asked who, did what, to whom; a pronoun is asked for its "
         "noun. “Even” is the weight if all words had equal weights; “right” is how often no word "
         "has more weight than the answer. The last column is how often the answer is at its most "
         "frequent distance from the query word.",
@@ -109,7 +109,10 @@ def find_in_grammar(translator: Translator, size: int) -> RoleReport:
     )
     texts = [sentence.text for sentence in sentences]
     unknown = unknown_parts(translator.tokenizer, texts, "source")
-    note = "this run cannot spell words of the grammar, so it was hardly trained on its sentences"
+    note = (
+        "this run cannot spell some words of the grammar, so it was probably not trained on its "
+        "sentences"
+    )
     questions = {row.question: row._asdict() for row in answers}
     notes = (note,) if unknown else ()
     return RoleReport("", (), (), sheet, notes, {"sentences": size, "questions": questions})
@@ -126,7 +129,7 @@ def _panel(
     answering = (head for head in heads if head.rank == 1 and head.weight > head.others)
     best = next(answering, None)
     if best is None:
-        return Panel(f"{question}: {answer}; no head attends to it most", (), query_words)
+        return Panel(f"{question}: {answer}; no head gives it the most weight", (), query_words)
     title = f"{question}: {answer}; layer {best.layer} head {best.head}, weight {best.weight:.2f}"
     weights = attention.weights[best.layer - 1, best.head - 1]
     return Panel(title, (Head(best.head, weights),), query_words)

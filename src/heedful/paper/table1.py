@@ -125,7 +125,7 @@ class Table1:
             f"computed in blocks, which multiply more ({restricted.multiply_adds:.3g}) than the "
             f"band of the formula ({KINDS['restricted self-attention'].exact(COUNTED):.3g}).",
             f"Paths were found in stacks with n = {PATHS.n}, k = {PATHS.k} and r = {PATHS.r}, "
-            "where both sides are read / where only earlier positions are.",
+            "where layers read both sides / only earlier positions.",
         ]
 
     def _beside_recurrence(self) -> list[str]:
@@ -135,13 +135,14 @@ class Table1:
         return [
             "By the published costs a self-attention layer is cheaper than a recurrent one while n "
             "is below d. With the projections, and an LSTM's four gates, it multiplies less while "
-            f"n is below 2 d. Measured against n at d = {d}, where those are n = {d} and "
-            f"n = {more * d}: {self._faster('n')}. Measured against d at n = {n}, where those are "
+            f"n is below 2 d. Measured by n at d = {d}, where these limits are n = {d} and "
+            f"n = {more * d}: {self._faster('n')}. Measured by d at n = {n}, where they are "
             f"d = {n} and d = {n // more}: {self._faster('d')}.",
-            "A recurrent layer's products wait for each other, so its time is not that of its "
-            "multiply-adds. The powers are fitted to the three largest sizes; they are those of "
-            "this machine's kernels, one sequence at a time, and differ from the published orders: "
-            "the projections, and the time of reading the weights, have powers of their own.",
+            "A recurrent layer's products wait for each other, so it takes longer than its "
+            "multiply-adds alone would. The powers are fitted to the three largest sizes, "
+            "for this machine's kernels and one sequence at a time. They differ from the "
+            "published orders, because projections and the reading of weights grow with "
+            "other powers.",
         ]
 
     def _faster(self, axis: Axis) -> str:
@@ -157,7 +158,7 @@ class Table1:
         where = " and ".join(
             f"{axis} = {size.value:,.0f} ± {size.margin:,.0f}" for size in crossing.sizes
         )
-        return f"their times cross at {where}{agreeing}, and {first} is faster below the first"
+        return f"their times cross at {where}{agreeing}, and {first} is faster below the first size"
 
     def to_markdown(self) -> str:
         """Lay the table out as a page."""
@@ -251,12 +252,12 @@ def make_table1(
             name: (find_longest_path(name, PATHS, False), find_longest_path(name, PATHS, True))
             for name in KINDS
         }
-        say("costs are counted and paths are found")
+        say("costs were counted and paths were found")
         times = measure_layers(out / "times.json", budget, threads, say)
         table = Table1(products, paths, times, describe_machine())
         write_table(out, "table1", table.to_markdown(), table.to_dict())
         table.draw(out / "table1.png")
         if (took := time.monotonic() - began) > budget:
-            why = f", because {FEWEST} rounds are the fewest" * (len(times.rounds) == FEWEST)
+            why = f", because at least {FEWEST} rounds are needed" * (len(times.rounds) == FEWEST)
             say(f"This took {took:.1f} s, more than the budget of {budget:g} s{why}.")
         return table

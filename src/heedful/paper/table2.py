@@ -81,13 +81,13 @@ _GNMT = (
 _OF_ONE = {
     "gnmt-rl": "GNMT + RL continues GNMT for the same time; only steps with reward are counted, "
     "without the operations of sampling.",
-    "gnmt-ensemble": "The ensemble of GNMT is of models without reward, and searches without the "
-    "coverage penalty.",
+    "gnmt-ensemble": "The GNMT ensemble consists of models trained without reward, and searches "
+    "without the coverage penalty.",
 }
 """Notes on systems, by name."""
 _STILL_LEARNS = (
-    f"{RISING} marks systems that still learn: their validation BLEU rose by more than 1 in the "
-    "last quarter of the training."
+    f"{RISING} marks systems that were still learning: their validation BLEU rose by more than 1 "
+    "in the last quarter of the training."
 )
 _RESERVATION = (
     "Models this small rank differently from the published systems on a text this small. Each ± is "
@@ -381,7 +381,7 @@ class Table2:
         rows = self.rows
         sheet = ReportPage(
             "Table 2: BLEU against operations",
-            "Validation BLEU while training, against the operations counted until then.",
+            "Validation BLEU during training, against the number of operations so far.",
             rows[0],
             tuple(rows[1:]),
         )
@@ -409,7 +409,8 @@ def _choose(
         for needed in (*filter(None, [system.after]), *system.members):
             if names and needed not in names:
                 raise SettingError(
-                    f"--system {system.name} goes on from {needed}; give --system {needed} too."
+                    f"--system {system.name} needs the training of {needed}; give --system "
+                    f"{needed} too."
                 )
     return chosen
 

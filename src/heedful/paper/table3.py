@@ -182,7 +182,10 @@ class Table3:
     def verdict(self) -> str:
         """A summary of the table in one paragraph."""
         if not self.compared:
-            return "Without a base row that has learned something no rows are compared."
+            return (
+                "No rows are compared, because a training of the base row has learned nothing of "
+                "use."
+            )
         perplexity, bleu = self.noises
         others = [system for _, system in self.compared if system.name != "base"]
         apart = sum(map(self._differs, others))
@@ -226,9 +229,10 @@ class Table3:
             *first,
             f"{len(self.seeds)} trainings of the base row have perplexity {perplexity.mean:.2f} "
             f"with a standard deviation of {perplexity.deviation:.3f}, and BLEU {bleu.mean:.2f} "
-            f"with one of {bleu.deviation:.2f}. Chance marks one number of twenty, and the table "
-            f"has {2 * len(others)} without the base row. All numbers are compared with the same "
-            f"deviation of {len(self.seeds)} trainings, so stars due to chance come together.",
+            f"with a standard deviation of {bleu.deviation:.2f}. Chance marks one number in "
+            f"twenty, and the table has {2 * len(others)} numbers besides the base row. All are "
+            f"compared with the same deviation of {len(self.seeds)} trainings, so stars due to "
+            "chance come together.",
             f"Beyond that noise: {', '.join(apart) or 'no row'}.",
             "Without the big model, which takes three times the steps, the rank correlations are "
             f"{_with_sign(alike[0])} and {_with_sign(alike[1])}.{_by_chance(self.compared)}",
@@ -236,7 +240,7 @@ class Table3:
 
     def to_markdown(self) -> str:
         """Lay the table out as a page."""
-        head = f"# Table 3\n\nPublished beside ours ({self.text}):"
+        head = f"# Table 3\n\nPublished and measured ({self.text}):"
         parts = [head, markdown(self.rows), self.verdict, *self.conclusions, markdown(self.details)]
         return "\n\n".join(parts) + "\n"
 
@@ -255,8 +259,8 @@ class Table3:
         """Draw published against measured perplexity and BLEU."""
         sheet = ReportPage(
             "Table 3: published and measured",
-            "Each point is a row of the table; the band holds what other seeds of the base row "
-            "would reach.",
+            "Each point is a row of the table; the band is the range that other seeds of the "
+            "base row would reach.",
             self.rows[0],
             tuple(self.rows[1:]),
         )
@@ -294,7 +298,7 @@ class Table3:
 
 
 def _with_sign(correlation: float | None) -> str:
-    return "none, of too few or equal rows," if correlation is None else f"{correlation:+.2f}"
+    return "none (too few rows or equal rows)" if correlation is None else f"{correlation:+.2f}"
 
 
 def _correlations(
@@ -317,7 +321,7 @@ def _by_chance(pairs: Sequence[tuple[PublishedRow, MeasuredSystem]]) -> str:
     if perplexity is None or bleu is None:
         return ""
     return (
-        f" {100 * perplexity:.0f} % of all orders of the rows correlate at least as much in "
+        f" {100 * perplexity:.0f} % of all orders of the rows correlate at least as strongly in "
         f"perplexity, and {100 * bleu:.0f} % in BLEU. Above 5 %, chance may explain the order."
     )
 

@@ -100,13 +100,13 @@ class Table4:
         if self.parsers:
             if self.sentences < _FEW:
                 notes.append(
-                    f"Fewer than {_FEW} sentences are too few to show anything, whatever the "
+                    f"Fewer than {_FEW} sentences are too few for conclusions, whatever the "
                     "intervals."
                 )
             sentences = f"{self.sentences:,} sentence" + "s" * (self.sentences != 1)
             notes.append(
-                f"Ours were scored on {sentences}, the published ones on section 23 after training "
-                "on about 40,000 trees; so the two tables must not be compared."
+                f"Our parsers were scored on {sentences}, the published parsers on section 23 "
+                "after training on about 40,000 trees; so do not compare the two tables."
             )
         return notes
 
@@ -156,7 +156,7 @@ def make_table4(
     files = expand(train_trees) if train_trees else []
     learned = [tree for file in files for tree in read_clean([file])]
     if any(file.path.samefile(trees) for file in files):
-        say(f"warning: the grammars have seen the trees that it is scored on, {trees}")
+        say(f"warning: the grammars were trained on the trees that score them, {trees}")
     scored = [
         _score_parser(name, gold, parsed, True) for name, parsed in _baselines(gold, learned, say)
     ]

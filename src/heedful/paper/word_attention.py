@@ -79,7 +79,7 @@ class WordAttention:
         if len(places) < int(count):
             raise SettingError(
                 f"{option} must name words of the sentence, but it has no “{name}”: "
-                f"{' '.join(self.words)}. The second of equal words is written “its:2”."
+                f"{' '.join(self.words)}. Write the second occurrence of a word as “its:2”."
             )
         return places[int(count) - 1]
 

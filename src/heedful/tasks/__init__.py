@@ -10,6 +10,7 @@ import it: the registry names its modules, which are loaded when they are used.
     task.py        TASK: settings, what fits together, recipes, names of the modules below
     run.py         what a loaded run does differently: `heedful.runs.task`
     text.py        training text from the files that the task learns from
-    cli/           `app`, its commands, and `TRAINS`, the words of the command that trains
+    cli/           `app`, its commands, `TRAINS`, the words of the command that trains, and
+                   `PAPER`, its commands of `heedful paper`
     quickstart.py  `quickstart`, of `heedful quickstart --task NAME`
 """

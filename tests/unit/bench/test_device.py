@@ -13,6 +13,7 @@ from heedful.bench.search import measure_search
 from heedful.bench.step import measure_step
 from heedful.bench.systems import OURS, System
 from heedful.errors import MeasurementFailed, SettingError
+from heedful.experiments.record import Record
 
 TINY = SIZES["tiny"]
 TASKS = {
@@ -47,14 +48,17 @@ def bench(folder, *parts, **options):
 
 def test_a_rehearsal_measures_every_part_and_writes_its_record(in_this_process, tmp_path):
     records, _ = bench(tmp_path / "out")
-    assert [record["part"] for record in records] == [*choose_parts((), TINY)]
-    for record in records:
-        path = tmp_path / "out" / f"device-{record['part']}.json"
-        assert json.loads(path.read_text(encoding="utf-8")) == record
-        assert record["entries"], record
-        assert not [entry for entry in record["entries"] if "failed" in entry], record
-        assert "failed" not in record
-    by_part = {record["part"]: record["entries"] for record in records}
+    parts = [record.measurements for record in records]
+    assert [part["part"] for part in parts] == [*choose_parts((), TINY)]
+    for record, part in zip(records, parts, strict=True):
+        assert Record.read(tmp_path / "out" / f"device-{part['part']}.json") == record
+        assert record.commands == [
+            f"heedful bench device --out OUT --part {part['part']} --size tiny"
+        ]
+        assert part["entries"], part
+        assert not [entry for entry in part["entries"] if "failed" in entry], part
+        assert "failed" not in part
+    by_part = {part["part"]: part["entries"] for part in parts}
     assert all(entry["equal"] for entry in by_part["correct"])
     assert {entry["what"] for entry in by_part["correct"]} == {"step", "search"}
     assert [entry["levers"] for entry in by_part["step-base"]] == [*LEVERS_OFF]
@@ -64,13 +68,13 @@ def test_a_rehearsal_measures_every_part_and_writes_its_record(in_this_process, 
     assert [entry["round"] for entry in by_part["peers-train"]] == [1, 2, 3]
     assert by_part["peers-search"][0]["counts"] == {"sentences": 8, "tokens": 8 * 24}
 
-    lines = device_lines(records)
-    assert lines[-1].startswith("A step of tiny uses ")
+    lines = device_lines(parts)
+    assert lines[-1].startswith("A training step of tiny reaches ")
     assert lines[-1].endswith(
-        "unpadded batches, compiled layers, graphs and batches ahead are off, because only "
-        "a GPU computes steps without padding."
+        "unpadded batches, compiled layers, CUDA graphs and prefetched batches are off, because "
+        "only a GPU computes steps without padding."
     )
-    # levers and kernels reach the process that measures
+    # optimizations and kernels reach the process that measures
     steps = [sent for _, sent in in_this_process if sent["task"] == "train"]
     assert [sent["levers"]["graphs"] for sent in steps[:3]] == [True, False, False]
     plain = [system for system, _ in in_this_process if system.variant == PLAIN]
@@ -96,9 +100,10 @@ def test_a_measurement_that_fails_is_recorded_and_the_next_follows(monkeypatch, 
 
     monkeypatch.setattr(System, "run", run)
     (record,), _ = bench(tmp_path, "step-base")
-    failed = {entry["levers"] for entry in record["entries"] if "failed" in entry}
+    part = record.measurements
+    failed = {entry["levers"] for entry in part["entries"] if "failed" in entry}
     assert failed == {name for name, off in LEVERS_OFF.items() if "graphs" in off}
-    lines = device_lines([record])
+    lines = device_lines([part])
     assert "failed: tiny, graphs off: out of memory" in lines
     first = next(line for line in lines if ALL_ON in line)
     assert first.split()[3] == "300"  # target tokens in the median second
@@ -112,17 +117,17 @@ def test_a_part_that_fails_is_recorded_and_the_next_follows(monkeypatch, tmp_pat
     monkeypatch.setattr(device, "_rates", broken)
     monkeypatch.setattr(System, "run", lambda *_: {"seconds": [1.0], "memory": 1, "loss": 1.0})
     records, _ = bench(tmp_path, "rates", "step-small")
-    assert records[0]["failed"] == "RuntimeError: a driver went away"
-    assert len(records[0]["entries"]) == 1
-    assert len(records[1]["entries"]) == len(LEVERS_OFF)
-    written = json.loads((tmp_path / "device-rates.json").read_text(encoding="utf-8"))
-    assert written == records[0]
+    rates, step = (record.measurements for record in records)
+    assert rates["failed"] == "RuntimeError: a driver went away"
+    assert len(rates["entries"]) == 1
+    assert len(step["entries"]) == len(LEVERS_OFF)
+    assert Record.read(tmp_path / "device-rates.json") == records[0]
 
 
 def test_nothing_begins_when_the_minutes_are_over(in_this_process, tmp_path):
     (record,), _ = bench(tmp_path, "search", minutes=0.1)
     assert in_this_process == []
-    assert {entry["failed"] for entry in record["entries"]} == {
+    assert {entry["failed"] for entry in record.measurements["entries"]} == {
         "not measured: the time of this part was used up"
     }
 
@@ -153,14 +158,17 @@ def test_peers_take_turns_by_the_named_python(monkeypatch, tmp_path):
     (tmp_path / "peers" / "toy" / "bench.py").write_text(PEER, encoding="utf-8")
     peers = {"peers": tmp_path / "peers"}
     (without,), _ = bench(tmp_path, "peers-train", **peers)
-    assert without["entries"][0]["failed"] == "toy is not installed; `make peers` does it."
+    assert (
+        without.measurements["entries"][0]["failed"]
+        == "toy is not installed; `make peers` installs it."
+    )
     (record,), _ = bench(tmp_path, "peers-train", **peers, peers_python=sys.executable)
-    turns = [(entry["who"], entry["round"]) for entry in record["entries"]]
+    turns = [(entry["who"], entry["round"]) for entry in record.measurements["entries"]]
     assert turns == [
         *[("heedful", 1), ("toy good", 1), ("toy bad", 1)],
         *[("heedful", 2), ("toy good", 2), ("heedful", 3), ("toy good", 3)],
     ]
-    lines = device_lines([record])
+    lines = device_lines([record.measurements])
     assert any(line.endswith("it has no such kernel") for line in lines)
     (row,) = [line for line in lines if line.startswith("tiny, toy good")]
     assert row.endswith("2.00")  # times as fast as heedful

@@ -42,7 +42,7 @@ def test_peers_that_are_installed_take_part(peers):
         "toy quick",
         "toy broken",
     ]
-    assert field.notes == ("absent is not installed; `make peers` does it.",)
+    assert field.notes == ("absent is not installed; `make peers` installs it.",)
     forced = find_systems("train", "fp32", peers, ("toy",), forced=True)
     assert [one.title for one in forced.systems] == ["toy slow"]
     assert forced.notes == ()

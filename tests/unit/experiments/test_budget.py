@@ -37,7 +37,9 @@ def test_what_the_slowest_leaves_may_be_enough_for_the_others():
 
 
 def test_equal_steps_leave_nobody_out():
-    with pytest.raises(SettingError, match=r"every system 10 steps, but 60 s leave Slowest \d"):
+    with pytest.raises(
+        SettingError, match=r"every system 10 steps, but 60 s allow Slowest only \d"
+    ):
         share_budget(task("steps"), SECONDS, 60.0, 0.0)
 
 
@@ -45,11 +47,11 @@ def test_the_reasons_are_said_of_each_system_and_of_what_needs_it():
     reasons = why_left_out(SYSTEMS, ("slowest", "slow-2", "more"), 180.0)
     assert reasons == {
         "slowest": "Slowest is left out: its share of 3.0 minutes is enough for fewer than 10 "
-        "steps; give more with --budget.",
-        "more": "Slow + RL is left out: its share of 3.0 minutes is enough for no step; give more "
-        "with --budget.",
+        "steps; increase --budget.",
+        "more": "Slow + RL is left out: its share of 3.0 minutes is enough for no step; "
+        "increase --budget.",
         "slow-2": "Slow, seed 2 is left out: its share of 3.0 minutes is enough for fewer than 10 "
-        "steps; give more with --budget.",
+        "steps; increase --budget.",
         "both": "Slow, ensemble is left out, because it needs Slow, seed 2.",
     }
     without = why_left_out(SYSTEMS, ("slow", "slow-2", "more"), 180.0)

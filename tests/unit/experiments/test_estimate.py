@@ -24,6 +24,8 @@ def test_a_margin_is_that_of_students_t():
     assert Estimate.of([1.0, 2.0, 3.0]).margin == pytest.approx(4.303 / math.sqrt(3))
     thirty = [float(value) for value in range(30)]
     assert Estimate.of(thirty).margin == pytest.approx(2.045 * np.std(thirty, ddof=1) / 30**0.5)
+    more = np.arange(31.0)
+    assert Estimate.of(more).margin == pytest.approx(1.96 * np.std(more, ddof=1) / 31**0.5)
 
 
 def test_an_interval_holds_the_mean_in_nineteen_of_twenty_draws():

@@ -17,7 +17,7 @@ def test_all_widths_are_divided_and_nothing_else():
 
 
 def test_weights_are_counted_without_being_made():
-    from heedful.bench.work import build
+    from heedful.experiments.work import build
 
     config = load_config("tiny", ["data.vocabulary_size=200"])
     assert count_parameters(config) == parameter_count(build(config, 200)) > 10_000

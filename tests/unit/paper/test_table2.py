@@ -83,6 +83,6 @@ def test_the_page_says_what_was_left_out_and_what_has_learned_nothing(make):
     assert reason in page
     assert "ByteNet has learned nothing of use in its steps." in page
     assert "able has learned nothing" not in page
-    assert "↑ marks systems that still learn" in page
+    assert "↑ marks systems that were still learning" in page
     steady = Table2((make("together", curve=()),), (), "train.en:7").reservations
     assert not any("↑" in sentence for sentence in steady)

@@ -59,7 +59,10 @@ def test_what_exceeds_the_noise_is_marked(make, tmp_path):
     assert "+1.00 for perplexity" in table.verdict
     assert "+1.00 for perplexity" not in changed.verdict
     assert "rank correlations are +1.00 and +1.00." in said
-    assert f"the table has {2 * len(PUBLISHED) - 2} without the base row." in table.conclusions[0]
+    assert (
+        f"the table has {2 * len(PUBLISHED) - 2} numbers besides the base row."
+        in table.conclusions[0]
+    )
     table.draw(tmp_path / "table3.svg")
     assert "c-layers-2" in (tmp_path / "table3.svg").read_text("utf-8")
 
@@ -91,7 +94,7 @@ def test_a_row_that_has_learned_nothing_is_compared_with_none(make):
 def test_without_a_base_row_nothing_is_compared(make):
     table = made_up(make, **{"base-3": 0.9})
     assert table.conclusions == ["Base-3 has learned nothing of use in its steps."]
-    assert table.verdict.startswith("Without a base row that has learned something")
+    assert table.verdict.startswith("No rows are compared, because a training of the base row")
     assert table.correlations == (None, None)
     assert not any("*" in cell for row in table.rows for cell in row)
-    assert "no rows are compared" in table.to_markdown()
+    assert "No rows are compared" in table.to_markdown()

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from heedful.bench.process import torch_threads
 from heedful.errors import RunFolderError, SettingError
 from heedful.experiments.corpus import TableCorpus
 from heedful.experiments.page import fold, markdown, write_table
 from heedful.experiments.plan import Plan, describe
+from heedful.experiments.process import torch_threads
 from heedful.experiments.record import read_json, write_json
 from heedful.experiments.run import PLAN, check_plans
 from heedful.experiments.task import TableTask
@@ -23,7 +23,7 @@ from heedful.visualise.size_curves import draw_size_curves
 RESERVATION = (
     "Every verdict holds for these models, this text and this machine. Where no seeds are named, "
     "one model of each kind was trained, and its interval is over sentences. Intervals of times "
-    "are over rounds. Neither covers another seed, size or text."
+    "are over rounds. No interval covers another seed, size or text."
 )
 
 
@@ -51,7 +51,7 @@ def check_claims(
     """
     if unknown := sorted({*names} - {*CLAIMS}):
         raise SettingError(
-            f"NAME must be one of {', '.join(CLAIMS)}, but is {unknown[0]!r}; choose some."
+            f"NAME must be one of {', '.join(CLAIMS)}, but is {unknown[0]!r}; choose from these."
         )
     make_folder(out)  # a folder that cannot be written is refused before the work
     # The trainings of each claim lock their own folder below `out`.
@@ -120,8 +120,8 @@ def _prepare(
     for file in needed:
         if not file.exists():
             raise RunFolderError(
-                "--plan must be a folder of claims with a plan of each that is trained, but "
-                f"{file} is missing; name another folder, or other claims."
+                "--plan must be a folder of claims with a plan for each claim that needs training, "
+                f"but {file} is missing; name another folder or other claims."
             )
     text = check_text(corpus())
     total = sum(claim.cost for claim in trained.values())
@@ -198,7 +198,7 @@ def _earlier_result(out: Path, name: str, corpus: TableCorpus | None) -> Checked
     checked, text = read_json(file, content, lambda plain: (Checked.of(plain), plain.get("text")))
     if corpus is not None and text not in (None, describe(corpus)):
         raise RunFolderError(
-            f"--out must be a new folder or one of the same text, but {file} was measured on other "
-            "text; name another folder, or delete the file."
+            f"--out must be a new folder or one measured on the same text, but {file} was measured "
+            "on other text; name another folder, or delete the file."
         )
     return checked

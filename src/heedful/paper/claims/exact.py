@@ -32,7 +32,8 @@ def measure_convolution() -> Measured:
     panel = _differences("kernel", widths, errors)
     return Measured(
         [max(errors) < _EXACT],
-        f"Summing one map for each relative position gives the convolution to {max(errors):.0e}.",
+        "The sum of one map for each relative position equals the convolution within "
+        f"{max(errors):.0e}.",
         (panel,),
     )
 
@@ -57,8 +58,8 @@ def measure_shift() -> Measured:
     return Measured(
         [max(errors) < _EXACT, rounded < _SINGLE],
         "One rotation for each distance, the same at all 512 positions, gives the encoding of the "
-        f"later position to {max(errors):.0e} in double precision. A model's table is in single "
-        f"precision, and equals it to {rounded:.0e}.",
+        f"later position within {max(errors):.0e} in double precision. A model's table is in "
+        f"single precision, and differs by at most {rounded:.0e}.",
         (panel,),
     )
 

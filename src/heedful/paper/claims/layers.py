@@ -9,16 +9,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.bench.process import time_in_turns
-from heedful.bench.work import build
 from heedful.config.load import load_config
 from heedful.experiments.estimate import Estimate
+from heedful.experiments.process import time_in_turns
+from heedful.experiments.work import build
 from heedful.families.table1 import LayerSizes
 from heedful.model.additive import MOST_NUMBERS, additive_attention
 from heedful.model.attention import scaled_dot_product_attention
 from heedful.model.initialize import initialize
 from heedful.paper.claims.peak_memory import peak_bytes
-from heedful.paper.claims.statement import Measured, sign
+from heedful.paper.claims.statement import Measured, mean_curve, sign
 from heedful.paper.dependent_products import count_products
 from heedful.paper.layer_build import build_layer
 from heedful.paper.layer_kinds import KINDS
@@ -40,7 +40,9 @@ STACKS: dict[str, dict[str, str]] = {
     "neither": {"norm_kind": "none", "residuals": "false"},
 }
 """Settings of the stacks that the claim `gradients` compares, by the parts of each stack."""
-_WIDTHS = (16, 64, 256)
+_LENGTHS, _WIDTHS = (64, 128, 256, 512), (16, 64, 256)
+_POSITIONS = 4096
+"""Positions of all sequences together that layers are timed with."""
 _BY = {"recurrent": "recurrence"}
 
 
@@ -80,8 +82,8 @@ def measure_gradients() -> Measured:
     """Compare the gradients at the input of deep stacks that have a model's first weights."""
     depths = (1, 2, 4, 8, 16, 32)
     norms = {
-        name: np.array([[_gradient(depth, seed, changed) for depth in depths] for seed in _SEEDS])
-        for name, changed in STACKS.items()  # (seeds, depths)
+        name: np.array([_gradients(depth, changed) for depth in depths]).T  # (seeds, depths)
+        for name, changed in STACKS.items()
     }
     factors = {name: by_seed[:, -1] / by_seed[:, 0] for name, by_seed in norms.items()}
     inside = {name: (gain > _FADED) & (gain < 1 / _FADED) for name, gain in factors.items()}
@@ -90,7 +92,7 @@ def measure_gradients() -> Measured:
     enough = [name for name in alone if alive[name]]
     curves = {name: np.median(by_seed, axis=0).tolist() for name, by_seed in norms.items()}
     doubt = "".join(
-        f" With {name} it stays alive, too, so the other part is not shown to be needed."
+        f" With {name} it stays alive, too, so this does not show that the other part is needed."
         for name in enough
     )
     return Measured(
@@ -99,35 +101,38 @@ def measure_gradients() -> Measured:
         + ", ".join(
             f"{gain.min():.1e} to {gain.max():.1e} with {name}" for name, gain in factors.items()
         )
-        + f" ({len(_SEEDS)} draws of a model's first weights). It is called alive between "
-        f"{_FADED:g} and {1 / _FADED:g}.{doubt}",
+        + f" ({len(_SEEDS)} draws of a model's first weights). A gradient counts as alive if "
+        f"its factor is between {_FADED:g} and {1 / _FADED:g}.{doubt}",
         (SizePanel("layers", depths, _curves(curves), "norm of the gradient, median"),),
     )
 
 
-def _gradient(depth: int, seed: int, changed: Mapping[str, str]) -> float:
-    """Compute the norm of the gradient at the input of an encoder."""
+def _gradients(depth: int, changed: Mapping[str, str]) -> list[float]:
+    """Compute the norm of the gradient at the input of an encoder, for each draw of its weights."""
     settings = (
         *(f"model.d_model={_D_MODEL}", f"model.d_ff={4 * _D_MODEL}", f"model.heads={_HEADS}"),
         *(f"model.encoder_layers={depth}", "model.decoder_layers=1", "model.dropout=0"),
         *(f"model.{name}={value}" for name, value in changed.items()),
     )
     model = build(load_config("tiny", settings), 100)
-    initialize(model, seed)
     x = _states(4, _LENGTH).requires_grad_()
-    out = model.encoder.encode(x, torch.ones(len(x), 1, 1, _LENGTH, dtype=torch.bool)).states
-    generator = torch.Generator().manual_seed(seed)
-    (gradient,) = torch.autograd.grad(out, x, torch.randn(out.shape, generator=generator))
-    return float(gradient.norm())
+    mask = torch.ones(len(x), 1, 1, _LENGTH, dtype=torch.bool)
+    norms = []
+    for seed in _SEEDS:
+        initialize(model, seed)
+        out = model.encoder.encode(x, mask).states
+        generator = torch.Generator().manual_seed(seed)
+        (gradient,) = torch.autograd.grad(out, x, torch.randn(out.shape, generator=generator))
+        norms.append(float(gradient.norm()))
+    return norms
 
 
 def measure_additive_cost() -> Measured:
     """Time both scores on the same queries, keys and values, and measure their memory."""
-    lengths = (64, 128, 256, 512)
     panels, slower, larger = [], [], []
-    for axis, sizes in (("positions", lengths), ("d_k", _WIDTHS)):
+    for axis, sizes in (("positions", _LENGTHS), ("d_k", _WIDTHS)):
         kinds = [
-            _scores(size, _D_MODEL) if axis == "positions" else _scores(lengths[2], size)
+            _scores(size, _D_MODEL) if axis == "positions" else _scores(_LENGTHS[2], size)
             for size in sizes
         ]
         seconds = _in_turn([function for pair in kinds for function in pair.values()])
@@ -137,7 +142,9 @@ def measure_additive_cost() -> Measured:
         memory = {name: [peak_bytes(pair[name]) for pair in kinds] for name in kinds[0]}
         dot, additive = memory.values()
         larger += [more / less for more, less in zip(additive, dot, strict=True)]
-        curves = [_time_curve(name, timed[..., n]) for n, name in enumerate(kinds[0])]
+        curves = [
+            mean_curve(name, (1000 * timed[..., n]).T.tolist()) for n, name in enumerate(kinds[0])
+        ]
         megabytes = {name: [count / 1e6 for count in counts] for name, counts in memory.items()}
         panels += [
             SizePanel(axis, sizes, tuple(curves), "milliseconds"),
@@ -151,10 +158,10 @@ def measure_additive_cost() -> Measured:
         f"Additive scores take {min(times):.1f} to {max(times):.1f} times as long; the lowest end "
         f"of the 95 % intervals is {surely:.1f} times, and the claim needs {_MUCH:g}. They take "
         f"{min(larger):.1f} to {max(larger):.1f} times the memory ({_HEADS} heads, forwards; "
-        f"{lengths[2]} positions against d_k, d_k {_D_MODEL} against positions; {_ROUNDS} rounds "
-        "on this machine). Each score needs d_k sums. They are computed for a few queries at a "
-        f"time in {MOST_NUMBERS * 4 / 1e6:.0f} MB. Beyond this size only the scores themselves "
-        "grow, so memory does not decide.",
+        f"{_LENGTHS[2]} positions against d_k, d_k {_D_MODEL} against positions; {_ROUNDS} rounds "
+        "on this machine). Each score needs d_k sums. The sums are computed for a few queries at a "
+        f"time, in at most {MOST_NUMBERS * 4 / 1e6:.0f} MB. In larger layers only the scores "
+        "themselves take more memory, so memory does not decide.",
         tuple(panels),
     )
 
@@ -170,14 +177,14 @@ def _scores(n: int, d_k: int) -> dict[str, Callable[[], object]]:
 
 def measure_parallel() -> Measured:
     """Count the products that wait for each other, and time equally many positions."""
-    lengths, positions, width = (16, 64, 256, 1024), 4096, 2 * _D_MODEL
+    lengths, width = (16, 64, 256, 1024), 2 * _D_MODEL
     names = tuple(KINDS)
     chains = {
         name: [float(count_products(name, LayerSizes(n, width)).chain) for n in lengths]
         for name in names
     }
     layers = [
-        partial(build_layer(name, LayerSizes(n, width)).eval(), _wide(positions // n, n))
+        partial(build_layer(name, LayerSizes(n, width)).eval(), _wide(_POSITIONS // n, n))
         for name in names
         for n in lengths
     ]
@@ -187,13 +194,15 @@ def measure_parallel() -> Measured:
     slower = {name: Estimate.of(ratios[:, n].tolist()) for n, name in enumerate(names)}
     growth = {name: counts[-1] / counts[0] for name, counts in chains.items()}
     times = lengths[-1] // lengths[0]
-    curves = tuple(_time_curve(name, timed[:, n]) for n, name in enumerate(names))
+    curves = tuple(
+        mean_curve(name, (1000 * timed[:, n]).T.tolist()) for n, name in enumerate(names)
+    )
     return Measured(
         [growth["recurrent"] > times / 2, growth["self-attention"] == growth["convolution"] == 1],
-        f"In sequences {times} times as long, {_as_many(growth['recurrent'])} products of a "
-        "recurrent layer wait for each other, as its equations say; so do "
-        f"{_as_many(growth['self-attention'])} of self-attention and "
-        f"{_as_many(growth['convolution'])} of a convolution. The same {positions:,} positions "
+        f"In sequences {times} times as long, {_as_many(growth['recurrent'])} products wait for "
+        "each other in a recurrent layer, as its equations say; "
+        f"{_as_many(growth['self-attention'])} in self-attention and "
+        f"{_as_many(growth['convolution'])} in a convolution. The same {_POSITIONS:,} positions "
         "then take "
         + ", ".join(
             f"{estimate.value:.1f} ± {estimate.margin:.1f} times as long by {_BY.get(name, name)}"
@@ -216,11 +225,11 @@ def measure_parallel() -> Measured:
 
 def _no_cost(slower: Estimate) -> str:
     """Say that waiting cost no measurable time, if so."""
-    return "" if slower.interval[0] > 1 else ", and here it cost none that could be measured"
+    return "" if slower.interval[0] > 1 else ", and here it cost no measurable time"
 
 
 def _as_many(times: float) -> str:
-    return "as many" if times == 1 else f"{times:.0f} times as many"
+    return "equally many" if times == 1 else f"{times:.0f} times as many"
 
 
 def _wide(batch: int, time: int) -> Tensor:
@@ -242,14 +251,6 @@ def _in_turn(functions: Sequence[Callable[[], object]]) -> Float[np.ndarray, "ro
     """Time functions in rounds, and return seconds."""
     with torch.inference_mode():
         return np.array(time_in_turns(functions, _ROUNDS, _LEAST))
-
-
-def _time_curve(name: str, seconds: Float[np.ndarray, "rounds sizes"]) -> SizeCurve:
-    """Return the mean milliseconds of each size with their margins."""
-    estimates = [Estimate.of(values) for values in (1000 * seconds).T.tolist()]
-    return SizeCurve(
-        name, tuple(time.value for time in estimates), tuple(time.margin for time in estimates)
-    )
 
 
 def _curves(values: dict[str, list[float]]) -> tuple[SizeCurve, ...]:

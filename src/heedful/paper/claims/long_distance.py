@@ -11,7 +11,7 @@ from heedful.experiments.page import capital
 from heedful.paper.claims.gradient import differentiable_model, gradient_norms
 from heedful.paper.claims.models import LONG
 from heedful.paper.claims.repeated_name import DISTANCES, NAMES
-from heedful.paper.claims.statement import Evidence, Measured
+from heedful.paper.claims.statement import Evidence, Measured, mean_curve
 from heedful.paper.claims.trainings import Trainings
 from heedful.runs.run import Run
 from heedful.tokenization.tokenizer import Tokenizer
@@ -29,7 +29,7 @@ _GRADIENTS = 20  # lines of each distance
 def measure_long_distance(trained: Trainings) -> Measured:
     """Measure the probability of a repeated name, and the gradient at the name, by distance."""
     chances = {model.name: _probabilities(trained, model.name) for model in LONG}
-    falls = {name: Estimate.of_many(rows[:, 0] - rows[:, -1]) for name, rows in chances.items()}
+    falls = {name: Estimate.of(rows[:, 0] - rows[:, -1]) for name, rows in chances.items()}
     sentences = [
         capital(
             f"{model.title}: {chances[model.name][:, 0].mean():.3f} and "
@@ -43,26 +43,19 @@ def measure_long_distance(trained: Trainings) -> Measured:
     evidence[0] = None if evidence[0] is None else not evidence[0]
     learned = min(rows[:, 0].mean() for rows in chances.values()) >= _KNOWN
     doubt = (
-        f" A model is below {_KNOWN} at the nearest word: conclude nothing before a longer "
-        "training."
+        f" A model is below {_KNOWN} at the nearest word: train longer before drawing conclusions."
     )
-    curves = [
-        SizeCurve(
-            model.title,
-            tuple(chances[model.name].mean(axis=0).tolist()),
-            tuple(Estimate.of_many(column).margin for column in chances[model.name].T),
-        )
-        for model in LONG
-    ]
+    curves = [mean_curve(model.title, chances[model.name].T.tolist()) for model in LONG]
     shares = [SizeCurve(model.title, _gradient_shares(trained, model.name)) for model in LONG]
     return Measured(
         evidence if learned else [None],
-        "Probability, among all names, of the correct last name of a translation. It was "
-        f"{DISTANCES[0]} or {DISTANCES[-1]} words before, and the source does not have it "
+        "Probability, among all names, of the correct last name of a translation. The name "
+        f"occurred {DISTANCES[0]} or {DISTANCES[-1]} words before, but not in the source "
         f"(chance is {1 / len(NAMES):.1f}). {' '.join(sentences)}{'' if learned else doubt} A "
-        f"model keeps the name if it surely falls by less than {_KEPT:g}, and loses it if by more. "
-        "A convolution of 2 layers of 3 reads 5 tokens back, whatever it learns; one of 5 layers "
-        "of 9 reads 41. "
+        f"model keeps the name if its probability surely falls by less than {_KEPT:g}, and loses "
+        "the name if it surely falls by more. "
+        "Whatever it learns, a convolution with 2 layers of kernel width 3 sees only 5 tokens; one "
+        "with 5 layers of width 9 sees 41. "
         f"{_practice(trained)} Weights: "
         + ", ".join(f"{trained.systems[model.name].parameters:,} ({model.title})" for model in LONG)
         + ".",

@@ -54,8 +54,8 @@ def _join_pairs(pairs: list[Pair], distance: int, generator: random.Random) -> P
         if len(sources) == _MOST_JOINED or not pairs:
             raise TextError(
                 "the text for the claim `long` must have translations of 2 to "
-                f"{_LONGEST} words with spaces between, but {len(sources)} of them together have "
-                f"{len(words)}; give another text."
+                f"{_LONGEST} words with spaces between, but {len(sources)} translations together "
+                f"have {len(words)} words; give another text."
             )
         source, target = generator.choice(pairs)
         sources.append(source)

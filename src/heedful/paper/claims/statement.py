@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from heedful.experiments.corpus import TableCorpus
-from heedful.experiments.estimate import with_margin
+from heedful.experiments.estimate import Estimate, with_margin
 from heedful.experiments.page import Rows, capital
 from heedful.experiments.system import TableSystem
 from heedful.paper.claims.trainings import Trainings
@@ -42,6 +43,7 @@ class Checked:
                 **({"allowed": panel.allowed} if panel.allowed else {}),
                 "curves": {curve.name: list(curve.values) for curve in panel.curves},
                 "margins": {line.name: list(line.margins) for line in panel.curves if line.margins},
+                "repeats": {line.name: list(line.repeats) for line in panel.curves if line.repeats},
             }
             for panel in self.panels
         ]
@@ -88,6 +90,17 @@ class Measured(NamedTuple):
     sentence: str
     """The numbers in words."""
     panels: tuple[SizePanel, ...]
+
+
+def mean_curve(name: str, repeats: Sequence[Sequence[float]]) -> SizeCurve:
+    """Average the repeats of each size, with 95 % margins."""
+    estimates = [Estimate.of(values) for values in repeats]
+    return SizeCurve(
+        name,
+        tuple(estimate.value for estimate in estimates),
+        tuple(estimate.margin for estimate in estimates),
+        tuple(map(tuple, repeats)),
+    )
 
 
 def every(evidence: Sequence[Evidence]) -> bool | None:
@@ -157,7 +170,7 @@ def _panel(plain: dict[str, Any]) -> SizePanel:
     axis, label, logarithmic = plain["axis"], plain["label"], plain["logarithmic"]
     sizes, margins = tuple(plain["sizes"]), plain.get("margins", {})
     if not (isinstance(axis, str) and isinstance(label, str)):
-        raise TypeError(f"an axis is {axis!r}, and its values are {label!r}")
+        raise TypeError(f"an axis has the name {axis!r} and the label {label!r}")
     if logarithmic not in get_args(Steps):
         raise ValueError(f"`logarithmic` is {logarithmic!r}")
     allowed = plain.get("allowed", 0.0)
@@ -165,8 +178,13 @@ def _panel(plain: dict[str, Any]) -> SizePanel:
         raise TypeError(f"`allowed` is {allowed!r}")
     if wrong := [size for size in sizes if type(size) is not int]:
         raise TypeError(f"a size along {axis} is {wrong[0]!r}")
+    repeats = plain.get("repeats", {})
+    if any(len(measured) < 2 for by_size in repeats.values() for measured in by_size):
+        raise ValueError(f"a size along {axis} has fewer than two repeats")
     curves = tuple(
-        SizeCurve(name, tuple(values), tuple(margins.get(name, ())))
+        mean_curve(name, repeats[name])
+        if name in repeats
+        else SizeCurve(name, tuple(values), tuple(margins.get(name, ())))
         for name, values in plain["curves"].items()
     )
     for curve in curves:
@@ -175,7 +193,8 @@ def _panel(plain: dict[str, Any]) -> SizePanel:
                 f"“{curve.name}” has {len(curve.values)} values and {len(curve.margins)} margins "
                 f"for {len(sizes)} sizes"
             )
-        if wrong := [n for n in curve.values + curve.margins if type(n) not in (int, float)]:
+        numbers = (*curve.values, *curve.margins, *chain(*curve.repeats))
+        if wrong := [number for number in numbers if type(number) not in (int, float)]:
             raise TypeError(f"“{curve.name}” has a value {wrong[0]!r}")
     return SizePanel(axis, sizes, curves, label, logarithmic, allowed)
 

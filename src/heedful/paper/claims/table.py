@@ -55,7 +55,7 @@ CLAIMS: dict[str, PaperClaim] = {
         ),
         PaperClaim(
             "shift",
-            "The sinusoid of pos + k is a linear function of that of pos.",
+            "The encoding of pos + k is a linear function of the encoding of pos.",
             "section 3.5",
             measure_shift,
         ),
@@ -85,7 +85,7 @@ CLAIMS: dict[str, PaperClaim] = {
         ),
         PaperClaim(
             "mask",
-            "A decoder without its mask learns nothing that is of use in translation.",
+            "A decoder without its mask learns nothing useful for translation.",
             _NOTES,
             measure_mask,
             MASK,
@@ -133,10 +133,10 @@ CLAIMS: dict[str, PaperClaim] = {
                 deciding=(_BATCH_PAIRS[0], _BATCH_PAIRS[-1]),
                 decide_by=partial(
                     by_lead,
-                    lead=f"From {BATCHES[-1]} to {BATCHES[0]} tokens a batch, layer norm's lead",
+                    lead=f"From {BATCHES[-1]} to {BATCHES[0]} tokens per batch, layer norm's lead",
                 ),
                 grid=Grid(
-                    "target tokens of a batch",
+                    "target tokens per batch",
                     BATCHES,
                     {f"{norm} norm": norm for norm in NORMS},
                     {"bleu": ("BLEU", "x"), "perplexity": ("perplexity, validation", "both")},
@@ -150,7 +150,7 @@ CLAIMS: dict[str, PaperClaim] = {
         ),
         PaperClaim(
             "scores",
-            "For large d_k additive attention is ahead of dot products without the scale.",
+            "For large d_k, additive attention is better than dot products without the scale.",
             "section 3.2.1",
             partial(
                 compare_pairs,
@@ -179,7 +179,7 @@ CLAIMS: dict[str, PaperClaim] = {
         ),
         PaperClaim(
             "cost",
-            "The Transformer is as good after a fraction of the training.",
+            "The Transformer reaches the same quality with a fraction of the training.",
             "abstract and section 6.1",
             measure_cost,
             COST,

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
 
 from heedful.experiments.estimate import Estimate
 from heedful.experiments.measured import CurvePoint, MeasuredSystem
@@ -18,7 +17,7 @@ from heedful.model.initialize import initialize
 from heedful.model.layers import DecoderLayer, EncoderLayer
 from heedful.paper.claims.divergence import different_heads, entropy
 from heedful.paper.claims.models import COST, HEAD_COUNTS, HEADS, LONG, MASK
-from heedful.paper.claims.statement import Evidence, Measured, every, sign
+from heedful.paper.claims.statement import Evidence, Measured, every, mean_curve, sign
 from heedful.paper.claims.trainings import Trainings
 from heedful.paper.table2 import PUBLISHED
 from heedful.translation.translator import Translator
@@ -50,12 +49,11 @@ def measure_mask(trained: Trainings) -> Measured:
     falls = unmasked.curve[-1].perplexity < _AS_LOW * masked.curve[-1].perplexity
     return Measured(
         [unmasked.bleu < LEARNED if falls else None],
-        f"Without mask the perplexity of known translations falls to "
-        f"{unmasked.curve[-1].perplexity:.2f} (with mask {masked.curve[-1].perplexity:.2f}), but "
-        f"what it translates itself has {unmasked.bleu:.1f} BLEU. With mask it is "
-        f"{masked.bleu:.1f}.",
+        f"Without a mask the perplexity of reference translations falls to "
+        f"{unmasked.curve[-1].perplexity:.2f} (with a mask {masked.curve[-1].perplexity:.2f}). The "
+        f"model's own translations have {unmasked.bleu:.1f} BLEU (with a mask {masked.bleu:.1f}).",
         (
-            SizePanel("steps", steps, _name_curves(MASK, curves[:2]), "perplexity of known words"),
+            SizePanel("steps", steps, _name_curves(MASK, curves[:2]), "perplexity of references"),
             SizePanel("steps", steps, _name_curves(MASK, curves[2:]), "BLEU, validation", "x"),
         ),
     )
@@ -148,7 +146,7 @@ def words_of_a_translation(trained: Trainings) -> str:
     """Say how long the translations of the test are."""
     lines = trained.corpus.lines("test", trained.corpus.target)
     words = np.mean([len(line.split()) for line in lines])
-    return f" A translation of the test has {words:.1f} words."
+    return f" Translations in the test set have {words:.1f} words on average."
 
 
 def _by_length(trained: Trainings) -> SizePanel:
@@ -186,8 +184,8 @@ def still_rising(trained: Trainings, names: Sequence[str]) -> str:
     if not rising:
         return ""
     return (
-        f" Validation BLEU was still rising: {', '.join(rising)}; after more steps the differences "
-        "would be others."
+        f" Validation BLEU was still rising: {', '.join(rising)}; more steps would change the "
+        "differences."
     )
 
 
@@ -234,14 +232,15 @@ def measure_heads(trained: Trainings) -> Measured:
     counted = {name: ", ".join(f"{mean:.2f}" for mean in values) for name, values in means.items()}
     return Measured(
         [stricter, milder],
-        f"Of {', '.join(map(str, HEAD_COUNTS))} heads of a layer {counted['trained']} are "
+        f"Of {', '.join(map(str, HEAD_COUNTS))} heads of a layer, {counted['trained']} are "
         f"different after training and {counted['before training']} before (two to the power of "
-        f"their Jensen-Shannon divergence; {len(after[0])} sentences; of the encoder and of the "
-        "decoder's attention to the source). Sharpness alone makes heads differ: of untrained "
-        "ones, with the queries of each layer multiplied until its attention is as sharp as the "
-        f"trained one, {counted['before training, as sharp']} are. Each of these looks somewhere "
-        "else, at random, so hardly any heads can differ more. More different heads than these "
-        "support the statement, and fewer than before training refute it.",
+        f"their Jensen-Shannon divergence; {len(after[0])} sentences; encoder self-attention and "
+        "the decoder's attention to the source). Sharpness alone makes heads differ: "
+        f"{counted['before training, as sharp']} are different in an untrained model with its "
+        "queries multiplied until each layer's attention is as sharp as after training. Its heads "
+        "attend to random positions, so heads can hardly differ more. A trained model with more "
+        "different heads than this supports the statement; one with fewer than before training "
+        "refutes it.",
         (
             SizePanel("heads", HEAD_COUNTS, curves, "different heads of a layer", "x"),
             SizePanel("heads", HEAD_COUNTS, (bleu,), "BLEU", "x"),
@@ -251,7 +250,7 @@ def measure_heads(trained: Trainings) -> Measured:
 
 def _sign_of(ours: Sequence[float], theirs: Sequence[float]) -> Evidence:
     """Return whether numbers are surely larger, surely smaller, or neither, by sentence."""
-    return sign(Estimate.of_many(np.subtract(ours, theirs)).interval)
+    return sign(Estimate.of(np.subtract(ours, theirs)).interval)
 
 
 def measure_cost(trained: Trainings) -> Measured:
@@ -272,7 +271,9 @@ def measure_cost(trained: Trainings) -> Measured:
             for title, runs in zip(titles, curves.values(), strict=True)
         ]
         panel = SizePanel("steps", steps, tuple(first), "BLEU, validation", "none")
-        doubt = f"No quality above that of a first validation, {seen:.1f} BLEU, is reached by all."
+        doubt = (
+            f"Not all models reach more than {seen:.1f} BLEU, the best of the first validations."
+        )
         return Measured([None], doubt, (panel,))
     panels, times = [], {}
     for kind, label in (("flops", "operations"), ("seconds", "seconds")):
@@ -283,7 +284,7 @@ def measure_cost(trained: Trainings) -> Measured:
         ratios = np.log(costs["recurrent"] / costs["transformer"])
         times[kind] = [Estimate.of(values) for values in ratios.T.tolist()]  # of each level
         drawn = tuple(
-            SizeCurve(title, *_mean_costs(by_seed))
+            mean_curve(title, by_seed.T.tolist())
             for title, by_seed in zip(titles, costs.values(), strict=True)
         )
         panels.append(SizePanel("BLEU, validation", levels, drawn, label, "y"))
@@ -300,12 +301,6 @@ def measure_cost(trained: Trainings) -> Measured:
         f"recurrent model). {_published_costs()}",
         tuple(panels),
     )
-
-
-def _mean_costs(costs: Float[np.ndarray, "seeds levels"]) -> tuple[tuple[float, ...], ...]:
-    """Return the mean over all seeds at each level, and its margin."""
-    estimates = [Estimate.of(values) for values in costs.T.tolist()]
-    return tuple(cost.value for cost in estimates), tuple(cost.margin for cost in estimates)
 
 
 def _times(logarithm: Estimate) -> str:

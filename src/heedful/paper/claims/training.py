@@ -23,8 +23,8 @@ def check_text(corpus: TableCorpus) -> TableCorpus:
     lines = len(corpus.lines("test", corpus.source))
     if lines < _FEWEST_LINES:
         raise TextError(
-            f"the test must have at least {_FEWEST_LINES} lines to decide a claim by, but has "
-            f"{lines}; give more."
+            f"the test text must have at least {_FEWEST_LINES} lines to decide a claim, but has "
+            f"{lines}; give more lines."
         )
     return corpus
 
@@ -60,7 +60,7 @@ def train_and_check(
     steps = sorted({system.steps for system in measured})
     took = f"Each model took {steps[0]:,} steps"
     if len(steps) > 1:
-        took = f"Models took {steps[0]:,} to {steps[-1]:,} steps, by the size of their batches,"
+        took = f"Models took {steps[0]:,} to {steps[-1]:,} steps, depending on the batch size,"
     trained = f"{took} on {lines:,} pairs of lines ({corpus.source}-{corpus.target})."
     checked = replace(checked, sentence=f"{checked.sentence} {trained}")
     return leave_open(claim, checked, {system.name: system.bleu for system in measured})
@@ -77,7 +77,7 @@ def leave_open(claim: PaperClaim, checked: Checked, bleu: Mapping[str, float]) -
     titles = {system.name: system.title for system in claim.systems}
     weakest = min(needed, key=lambda name: bleu[name])
     weak = [name for name in bleu if bleu[name] < LEARNED and name not in claim.may_learn_nothing]
-    longer = "Conclude nothing before a longer training:"
+    longer = "Train longer before drawing conclusions:"
     if bleu[weakest] < _LEARNED:
         doubt = f"{longer} {titles[weakest]} has only {bleu[weakest]:.1f} BLEU."
     elif weak:
@@ -85,7 +85,7 @@ def leave_open(claim: PaperClaim, checked: Checked, bleu: Mapping[str, float]) -
         doubt = f"{longer} {which} learned nothing of use."
     elif claim.decided_by_bleu and min(bleu.values()) >= _TOO_EASY:
         doubt = (
-            f"Every model has {min(bleu.values()):.1f} BLEU or more; so easy a text decides "
+            f"Every model has {min(bleu.values()):.1f} BLEU or more; a text this easy decides "
             "nothing."
         )
     else:

@@ -6,13 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heedful.evaluation.bleu import text_metrics
 from heedful.evaluation.significance import Resampling, compare
-from heedful.evaluation.sufficient_statistics import SufficientStatistics, measure
+from heedful.evaluation.sufficient_statistics import SufficientStatistics
 from heedful.experiments.corpus import TableCorpus
-from heedful.experiments.measured import MeasuredSystem, output_file
+from heedful.experiments.measured import MeasuredSystem, count_matches, read_output
 from heedful.experiments.page import ScoreDifference
-from heedful.files import read_text_within
 from heedful.translation.translator import Translator
 
 RECIPE = "multi30k"
@@ -106,11 +104,7 @@ class Trainings(NamedTuple):
 
     def _count_ngrams(self, name: str) -> SufficientStatistics:
         """Count the test's n-grams, line by line."""
-        metric = text_metrics(
-            [self.corpus.lines("test", self.corpus.target)], language=self.corpus.target
-        )["bleu"]
-        text = read_text_within(output_file(name, "test", self.folder))
-        return measure(metric, text.split("\n")[:-1])
+        return count_matches(read_output(name, "test", self.folder), "test", self.corpus)
 
 
 def _with_interval(drawn: np.ndarray) -> tuple[float, tuple[float, float]]:

@@ -29,7 +29,10 @@ class TreeFloors:
         rules = TreebankRules(trees)
         roots = Counter({root.label: n for root, n in rules.roots.items() if not root.is_tag})
         if not roots:
-            raise TextError("a treebank must have a phrase, but it has none; give one that has.")
+            raise TextError(
+                "a treebank must have at least one phrase, but this one has none; give another "
+                "treebank."
+            )
         self._root = _commonest(roots)
         tags = [symbol.label for symbol in rules.symbols if symbol.is_tag]
         self._lexicon = TagLexicon(rules.sentences, tags)

@@ -43,7 +43,10 @@ class Pcfg:
         self._parents = parents
         self.rules = TreebankRules(map(annotate_parents, trees) if parents else trees)
         if not self.rules.sentences:
-            raise TextError("a treebank must have a tree, but it has none; give one that has.")
+            raise TextError(
+                "a treebank must have at least one tree, but this one has none; give another "
+                "treebank."
+            )
         tags = [symbol.label for symbol in self.rules.symbols if symbol.is_tag]
         self.lexicon = TagLexicon(self.rules.sentences, tags, rare)
         self._binary = binarize(self.rules)
@@ -88,7 +91,7 @@ class Pcfg:
         if len(tags) != len(words):
             raise TextError(
                 f"each word must have one tag, but got {len(tags)} tags for {len(words)} words; "
-                "give as many."
+                "give one tag for each word."
             )
         is_tag = np.array(self.lexicon.tags) == np.array(tags)[:, np.newaxis]  # (words, tags)
         return np.where(is_tag, 0.0, -np.inf)

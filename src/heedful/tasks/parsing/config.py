@@ -23,7 +23,7 @@ class ParsingConfig(SettingsTable):
     longest_chain: Annotated[
         Annotated[int, Field(ge=1, le=100)], PARSER, ActsIf("parsing.constrained", (True,))
     ] = 10
-    """Maximum phrases that open in a row; 6 do in the Penn Treebank's sample, 8 in CRAFT."""
+    """Maximum phrases that open in a row: the Penn Treebank's sample has 6, CRAFT has 8."""
     word_numbers: Annotated[Annotated[int, Field(ge=2, le=1000)] | None, PARSER] = None
     """Number words modulo this on both sides, so that attention finds the next word. None: not."""
     next_word: Annotated[bool, PARSER] = False
@@ -57,8 +57,8 @@ def parsing_clashes(settings: Mapping[str, Any]) -> Iterator[str]:
         return
     if settings["data.augment"]:
         yield (
-            "`data.augment` must be empty for a parser, because it would change words of trees, "
-            f"but got {settings['data.augment']!r}"
+            "`data.augment` must be empty for a parser, because it would change the words in "
+            f"trees, but got {settings['data.augment']!r}"
         )
     target = settings["data.target_subwords"]
     if settings["data.shared_vocabulary"]:

@@ -65,7 +65,7 @@ class Parser:
         form = translator.run.config.part(ParsingConfig).linearisation
         if form is None:
             raise SettingError(
-                f"{translator.run.folder.path} must be a parser, but it translates; name a run "
+                f"{translator.run.folder.path} must be a parser, but is a translator; give a run "
                 "that `heedful parse train` made."
             )
         self.translator, self.form = translator, form
@@ -190,7 +190,7 @@ class Parser:
             if not tag or set(tag) & set("() \t\r\n"):
                 raise ArgumentError(
                     "`tags` must be parts of speech without brackets and spaces, but got "
-                    f"{shorten(tag)}; no tree could be written with it."
+                    f"{shorten(tag)}; a tree cannot be written with this tag."
                 )
         word_tags = [None] * len(words) if tags is None else list(map(tuple, tags))
         sources = [self.source_line(" ".join(sentence)) for sentence in words]
@@ -206,8 +206,8 @@ class Parser:
         for line, parts in enumerate(zip(written, words, word_tags, strict=True)):
             if line not in roomy and warn is not None:
                 warn(
-                    f"line {first_line + line} has {len(words[line]):,} words, for whose tree "
-                    "search.max_length has no room; one flat phrase is written."
+                    f"line {first_line + line} has {len(words[line]):,} words, too many for a tree "
+                    "within search.max_length; it is written as one flat phrase."
                 )
             parses.append(self._parse(*parts))
         return parses[0] if is_single else parses

@@ -73,12 +73,12 @@ def quickstart(
     predicted.write_text("".join(f"{output.tree}\n" for output in parses), encoding="utf-8")
     score = score_trees(gold, [output.tree for output in parses])
     say(
-        f"F1 {score.f1:.1f} on {len(gold):,} sentences never seen, {score.exact_match:.1f} % of "
-        "the trees are right in every phrase"
+        f"F1 {score.f1:.1f} on {len(gold):,} unseen sentences; {score.exact_match:.1f} % of the "
+        "trees are correct in every phrase"
     )
     free = Parser.load(run, constrained=False, **chosen)  # type: ignore[arg-type]
     malformed = sum(not output.is_tree for output in free.parse(lines))
-    say(f"without the rules of trees {malformed:,} of these outputs would be no trees")
+    say(f"without the rule of well-formed trees, {malformed:,} of these outputs would be malformed")
     parse = parser.parse(SENTENCE)
     for line in (SENTENCE, *draw_text(parse.tree)):
         say(line)

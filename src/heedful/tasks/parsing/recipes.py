@@ -109,6 +109,6 @@ PARSING_RECIPES: dict[str, Recipe] = {
     "paper-parsing": Recipe("Constituency parsing by the paper's text, section 6.3.", _PAPER),
     "t2t-parsing": Recipe("Constituency parsing by the authors' first public code.", _T2T),
     "vinyals-parsing": Recipe("Vinyals et al. 2015: an LSTM with attention that parses.", _VINYALS),
-    "parsing-small": Recipe("Learn to parse from some thousand trees on two cores.", _SMALL),
+    "parsing-small": Recipe("Learn to parse from a few thousand trees on two CPU cores.", _SMALL),
     "parsing-small-lstm": Recipe("A small LSTM with attention that parses.", _SMALL_LSTM),
 }

@@ -96,7 +96,8 @@ class ParserRun(RunTask):
             if fewest_symbols(count) > limit:
                 raise TextError(
                     f"a tree of {count:,} words has at least {fewest_symbols(count):,} symbols, "
-                    f"but search.max_length allows {limit:,} for “{line[:60]}”; allow more."
+                    f"but search.max_length allows {limit:,} for “{line[:60]}”; raise "
+                    "search.max_length."
                 )
         return [
             WellFormedTrees(self.symbols, words, limits, END, self.parsing.longest_chain, device)
@@ -112,9 +113,9 @@ class ParserRun(RunTask):
             return
         if self.tokenizer.kind not in ("bpe", "unigram", "character"):
             raise SettingError(
-                "`parsing.next_word` must have subwords of sentencepiece, whose first one of a "
-                f"word is marked, but the tokenizer has {self.tokenizer.kind}; set "
-                "parsing.next_word=false or train a tokenizer."
+                "`parsing.next_word` needs subwords of sentencepiece, which mark the first subword "
+                f"of each word, but the tokenizer has {self.tokenizer.kind}; set "
+                "parsing.next_word=false or train a sentencepiece tokenizer."
             )
         source, target = model.embed_source.weight.size(0), model.embed_target.weight.size(0)
         begins = torch.zeros(source, dtype=torch.bool)

@@ -43,8 +43,8 @@ class Parsing(Task):
         """Refuse a translator as the origin of a parser's vocabularies."""
         if "tokenizer" not in reset and not self.acts(origin):
             raise SettingError(
-                f"--finetune-from {run} must be a parser, but it translates; name another run, or "
-                "begin the vocabularies with --reset tokenizer."
+                f"--finetune-from {run} must be a parser, but is a translator; give another run, "
+                "or make new vocabularies with --reset tokenizer."
             )
 
     def check_alike(

@@ -117,8 +117,8 @@ class TreeText(UnpreparedText):
         trees = read_clean(self.files, report)
         if not any(tree.children for tree in trees):
             raise TextError(
-                f"{_names(self.files)} must hold trees with phrases, but every tree is a word "
-                "alone; give other trees."
+                f"{_names(self.files)} must hold trees with phrases, but every tree is a single "
+                "word; give other trees."
             )
         pairs = tree_pairs(trees, config.part(ParsingConfig), _names(self.files))
         self._notes.append(report.summary())

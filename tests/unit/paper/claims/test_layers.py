@@ -1,10 +1,32 @@
 import re
+from functools import cache
 
 import pytest
 import torch
 
 from heedful.paper.claims import layers
 from heedful.paper.claims.table import CLAIMS
+
+
+@cache
+def gradients(depth, changed, compute=layers._gradients):
+    return compute(depth, dict(changed))
+
+
+@pytest.fixture
+def each_gradient_once(monkeypatch):
+    """Stacks of equal settings have equal gradients: compute them for one test alone."""
+    monkeypatch.setattr(
+        layers, "_gradients", lambda depth, changed: gradients(depth, tuple(changed.items()))
+    )
+
+
+@pytest.fixture
+def short_timings(monkeypatch):
+    monkeypatch.setattr(layers, "_ROUNDS", 3)
+    monkeypatch.setattr(layers, "_LEAST", 0.0)
+    monkeypatch.setattr(layers, "_LENGTHS", (16, 32, 64, 128))
+    monkeypatch.setattr(layers, "_POSITIONS", 1024)
 
 
 def curves(checked):
@@ -37,6 +59,7 @@ def test_how_much_layer_norm_depends_on_others_is_said(monkeypatch, apart, said)
     assert f"and {said} with layer norm." in CLAIMS["batch-norm"].check().sentence
 
 
+@pytest.mark.usefixtures("each_gradient_once")
 def test_gradients_vanish_without_residuals_and_norms():
     checked = CLAIMS["gradients"].check()
     assert checked.holds is None  # norms alone are enough
@@ -50,11 +73,13 @@ def test_gradients_vanish_without_residuals_and_norms():
     assert float(low) < float(high)  # draws differ
 
 
+@pytest.mark.usefixtures("each_gradient_once")
 def test_norms_and_residuals_that_are_both_needed_decide(monkeypatch):
     monkeypatch.setitem(layers.STACKS, "norms alone", layers.STACKS["neither"])
     assert CLAIMS["gradients"].check().holds is True
 
 
+@pytest.mark.usefixtures("each_gradient_once")
 @pytest.mark.parametrize(
     "both", [{"norm_kind": "none"}, {"norm_kind": "none", "residuals": "false"}]
 )
@@ -63,6 +88,7 @@ def test_stacks_that_lack_a_part_that_is_needed_do_not_keep_gradients(monkeypatc
     assert CLAIMS["gradients"].check().holds is False
 
 
+@pytest.mark.usefixtures("short_timings")
 def test_additive_scores_take_longer_and_hold_more():
     checked = CLAIMS["dot-product"].check()
     for panel in checked.panels:
@@ -72,6 +98,7 @@ def test_additive_scores_take_longer_and_hold_more():
     assert all(curve.margins for curve in checked.panels[0].curves)  # times have intervals
 
 
+@pytest.mark.usefixtures("short_timings")
 def test_only_the_products_of_recurrence_wait_longer_in_longer_sequences():
     checked = CLAIMS["parallel"].check()
     assert checked.holds
@@ -80,6 +107,6 @@ def test_only_the_products_of_recurrence_wait_longer_in_longer_sequences():
     assert found["convolution"] == (1.0, 1.0, 1.0, 1.0)
     assert found["recurrent"][-1] >= 1024
     assert all(min(curve.margins) > 0 for curve in checked.panels[1].curves)
-    assert "as many of self-attention and as many of a convolution" in checked.sentence
+    assert "equally many in self-attention and equally many in a convolution" in checked.sentence
     assert "times as many of" not in checked.sentence
     assert "times as long by recurrence, " in checked.sentence

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from heedful.paper.claims.statement import Checked, between, every, sign
+from heedful.paper.claims.statement import Checked, between, every, mean_curve, sign
 from heedful.visualise.size_curves import SizeCurve, SizePanel
 
 
@@ -30,6 +30,15 @@ def test_it_is_read_as_it_was_written():
     ]
 
 
+def test_means_and_margins_are_computed_from_the_repeats_of_a_file():
+    curve = mean_curve("one", [(1.0, 3.0), (2.0, 2.0)])
+    assert (curve.values, curve.margins) == ((2.0, 2.0), (pytest.approx(12.706), 0.0))
+    checked = Checked(True, "So it is.", (SizePanel("n", (8, 16), (curve,), "seconds"),))
+    plain = json.loads(json.dumps(checked.to_dict()))
+    plain["panels"][0] |= {"curves": {"one": [0.0, 0.0]}, "margins": {}}
+    assert Checked.of(plain) == checked
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -49,6 +58,9 @@ def test_it_is_read_as_it_was_written():
         {"margins": {"one": [0.1]}},
         {"margins": {"one": [0.1, None]}},
         {"margins": None},
+        {"repeats": {"one": [[1.0], [2.0]]}},
+        {"repeats": {"one": [[1.0, 2.0]]}},
+        {"repeats": {"one": [[1.0, 2.0], [1.0, None]]}},
     ],
 )
 def test_damaged_numbers_are_refused(damage):

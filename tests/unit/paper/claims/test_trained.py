@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from heedful.bench.random_run import make_random_run
-from heedful.bench.work import build
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
 from heedful.experiments.measured import CurvePoint
 from heedful.experiments.page import ScoreDifference
 from heedful.experiments.system import count_parameters
+from heedful.experiments.work import build
 from heedful.model.initialize import initialize
 from heedful.paper.claims import trained as trained_module
 from heedful.paper.claims.models import BATCH_SIZES, COST, ENCODERS, HEADS, SCORES
@@ -171,7 +171,7 @@ def test_qualities_that_a_first_validation_has_are_not_compared(trainings):
     early["recurrent-1"] = {"curve": curve(5.0, (21.0, 21.0))}
     checked = CLAIMS["cost"].check(trainings(dict.fromkeys(early, 8), "again", **early))
     assert checked.holds is None
-    assert "a first validation, 21.0 BLEU" in checked.sentence
+    assert "more than 21.0 BLEU, the best of the first validations" in checked.sentence
 
 
 @pytest.mark.parametrize(("seconds", "holds"), [((0.1, 9.0, 1.0), None), ((0.3, 0.31, 0.3), False)])
@@ -287,7 +287,7 @@ def test_sharper_heads_that_learned_nothing_do_not_decide(lines_of_words, monkey
 
     def sharper(trained, name):
         translator = load(trained, name)
-        fresh = trained_module._untrained(translator)
+        fresh = trained_module._untrained_model(translator)
         sharpen(fresh, [0.8] * 2, lambda one: trained_module._entropies(trained, one))
         return fresh
 
@@ -397,6 +397,6 @@ def test_what_still_rises_is_named(trainings):
     rises = {"curve": tuple(CurvePoint(n, 1.0 * n, 1e9 * n, 5.0, 4.0 * n) for n in (1, 2))}
     found = trainings({"one": 8, "other": 4}, one=rises, other={"curve": ()})
     assert still_rising(found, ("one", "other")) == (
-        " Validation BLEU was still rising: one (4.0, then 8.0); after more steps the differences "
-        "would be others."
+        " Validation BLEU was still rising: one (4.0, then 8.0); more steps would change the "
+        "differences."
     )

@@ -50,5 +50,5 @@ def test_without_inner_phrases_the_label_of_the_root_is_guessed():
 
 
 def test_a_treebank_needs_a_phrase():
-    with pytest.raises(TextError, match="must have a phrase, but it has none"):
+    with pytest.raises(TextError, match="must have at least one phrase, but this one has none"):
         TreeFloors(read("(N dog)"))

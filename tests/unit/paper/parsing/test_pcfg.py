@@ -161,7 +161,7 @@ def test_trees_of_tagged_words_alone_make_a_parser():
 
 
 def test_what_cannot_be_parsed_is_said():
-    with pytest.raises(TextError, match="must have a tree, but it has none"):
+    with pytest.raises(TextError, match="must have at least one tree, but this one has none"):
         Pcfg([])
     parser = Pcfg(read(*TREES))
     with pytest.raises(TextError, match="must have a word, but it has none"):

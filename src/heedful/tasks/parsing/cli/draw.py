@@ -44,8 +44,8 @@ def draw(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Draw these trees next to the gold trees, and mark differences; one per line, "
-            "an empty line is not a tree.",
+            help="Draw these trees next to the gold trees, and mark differences; one per line, an "
+            "empty line for a missing tree.",
         ),
     ] = None,
     line: Annotated[
@@ -53,7 +53,8 @@ def draw(
         typer.Option(
             min=1,
             metavar="N",
-            help="Draw only the tree of line N (the N-th if trees are spread); may be repeated.",
+            help="Draw only the tree of line N (the N-th tree if trees span several lines); may be "
+            "repeated.",
         ),
     ] = None,
     different: Annotated[
@@ -66,17 +67,18 @@ def draw(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write a picture of one tree if FILE ends in .svg, else text; by default text to "
-            "the terminal.",
+            help="Write a picture of one tree if FILE ends in .svg, else text; by default, print "
+            "text in the terminal.",
         ),
     ] = None,
 ) -> None:
-    """Draw trees in the terminal or as a picture, with what a parser got wrong."""
+    """Draw trees in the terminal or as a picture, and mark errors."""
     if predicted is None and different:
         raise typer.BadParameter("compares trees; give --predicted too.", param_hint="--different")
     if predicted is not None and traces:
         raise typer.BadParameter(
-            "draws trees as they are written, but predicted ones have no traces; leave it out.",
+            "cannot be used with --predicted, because predicted trees have no traces; leave it "
+            "out.",
             param_hint="--traces",
         )
     check_output(output, {"FILE": trees, "--predicted": predicted})
@@ -107,8 +109,8 @@ def draw(
         return
     if len(drawings) > 1:
         raise typer.BadParameter(
-            f"must be given, because a picture holds one tree but {_name(trees)} has "
-            f"{len(drawings):,}; name its line.",
+            f"must be given, because a picture holds one tree, but {_name(trees)} has "
+            f"{len(drawings):,}; give the line of one tree.",
             param_hint="--line",
         )
     drawing = drawings[0]

@@ -12,12 +12,16 @@ from heedful.cli.terminal_text import echo_json
 def evaluate(
     gold: Annotated[Path, typer.Option(help="Gold trees, one per line or over several.")],
     predicted: Annotated[
-        Path, typer.Option(help="Predicted trees, one per line; an empty line is not a tree.")
+        Path,
+        typer.Option(
+            help="Predicted trees, one per line; an empty line stands for a missing tree."
+        ),
     ],
     against: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="FILE", help="Another parser's trees, to test the difference; may be repeated."
+            metavar="FILE",
+            help="Another parser's trees, to test whether its F1 differs; may be repeated.",
         ),
     ] = None,
     parameters: Annotated[
@@ -39,17 +43,17 @@ def evaluate(
         bool,
         typer.Option(
             "--evalb",
-            help="Print EVALB's own table instead, for the lines as they are, or for cleaned "
-            "trees if a gold tree spans lines.",
+            help="Print EVALB's own table instead, for the unchanged lines, or for cleaned trees "
+            "if a gold tree spans several lines.",
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """
-    Score predicted trees against gold ones by EVALB's rules.
+    Score predicted trees against gold trees by EVALB's rules.
 
-    No sentence is left out: one without a tree of its words counts as unparsed. EVALB leaves such
-    sentences out; its figure is printed below ours.
+    No sentence is left out: a sentence without a tree of its words counts as unparsed. EVALB leaves
+    such sentences out; its score is printed below heedful's.
     """
     from heedful.evaluation.significance import Resampling
     from heedful.tasks.parsing.trees.evalb_table import evalb_table

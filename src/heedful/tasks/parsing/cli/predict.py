@@ -39,7 +39,7 @@ def predict(
     search: dict[str, Any],
     input: Annotated[
         Path | None,
-        typer.Option(help="Sentences, their words separated by spaces; stdin by default or as -."),
+        typer.Option(help="Sentences whose words are separated by spaces; - or by default stdin."),
     ] = None,
     trees: Annotated[
         Path | None,
@@ -57,21 +57,23 @@ def predict(
         bool,
         typer.Option(
             "--free",
-            help="Search without the rules of trees; an output that is not a tree is made flat.",
+            help="Search without the rule of well-formed trees; a malformed output is replaced by "
+            "a flat tree.",
         ),
     ] = False,
     count_malformed: Annotated[
         bool,
         typer.Option(
             "--count-malformed",
-            help="Search a second time without the rules, and say how many outputs are not trees.",
+            help="Search a second time without the rule of well-formed trees, and count malformed "
+            "outputs.",
         ),
     ] = False,
     device: Device = "auto",
     precision: SearchPrecision = "auto",
     threads: Threads = 0,
 ) -> None:
-    """Parse sentences: a line of words in, a bracketed tree out."""
+    """Parse sentences: read lines of words, and write bracketed trees."""
     check_choice("--precision", precision, SEARCH_PRECISIONS)
     check_runs(run, "parse predict")
     if input is not None and trees is not None:
@@ -120,7 +122,7 @@ def predict(
             stream.flush()
     if (free or second is not None) and done:
         say(
-            f"without the rules of trees {malformed:,} of {done:,} outputs "
+            f"without the rule of well-formed trees, {malformed:,} of {done:,} outputs "
             f"({100 * malformed / done:.1f} %) are not trees of their words"
         )
 

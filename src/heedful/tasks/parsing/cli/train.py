@@ -27,11 +27,12 @@ def train(
     threads: Threads = 0,
 ) -> None:
     """
-    Train a parser on bracketed trees, such as those of the Penn Treebank.
+    Train a parser on bracketed trees.
 
-    Traces, function tags and the outer bracket are left out. Recipes for it: paper-parsing,
-    t2t-parsing, vinyals-parsing, parsing-small, parsing-small-lstm. Any other recipe becomes a
-    parser, too, with words and symbols in vocabularies of their own.
+    The trees may be those of the Penn Treebank. Traces, function tags and the outer bracket are
+    left out. Recipes for it: paper-parsing, t2t-parsing, vinyals-parsing, parsing-small,
+    parsing-small-lstm. Any other recipe becomes a parser, too, with words and symbols in
+    vocabularies of their own.
     """
     from heedful.tasks.parsing.task import TASK
 

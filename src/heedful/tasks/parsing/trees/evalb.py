@@ -197,11 +197,11 @@ def read_line(line: str) -> BracketedSentence | str:
     while end < len(line):
         token = _TOKEN.match(line, end)
         if token is None:
-            return f"“{line[end : end + 20]}” stands outside of a bracket or beside another word"
+            return f"“{line[end : end + 20]}” stands outside of a bracket or next to another word"
         label, word, closing = token.groups()
         if closing:
             if not still_open:
-                return "a bracket closes that did not open"
+                return "a closing bracket has no opening bracket"
             ends[still_open.pop()] = len(words)
         elif word is None:
             still_open.append(len(labels))
@@ -239,7 +239,10 @@ def evalb_sentence(
         _counted_items(test.words, test_counts),
     )
     if len(gold_words) != len(test_words):
-        sizes = f"{len(gold_words)} words count in the gold tree, {len(test_words)} in the other"
+        sizes = (
+            f"{len(gold_words)} words are counted in the gold tree, but {len(test_words)} in the "
+            "predicted tree"
+        )
         return replace(nothing, status=ERROR, reason=sizes)
     for gold_word, test_word in zip(gold_words, test_words, strict=True):
         if not parameters.same_word(gold_word, test_word):

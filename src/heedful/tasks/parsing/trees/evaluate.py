@@ -162,11 +162,11 @@ def evalb_files(
     if errors:
         number, first = errors[0]
         warnings.append(
-            f"{len(errors):,} of {len(result.sentences):,} are error sentences; the first is "
-            f"{number}: {first.reason}."
+            f"{len(errors):,} of {len(result.sentences):,} sentences are error sentences; the "
+            f"first is sentence {number}: {first.reason}."
         )
     if result.stop:
-        warnings.append(f"{_stop(result)}. The table has all.")
+        warnings.append(f"{_stop(result)}. The table has all sentences.")
     if result.tags_from_gold:
         warnings.append("All predicted tags are XX; they were replaced by those of the gold trees.")
     return result, tuple(warnings)
@@ -191,11 +191,11 @@ def as_text(evaluation: TreeEvaluation) -> str:
     rows.append(f"{'unparsed':<14}{score.unparsed:>10,}{short.unparsed:>12,}")
     if evaluation.interval is not None:
         low, high = evaluation.interval
-        rows.append(f"F1 of all is within {low:.2f} and {high:.2f} (95 % interval)")
+        rows.append(f"F1 of all sentences is between {low:.2f} and {high:.2f} (95 % interval)")
     for file, test in evaluation.against:
         low, high = test.interval
         rows.append(
-            f"{file}: F1 {test.score:.2f}, {test.difference:+.2f} to it "
+            f"{file}: F1 {test.score:.2f}, difference {test.difference:+.2f} "
             f"({low:+.2f} to {high:+.2f}), p = {test.p_value:.4f}"
         )
     return "\n".join([*rows, *_small_print(evaluation), _own_figure(evaluation.evalb)])
@@ -216,7 +216,7 @@ def _own_figure(result: EvalbResult) -> str:
     own = result.all
     f1 = "none" if own.f1 is None else f"{own.f1:.2f}"
     errors, skips = own.number(ERROR), own.number(SKIP)
-    note = "; it leaves out what is unparsed" if errors + skips else ""
+    note = "; it leaves unparsed sentences out" if errors + skips else ""
     tags_note = ", with gold tags" if result.tags_from_gold else ""
     stop = f". {_stop(result)}" if result.stop else ""
     return (
@@ -281,8 +281,8 @@ def _differing(
         )
     if mismatches:
         yield (
-            f"{len(mismatches):,} of {len(gold):,} predicted trees have other words than the gold "
-            f"trees and count as unparsed; {mismatches[0]}."
+            f"{len(mismatches):,} of {len(gold):,} predicted trees do not have the words of their "
+            f"gold trees and count as unparsed; {mismatches[0]}."
         )
 
 

@@ -156,7 +156,7 @@ def check_labels(trees: Iterable[Tree], form: Linearization, name: str = "the fi
     written = phrases if form == "vinyals" else phrases | tags
     if spaced := sorted(label for label in written if len(label.split()) > 1):
         raise TextError(
-            f"symbols are split at white space, so no label may hold any, but {name} has "
+            f"a label must not contain white space, which separates symbols, but {name} has "
             f"{spaced[0]!a}; rename it."
         )
     if form == "vinyals":
@@ -165,8 +165,8 @@ def check_labels(trees: Iterable[Tree], form: Linearization, name: str = "the fi
     if wrong:
         raise TextError(
             "parsing.linearisation = t2t writes phrases and words by their labels alone. So parts "
-            "of speech and phrases need different labels, none empty or beginning with “/”, but "
-            f"{name} has “{wrong[0]}”; set parsing.linearisation=vinyals."
+            "of speech and phrases need different labels, and no label may be empty or begin with "
+            f"“/”, but {name} has “{wrong[0]}”; set parsing.linearisation=vinyals."
         )
     if numbered := sorted(tag for tag in tags if word_number(tag) >= 0):
         raise TextError(

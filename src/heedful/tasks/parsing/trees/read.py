@@ -74,7 +74,7 @@ def parse_trees(
             if token == "(":
                 if len(open_nodes) > DEEPEST:
                     raise place.error(
-                        f"a tree must have at most {DEEPEST} brackets inside each other", "one more"
+                        f"a tree must have at most {DEEPEST} nested brackets", "one more"
                     )
                 open_nodes.append(_Node(place))
             elif not open_nodes:
@@ -111,8 +111,8 @@ class _Place:
     def error(self, must: str, text: str) -> TextError:
         """Build the error for unexpected text at this place."""
         return TextError(
-            f"{self.name}, line {self.line}, column {self.column}: {must}, but got {text}; "
-            f"correct the file ({OPEN} and {CLOSE} are brackets in a word)."
+            f"{self.name}, line {self.line}, column {self.column}: {must}, but got {text}; correct "
+            f"the file (write {OPEN} and {CLOSE} for brackets in a word)."
         )
 
 

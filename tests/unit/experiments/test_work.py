@@ -3,15 +3,15 @@ from itertools import pairwise
 import pytest
 import torch
 
-from heedful.bench.work import (
+from heedful.config.load import load_config
+from heedful.config.model import AttentionConfig
+from heedful.experiments.work import (
     search_flops,
     shape_of,
     spread_lengths,
     step_flops,
     synthetic_pairs,
 )
-from heedful.config.load import load_config
-from heedful.config.model import AttentionConfig
 from tests.support.models import small
 
 

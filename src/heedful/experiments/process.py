@@ -4,6 +4,7 @@ import json
 import math
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,8 +13,9 @@ from typing import Any
 
 import torch
 
-from heedful.errors import MeasurementFailed, UserError
+from heedful.errors import HeedfulError, MeasurementFailed, UserError
 from heedful.machine.environment import user_environment
+from heedful.plugins import load_plugins, loaded_plugins
 
 
 def time_repeats(work: Callable[[], object], repeats: int) -> list[float]:
@@ -71,12 +73,15 @@ def run_process(
     Send a request to a new process and wait for its answer.
 
     Output of libraries before the answer is ignored. `foreign`: whether the process gets the user's
-    own environment. `variables`: added to the environment. `seconds`: the longest wait.
+    own environment, and no plugins. `variables`: added to the environment. `seconds`: the longest
+    wait.
 
     Raises `MeasurementFailed` if there is no answer, with the last line that the process wrote to
     standard error. Raises `UserError` if the process reports an invalid request.
     """
     environment = user_environment() if foreign else {**os.environ}
+    if not foreign:
+        request = {**request, "plugins": [str(plugin.path) for plugin in loaded_plugins()]}
     try:
         done = subprocess.run(
             [*map(str, command)],
@@ -111,3 +116,13 @@ def run_process(
         f"{' '.join(map(str, command))} must answer with a JSON object, but it ended with exit "
         f"code {done.returncode}: {said[-1] if said else 'no message'}"
     )
+
+
+def answer_request(measure: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Read a request from standard input, load its plugins, and print the result or the error."""
+    request = json.load(sys.stdin)
+    try:
+        load_plugins(request.get("plugins"))
+        print(json.dumps(measure(request)))
+    except HeedfulError as error:
+        print(json.dumps({"error": str(error), "exit_code": error.exit_code}))

@@ -1,5 +1,5 @@
-from heedful.bench.step import FixedBatch
 from heedful.data.batching import Collator
+from heedful.experiments.timed_training import FixedBatch
 
 
 def test_one_batch_holds_every_pair_once():

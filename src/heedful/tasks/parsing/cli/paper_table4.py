@@ -22,8 +22,8 @@ def table4(
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="The trees that the runs were trained on, for two grammars (PCFG) of the same "
-            "trees; may be repeated. It takes memory and minutes.",
+            help="Training trees of the runs. Two grammars (PCFG) of these trees are scored too, "
+            "which takes memory and minutes; may be repeated.",
         ),
     ] = None,
     out: Annotated[
@@ -34,10 +34,11 @@ def table4(
     threads: Threads = 0,
 ) -> None:
     """
-    Print the published parsers, then yours and a grammar.
+    Compare your parsers and grammars with published parsers.
 
-    Without RUN and --trees it prints only the paper's rows. Your parsers get 95 % intervals, and a
-    sentence says which differences are significant. `heedful parse train` trains a parser.
+    Without RUN and --trees, only the paper's rows are printed. Scores of your parsers have 95 %
+    intervals, and a sentence says which differences are significant. `heedful parse train` trains a
+    parser.
     """
     from heedful.experiments.page import write_table
     from heedful.files import make_folder
@@ -53,10 +54,10 @@ def table4(
     if as_json:
         echo_json(table.to_dict())
         return
-    typer.echo("Published, F1 on section 23 of the Wall Street Journal")
+    typer.echo("Published F1 on section 23 of the Wall Street Journal")
     echo_table(table.published_rows)
     if table.parsers:
-        typer.echo(f"\nHere, F1 on {table.sentences:,} sentences of {trees}")
+        typer.echo(f"\nF1 measured here on {table.sentences:,} sentences of {trees}")
         echo_table(table.own_rows)
         typer.echo()
         for conclusion in table.conclusions:

@@ -2,8 +2,8 @@ import sys
 
 import pytest
 
-from heedful.bench.process import run_process, time_repeats
 from heedful.errors import MeasurementFailed
+from heedful.experiments.process import run_process, time_repeats
 
 # A toolkit that speaks the protocol and takes a second, or two in fp32, for everything.
 TOY = """

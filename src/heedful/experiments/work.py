@@ -1,5 +1,5 @@
 """
-Benchmark workloads: pairs of given lengths and their operation counts.
+Workloads of measurements: pairs of given lengths and their operation counts.
 
 Only real tokens count as needed. A toolkit that computes padding gets no credit for it, so shares
 of the product rate compare useful work.

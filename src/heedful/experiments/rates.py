@@ -1,0 +1,70 @@
+"""Training rates of several systems, measured in turns in one process."""
+
+import sys
+from collections.abc import Sequence
+from statistics import median
+from typing import Any, NamedTuple
+
+from heedful.config.load import load_config
+from heedful.experiments.process import answer_request, run_process, time_in_turns
+from heedful.experiments.timed_training import TimedTraining, training_request
+from heedful.experiments.work import synthetic_pairs
+from heedful.kernels.api import resolve_precision
+from heedful.machine.devices import resolve_device, resolve_threads
+
+_AT_ONCE = 8
+"""Most trainings in one process, which share its memory."""
+
+
+class TimedSettings(NamedTuple):
+    """A training to measure in turns with others."""
+
+    settings: Sequence[str]
+    """All settings that differ from the recipe."""
+    source_length: int
+    target_length: int
+    """Mean tokens of a sentence, the end symbol included."""
+
+
+def rates_in_turns(
+    recipe: str, trainings: Sequence[TimedSettings], threads: int, steps: int = 5
+) -> list[float]:
+    """
+    Measure target tokens a second of trainings that take their steps in turns, in one process.
+
+    A varying load of the machine therefore affects all trainings equally.
+    """
+    device = resolve_device("auto")
+    shared = {
+        "precision": resolve_precision("auto", device),
+        "device": str(device),
+        "threads": resolve_threads(threads),
+    }
+    requests, tokens = [], []
+    for training in trainings:
+        config = load_config(recipe, training.settings)
+        vocabulary = config.data.vocabulary_size
+        lengths = training.source_length, training.target_length
+        pairs = synthetic_pairs(vocabulary, *lengths, config.train.batch_tokens)
+        requests.append(training_request(config, vocabulary, *pairs) | shared)
+        tokens.append(sum(len(row) + 1 for row in pairs[1]))
+    seconds: list[list[float]] = []
+    for first in range(0, len(requests), _AT_ONCE):
+        request = {"trainings": requests[first : first + _AT_ONCE], "steps": steps}
+        seconds += run_process([sys.executable, "-m", __name__], request)["seconds"]
+    return [count / median(times) for count, times in zip(tokens, seconds, strict=True)]
+
+
+def measure_in_turns(request: dict[str, Any]) -> dict[str, Any]:
+    """
+    Time steps of several trainings in turns, so a load of the machine affects all equally.
+
+    Returns `seconds`: for each training, those of each step after the first.
+    """
+    steps = [TimedTraining(training).step for training in request["trainings"]]
+    rounds = time_in_turns(steps, request["steps"])
+    return {"seconds": [list(seconds) for seconds in zip(*rounds, strict=True)]}
+
+
+if __name__ == "__main__":
+    answer_request(measure_in_turns)
