@@ -1,6 +1,7 @@
 """T5 models that transformers makes: the same here, and the same again where they go out."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -40,15 +41,26 @@ ODD = {
 }
 
 
-def trained(folder, **settings):
-    return make(folder, **{"steps": 40, "spread": 0.02} | settings)
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Write a model that has learned a little; models of equal settings are trained once."""
+    made = {}
+
+    def write(folder, **settings):
+        key = json.dumps(settings, sort_keys=True)
+        if key not in made:
+            made[key] = tmp_path_factory.mktemp("trained")
+            make(made[key], **{"steps": 40, "spread": 0.02} | settings)
+        shutil.copytree(made[key], folder)
+
+    return write
 
 
 @pytest.mark.parametrize(
     "odd",
     [pytest.param(odd, marks=[] if odd.startswith("1.") else pytest.mark.soak) for odd in ODD],
 )
-def test_a_model_is_the_same_here_and_again_in_transformers(odd, tmp_path):
+def test_a_model_is_the_same_here_and_again_in_transformers(odd, trained, tmp_path):
     folder, out, back = (tmp_path / name for name in ("theirs", "run", "back"))
     trained(folder, **ODD[odd])
     options = None if "search" in ODD[odd] else TASK
@@ -126,11 +138,11 @@ def test_text_becomes_the_same_ids(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["1.0", "1.1"])
-def test_attention_is_that_of_transformers(kind, tmp_path):
+def test_attention_is_that_of_transformers(kind, trained, tmp_path):
     from transformers import T5ForConditionalGeneration
 
     trained(tmp_path / "theirs", **ODD[kind])
-    import_model("t5", tmp_path / "theirs", tmp_path / "run", options=TASK)
+    import_model("t5", tmp_path / "theirs", tmp_path / "run", options=TASK, sentences=SENTENCES[:1])
     model = T5ForConditionalGeneration.from_pretrained(
         tmp_path / "theirs", attn_implementation="eager"
     ).eval()
@@ -157,11 +169,15 @@ def test_attention_is_that_of_transformers(kind, tmp_path):
     assert "".join(attention.source_tokens).startswith("▁translate▁English▁to▁French:")
 
 
-def test_the_task_decides_prefix_languages_and_search(tmp_path):
+def test_the_task_decides_prefix_languages_and_search(trained, tmp_path):
     trained(tmp_path / "theirs", steps=0)
     known = ReadOptions(source_language="en", target_language="fr")
     for number, options in enumerate((TASK, known, ReadOptions(source_prefix=PREFIX))):
-        _, notes = import_model("t5", tmp_path / "theirs", tmp_path / f"{number}", options=options)
+        _, notes = import_model(
+            *("t5", tmp_path / "theirs", tmp_path / f"{number}"),
+            options=options,
+            sentences=SENTENCES[:1],
+        )
         run = Run.open(tmp_path / f"{number}")
         assert run.tokenizer.source_prefix == PREFIX
         assert (run.tokenizer.source_language, run.tokenizer.target_language) == ("en", "fr")
@@ -172,25 +188,26 @@ def test_the_task_decides_prefix_languages_and_search(tmp_path):
     rule = json.loads(place.read_text(encoding="utf-8"))
     del rule["max_length"]
     place.write_text(json.dumps(rule), encoding="utf-8")
-    _, notes = import_model("t5", tmp_path / "theirs", tmp_path / "plain")
-    assert any("generate's, 20 subwords" in note for note in notes)
+    theirs, plain = tmp_path / "theirs", tmp_path / "plain"
+    _, notes = import_model("t5", theirs, plain, sentences=SENTENCES[:1])
+    assert any("generate's default of 20 subwords" in note for note in notes)
     run = Run.open(tmp_path / "plain")
     assert (run.tokenizer.source_prefix, run.config.search.beam) == ("", 1)
-    assert any("--task names one (summarization, translation_en_to_fr)" in n for n in notes)
+    assert any("--task (summarization, translation_en_to_fr)" in n for n in notes)
 
 
-def test_alignments_count_the_words_of_the_line_alone(tmp_path):
+def test_alignments_count_the_words_of_the_line_alone(trained, tmp_path):
     trained(tmp_path / "theirs")
-    import_model("t5", tmp_path / "theirs", tmp_path / "run", options=TASK)
+    import_model("t5", tmp_path / "theirs", tmp_path / "run", options=TASK, sentences=SENTENCES[:1])
     translator = Translator.load(tmp_path / "run", device="cpu", precision="fp32")
     (found,) = translator.translate(["the big dog"], alignments=True)
     assert found.alignment.source_words == ("the", "big", "dog")
     assert all(source < 3 for source, _ in found.alignment.links)
 
 
-def test_a_model_is_fine_tuned_and_goes_out_again(tmp_path):
+def test_a_model_is_fine_tuned_and_goes_out_again(trained, tmp_path):
     trained(tmp_path / "theirs", **ODD["1.1"])
-    import_model("t5", tmp_path / "theirs", tmp_path / "run", options=TASK)
+    import_model("t5", tmp_path / "theirs", tmp_path / "run", options=TASK, sentences=SENTENCES[:1])
     files = {}
     for side, column, language in (("source", 0, "en"), ("target", 1, "fr")):
         files[side] = tmp_path / f"train.{language}"
@@ -220,7 +237,7 @@ def test_a_model_is_fine_tuned_and_goes_out_again(tmp_path):
     assert settings["task_specific_params"] == {"translation_en_to_fr": {"prefix": PREFIX}}
 
 
-def test_mt5_is_the_same_class_without_a_scaled_output(tmp_path):
+def test_mt5_is_the_same_class_without_a_scaled_output(trained, tmp_path):
     trained(tmp_path / "theirs", own_head=True, **GATED)
     place = tmp_path / "theirs/config.json"
     settings = json.loads(place.read_text(encoding="utf-8"))
@@ -235,7 +252,7 @@ def test_mt5_is_the_same_class_without_a_scaled_output(tmp_path):
     assert not Run.open(tmp_path / "run").config.model.scale_output
 
 
-def test_a_folder_that_transformers_5_saved_has_no_other_tokenizer_file(tmp_path):
+def test_a_folder_that_transformers_5_saved_has_no_other_tokenizer_file(trained, tmp_path):
     from transformers import T5Tokenizer
 
     folder = tmp_path / "theirs"

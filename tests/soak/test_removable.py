@@ -23,6 +23,8 @@ ROOT = Path(__file__).parents[2]
 # the Makefile and the table of torch's internals name the modules of families, so the tests that
 # compare these with the source are left out, too.
 FAST = (
+    "tests/parity/test_attention_parts.py",
+    "tests/parity/test_network_parts.py",
     "tests/structure/test_class_names.py",
     "tests/structure/test_imports.py",
     "tests/unit/bench/test_search_profile.py",
@@ -30,8 +32,10 @@ FAST = (
     "tests/unit/families",
     "tests/unit/kernels/test_torch_internals.py",
     "tests/unit/model/test_encoder_decoder.py",
+    "tests/parity/test_part_combinations.py",
     "tests/unit/model/test_parts_mixer.py",
     "tests/unit/model/test_parts_network.py",
+    "tests/unit/model/test_transformer_alone.py",
     "tests/unit/paper/test_dependent_products.py",
     "tests/unit/paper/test_layer_build.py",
     "tests/unit/paper/test_layer_kinds.py",
@@ -122,5 +126,5 @@ def test_every_test_is_collected(copy):
 
 
 def test_its_fast_tests_are_green(copy):
-    printed = run(copy, "-m", "pytest", "-q", *WITHOUT_PLUGINS, *FAST)
+    printed = run(copy, "-m", "pytest", "-q", "-m", "not soak", *WITHOUT_PLUGINS, *FAST)
     assert re.search(r"\d{3} passed", printed), printed[-500:]

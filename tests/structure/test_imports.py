@@ -36,7 +36,8 @@ ELSEWHERE = {
     """,
     "found through the registry: tests/unit/families": """
         families.batch_norm families.bytenet families.experts families.fastformer families.pooled
-        families.pooled.build families.qk_norm families.recurrent.clashes families.relative_buckets
+        families.pooled.build families.qk_l2_norm families.qk_layer_norm families.qk_norm
+        families.recurrent.clashes families.relative_buckets
         families.relative_buckets.build families.relative_maps families.rms_norm
         families.rotary families.rotary.build
         families.shaw families.shaw.build
@@ -86,7 +87,7 @@ ELSEWHERE = {
         preparation.tokenizer preparation.training_data training.batches
     """,
     "a part of translate: tests/unit/translation/test_translate.py and tests/cli": """
-        translation.constraints
+        translation.constraints translation.load_models
     """,
     "a number: tests/structure/test_public_names.py": """
         _version

@@ -50,9 +50,11 @@ def preload() -> None:
     import heedful.translation.score
     import heedful.translation.translate
 
-    # a machine that tests what computes on a GPU is without the extra `serve`
+    # a machine that tests what computes on a GPU is without the extras `serve` and `paper`
     if find_spec("uvicorn"):
         import heedful.serve.server  # noqa: F401
+    if find_spec("sacremoses"):
+        import sacremoses  # noqa: F401  # with each of Marian's tokenizers
 
 
 def become(request: dict, streams: list[int]) -> None:

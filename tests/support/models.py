@@ -72,6 +72,7 @@ SETTINGS = [
         },
         {"positions": "shaw", "shaw": {"max_distance": 2}},
         {"attention": {"qk_norm": "rms"}},
+        {"attention": {"qk_norm": "layer", "kv_heads": 1}, "positions": "shaw"},
         {"encoder_sharing": "1,1", "decoder_sharing": "1,1"},
         {"decoder_layers": 4, "decoder_sharing": "1,2,1,2", "norm": "pre"},
         {"attention": {"dropout": 0.3}},

@@ -89,7 +89,7 @@ class CountedBatch:
     """A batch of random ids; with `padded`, of sentences that differ in length."""
 
     def __init__(
-        self, padded: bool, source_time: int = 13, target_time: int = 9, rows: int = 5
+        self, padded: bool, source_time: int = 7, target_time: int = 5, rows: int = 5
     ) -> None:
         self.lengths = source, target = (
             RowLengths.padded(_tokens(rows, source_time, padded, 0)),

@@ -74,7 +74,7 @@ def beam(target: tuple[str, ...], width: int = 4, seed: int = 3) -> tuple[tuple[
             total = alive[parent] - float(draws.exponential(0.3 if index == 0 else 0.8))
             fate, why = "open", ""
             if index >= width:
-                fate, why = "dropped", f"The {width} places in the beam went to others."
+                fate, why = "dropped", f"The {width} places in the beam went to other hypotheses."
             elif index == 2 and step > 3:
                 fate, why = "ended", "It came to the end symbol."
             if is_last:

@@ -19,6 +19,8 @@ from heedful.kernels.api import (
 )
 from heedful.machine.devices import describe_machine
 from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.model.known_layers import why_not_compiled
+from heedful.model.transformer import Transformer
 from heedful.model.weights import parameter_count
 from heedful.runs.checkpoint import STATE, read_averages
 from heedful.runs.folder import read_json
@@ -108,6 +110,7 @@ def describe_run(path: str | Path) -> dict[str, Any]:
         "reading": run.config.reading,
         "languages": [run.config.data.source_language, run.config.data.target_language],
         "parameters": parameter_count(model),
+        **_layers(model),
         "vocabulary": {"source": source, "target": target, "kind": run.tokenizer.kind}
         | ({"tags": list(run.tokenizer.tags)} if run.tokenizer.tags else {}),
         "tokenizer_sha256": run.tokenizer.fingerprint,
@@ -149,6 +152,14 @@ def _outline(run: Run) -> EncoderDecoder:
     """Build the model without allocating its weights."""
     with torch.device("meta"):
         return run.build()
+
+
+def _layers(model: EncoderDecoder) -> dict[str, str]:
+    """Describe whether a Transformer is searched with compiled layers, and why not."""
+    if not isinstance(model, Transformer):
+        return {}
+    reason = why_not_compiled(model)
+    return {"layers": f"plain on a processor: {reason}" if reason else "compiled on a processor"}
 
 
 def _objective(settings: TrainConfig) -> dict[str, str]:

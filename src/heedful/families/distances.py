@@ -19,12 +19,12 @@ def beside_distances(model: ModelSettings, products: bool = False) -> Iterator[s
         if family in with_positions:
             yield (
                 f"`model.positions` must not be {name} if `model.{side}` is {family}, which "
-                "has no self-attention that knows them"
+                "has no self-attention that can apply them"
             )
         elif family == "transformer" and mixer != "attention":
             yield (
                 f"`model.attention.{side}` must be attention if `model.positions` is {name}, "
-                f"which acts in its scores, but got {mixer}"
+                f"which changes the scores of attention, but got {mixer}"
             )
     if model.attention.window is not None:
         yield (
@@ -35,5 +35,5 @@ def beside_distances(model: ModelSettings, products: bool = False) -> Iterator[s
     if products and score not in ("scaled", "unscaled"):
         yield (
             f"`model.attention.score` must be scaled or unscaled if `model.positions` is {name}, "
-            f"which acts in products of queries and keys, but got {score}"
+            f"which changes products of queries and keys, but got {score}"
         )

@@ -50,7 +50,9 @@ class Family:
     `layers`: `model.encoder_layers`, `model.decoder_layers`; `positions`: `model.positions`;
     `networks`: networks of other families; `coverage`: `search.coverage_penalty`; `heads`:
     `model.heads`; `window`: `model.attention.window`. With `unscored`, `model.attention.score` does
-    not act. With `batch statistics`, running averages of batches, simcut is refused.
+    not act. With `one-state`, the same state at all positions of the source,
+    `search.coverage_penalty` does not act. With `batch statistics`, running averages of batches,
+    simcut is refused.
     """
     settings: ClassVar[type[SettingsTable] | None] = None
     """Its table of settings, a part of ``[model]``; None if it has none."""

@@ -175,8 +175,8 @@ class KeyMap:
         for copy, original in self.copies.items():
             if copy in theirs and not theirs[copy].float().equal(theirs[original].float()):
                 raise ExchangeError(
-                    f"{copy} of {origin} must be equal to {original}, to which the settings tie "
-                    "it, but differs; settings and weights belong to different models."
+                    f"{copy} of {origin} must be equal to {original}, because the settings tie "
+                    "them, but differs; settings and weights belong to different models."
                 )
         return {
             entry.ours: entry.change.join([theirs[name].float() for name in entry.theirs])

@@ -27,6 +27,8 @@ MODULES = (
     "heedful.families.batch_norm",
     "heedful.families.rms_norm",
     "heedful.families.qk_norm",
+    "heedful.families.qk_layer_norm",
+    "heedful.families.qk_l2_norm",
     "heedful.families.relative_buckets",
     "heedful.families.rotary",
     "heedful.families.shaw",
@@ -70,7 +72,7 @@ def _refusal(name: str, family: Any) -> str:
             return f'must have a tuple of text as {field}, such as ("mine",), but has {names!r}'
     for setting, values in family.choices.items():
         if taken := sorted({*values}.intersection(values_of(setting))):
-            return f"must have names of its own, but `{setting}` has {taken[0]!r} already"
+            return f"must have new names, but `{setting}` has {taken[0]!r} already"
         functions, arguments = _BUILDERS[setting]
         if family.builder:
             continue
@@ -88,7 +90,7 @@ def _refusal(name: str, family: Any) -> str:
 def _wrong_table(table: Any) -> str:
     """Describe what is wrong with the settings table of a plugin's family; empty if nothing is."""
     if not (isinstance(table, type) and issubclass(table, SettingsTable)):
-        return f"must have as settings a class derived from `SettingsTable`, but has {table!r}"
+        return f"must have a class derived from `SettingsTable` as settings, but has {table!r}"
     taken = {f"model.{name}" for name in ModelSettings.model_fields}
     taken |= {family.settings.table for family in families() if family.settings is not None}
     if not re.fullmatch(r"model\.\w+", table.table) or table.table in taken:

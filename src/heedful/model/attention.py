@@ -131,7 +131,9 @@ def attend(
     """
     record = need_weights or layout.weights is not None
     if record and layout.is_unpadded:
-        raise ArgumentError("attention weights need padded rows, but padding was removed.")
+        raise ArgumentError(
+            "attention weights need padded rows, but the layout has none; keep the padding."
+        )
     if layout.rows is not None:
         return packed_attention(queries, keys, values, heads, *layout.rows), None
     if layout.window is not None:

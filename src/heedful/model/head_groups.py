@@ -23,8 +23,8 @@ def check_groups(heads: int, kv_heads: int | None, score: str) -> int:
         return heads
     if heads % kv_heads:
         raise SettingError(
-            f"`kv_heads` must divide heads={heads}, because groups of as many heads share keys and "
-            f"values, but {kv_heads} does not."
+            f"`kv_heads` must divide heads={heads}, because each head of keys and values serves "
+            f"the same number of query heads, but {kv_heads} does not."
         )
     if kv_heads != heads and score not in ("scaled", "unscaled"):
         raise SettingError(

@@ -20,7 +20,6 @@ from torch import Tensor, nn
 
 from heedful.kernels.api import (
     LINEAR_FACTORIES,
-    NATIVE_ACTIVATIONS,
     AttendedStates,
     Int8Linear,
     LinearFactory,
@@ -39,10 +38,11 @@ from heedful.model.embedding import OutputLayer
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.feed_forward import ACTIVATIONS, FeedForward
 from heedful.model.halves import Memory
+from heedful.model.known_layers import is_known, native_activation
 from heedful.model.kv_cache import KVCache, mask_to_bias
 from heedful.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
 from heedful.model.parts import KeyValue, TargetCache
-from heedful.model.residual import PostNorm, PreNorm, ScaledNorm
+from heedful.model.residual import ScaledNorm
 from heedful.model.score_bias import DistanceTable
 from heedful.model.weights import HasWeightNorm
 
@@ -205,41 +205,6 @@ def can_compile(stack: Encoder | Decoder) -> bool:
     )
 
 
-def is_known(stack: Encoder | Decoder) -> bool:
-    """Decide whether the compiled functions support the layers of a stack."""
-    layers: list[EncoderLayer | DecoderLayer] = [*stack.layers]
-    # they support only equation 1; both attentions of a layer have the same scores and norms
-    attentions = [layer.self_attention for layer in layers]
-    if not all(isinstance(own, MultiHeadAttention) and own.is_plain for own in attentions):
-        return False
-    last = stack.norm.norm if isinstance(stack.norm, ScaledNorm) else stack.norm
-    is_closed = is_known_norm(last)
-    if not (is_closed or isinstance(stack.norm, nn.Identity)):
-        return False
-    wirings = [module for module in stack.modules() if isinstance(module, PostNorm | PreNorm)]
-    networks = [layer.feed_forward for layer in layers]
-    return (
-        all(wiring.residual and is_known_norm(wiring.norm) for wiring in wirings)
-        and all(isinstance(network, FeedForward) for network in networks)
-        and _activation(networks) is not None
-        and all(is_closed or isinstance(layer.feed_forward_residual, PostNorm) for layer in layers)
-    )
-
-
-def is_known_norm(norm: nn.Module) -> bool:
-    """Decide whether the compiled functions support a norm."""
-    if isinstance(norm, nn.RMSNorm):
-        return norm.weight is not None
-    return isinstance(norm, nn.LayerNorm) and norm.bias is not None
-
-
-def _activation(networks: Sequence[nn.Module]) -> str | None:
-    """Name the activation of all networks; None if they differ or it cannot be compiled."""
-    functions = {network.activation for network in networks if isinstance(network, FeedForward)}
-    names = [name for name in NATIVE_ACTIVATIONS if ACTIVATIONS[name] in functions]
-    return names[0] if len(names) == len(functions) == 1 else None
-
-
 class CompiledDecoder(Decoder):
     """A `Decoder` whose step is one call of compiled functions."""
 
@@ -352,7 +317,7 @@ def _compiled_layers(plain: Encoder | Decoder) -> NativeLayers:
     first, norms = _norms(layers, _with_factor(plain.norm))
     products = [[p for p in products_of(layer) if isinstance(p, NativeLinear)] for layer in layers]
     heads = layers[0].self_attention
-    activation = _activation([layer.feed_forward for layer in layers])
+    activation = native_activation([layer.feed_forward for layer in layers])
     assert activation is not None  # `can_compile` has checked this
     return NativeLayers(products, norms, first, heads.heads, heads.d_k, heads.d_v, activation)
 

@@ -94,8 +94,8 @@ class LayerConfig:
         if positions and (self.mixer or self.window is not None):
             excess = "mixer" if self.mixer else "window"
             raise SettingError(
-                f"`{excess}` must be None where `{positions[0]}` is set, because that acts in the "
-                f"scores of all positions, but got {getattr(self, excess)!r}."
+                f"`{excess}` must be None where `{positions[0]}` is set, which changes the scores "
+                f"of all positions, but got {getattr(self, excess)!r}."
             )
 
     def attention(self) -> MultiHeadAttention:

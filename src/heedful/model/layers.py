@@ -357,7 +357,7 @@ def _layers(
             f"`sharing` must have a number for each of {layers} layers, but has {len(numbers)}."
         )
     if config.networks.layers and len({*numbers}) < layers:
-        raise SettingError("`sharing` must be None where some layers have other networks.")
+        raise SettingError("`sharing` must be None if some layers have networks of another kind.")
     built: dict[int, Layer] = {}
     for layer, number in enumerate(numbers, start=1):
         if number not in built:
@@ -376,7 +376,7 @@ def _mixer(layer: nn.Module, config: LayerConfig, is_causal: bool) -> Any:
     """Build a layer's mixer; refuse a `Mixer` for the other stack (encoder or decoder)."""
     mixer = config.self_attention()
     if isinstance(mixer, Mixer) and isinstance(mixer, TargetMixer) != is_causal:
-        reads = "earlier positions alone" if is_causal else "all positions"
+        reads = "only earlier positions" if is_causal else "all positions"
         raise SettingError(
             f"`mixer` of {type(layer).__name__} must read {reads}, but got {type(mixer).__name__}."
         )

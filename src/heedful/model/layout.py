@@ -58,7 +58,7 @@ def check_ids(owner: str, **ids: Any) -> None:
     for name, x in ids.items():
         fits = isinstance(x, Tensor) and x.dim() == 2 and x.dtype in (torch.int64, torch.int32)
         if not fits or not x.numel():
-            wanted = "token ids (int64) of shape (batch, time) with at least one of both"
+            wanted = "token ids (int64) of shape (batch, time), both at least 1"
             raise not_a_tensor(f"`{name}` of {owner}", wanted, x)
 
 

@@ -113,7 +113,7 @@ def _obstacles(model: Seq2Seq) -> Iterator[str]:
     if not isinstance(model, EncoderDecoder) or any(
         getattr(type(model), name) is not getattr(EncoderDecoder, name) for name in _OF_STATES
     ):
-        yield f"{type(model).__name__} computes its states in a way of its own"
+        yield f"{type(model).__name__} computes its states in its own way"
         return
     if type(model).penalty is not EncoderDecoder.penalty:
         yield f"{type(model).__name__} adds to the loss"
@@ -129,7 +129,7 @@ def _obstacles(model: Seq2Seq) -> Iterator[str]:
             if type(layer.self_attention) is not MultiHeadAttention:
                 yield f"{type(layer.self_attention).__name__} mixes padded rows"
             if type(layer.feed_forward) is not FeedForward:
-                yield f"{type(layer.feed_forward).__name__} takes the place of a network"
+                yield f"{type(layer.feed_forward).__name__} replaces a feed-forward network"
         for part in stack.modules():
             yield from _obstacles_in(part)
 
@@ -142,13 +142,13 @@ def _obstacles_in(part: nn.Module) -> Iterator[str]:
         yield f"{type(part).__name__} adds to the loss"
     if isinstance(part, MultiHeadAttention):
         if part.dropout is not None:
-            yield "dropout of attention weights needs those of padded rows"
+            yield "dropout of attention weights needs padded rows"
         if part.relation is not None:
-            yield f"{type(part.relation).__name__} acts in the scores of padded rows"
+            yield f"{type(part.relation).__name__} changes the scores of padded rows"
         if part.compare is not None:
-            yield f"the attention score “{part.score}” is not a product"
+            yield f"the attention score “{part.score}” is not a dot product"
         if part.d_k != part.d_v or part.d_k % 8 or part.d_k > _WIDEST:
             yield (
-                f"heads need queries and values of one width, a multiple of 8 up to "
-                f"{_WIDEST}, and have {part.d_k} and {part.d_v}"
+                f"heads need queries and values of one width, a multiple of 8 up to {_WIDEST}, "
+                f"but have {part.d_k} and {part.d_v}"
             )

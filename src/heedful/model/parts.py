@@ -58,7 +58,7 @@ class AttentionWeights:
         """
         if not self.cross:
             raise SettingError(
-                "attention is shown only for models that have it, but the decoder of this one has "
+                "attention can be shown only if the decoder has it, but this model's decoder has "
                 "none; name another run."
             )
         target, source = self.cross[0].shape[2:]

@@ -45,6 +45,12 @@ def test_a_recipe_of_a_family_that_is_not_here_is_not_offered():
     assert set(names) >= set(recipe_names()).intersection(names)
 
 
+def test_every_trait_of_a_family_is_explained():
+    contract = (SOURCE / "families" / "family.py").read_text(encoding="utf-8")
+    traits = frozenset().union(*(family.traits for family in registry.families()))
+    assert {trait for trait in traits if f"`{trait}`" not in contract} == set()
+
+
 def test_the_help_of_a_setting_has_what_families_say():
     for family in registry.families():
         for setting, words in family.help.items():

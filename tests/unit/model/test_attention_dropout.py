@@ -8,7 +8,8 @@ from heedful.errors import SettingError
 from heedful.kernels.dropout import Dropout
 from heedful.model.additive import PRODUCTS, Scoring
 from heedful.model.attention import MultiHeadAttention, scaled_dot_product_attention
-from heedful.model.inference import is_known, optimize_for_inference
+from heedful.model.inference import optimize_for_inference
+from heedful.model.known_layers import is_known
 from heedful.model.layout import causal_mask, merge_heads, split_heads
 from heedful.model.packed import why_not_packed
 from tests.support.models import batch, small

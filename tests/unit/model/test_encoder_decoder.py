@@ -98,5 +98,5 @@ def test_published_sizes(name):
 def test_a_batch_without_ids_is_refused(shape, family):
     none, model = torch.zeros(shape, dtype=torch.long), mixed(family, family)
     for call in (lambda: model(none, none), lambda: model.encode(none)):
-        with pytest.raises(ArgumentError, match="with at least one of both"):
+        with pytest.raises(ArgumentError, match="both at least 1"):
             call()

@@ -11,7 +11,7 @@ from heedful.model.attention import MultiHeadAttention
 from heedful.model.flops import RowLengths
 from heedful.model.graphed import can_record
 from heedful.model.head_groups import check_groups, group_heads, repeat_heads
-from heedful.model.inference import is_known
+from heedful.model.known_layers import is_known
 from heedful.model.layout import causal_mask
 from heedful.model.packed import why_not_packed
 from tests.oracles.numpy_attention import NumpyAttention

@@ -10,7 +10,7 @@ from heedful.config.load import load_config
 from heedful.errors import SettingError
 from heedful.model.flops import RowLengths
 from heedful.model.graphed import can_record
-from heedful.model.inference import is_known
+from heedful.model.known_layers import is_known
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Decoder, Encoder
 from heedful.model.packed import why_not_packed

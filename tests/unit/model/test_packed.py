@@ -56,7 +56,7 @@ def test_states_are_those_of_padded_rows(changes):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"attention": {"score": "additive"}}, "not a product"),
+        ({"attention": {"score": "additive"}}, "not a dot product"),
         ({"d_k": 4, "d_v": 8}, "4 and 8"),
         ({"d_k": 6, "d_v": 6}, "6 and 6"),
     ],

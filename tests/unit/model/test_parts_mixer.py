@@ -66,7 +66,7 @@ def test_an_encoder_has_one_that_reads_everything():
     real = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
     out = encoder(X, real[:, None, None])
     torch.testing.assert_close(out[1:, :3], encoder(X[1:, :3]))
-    with pytest.raises(SettingError, match="of DecoderLayer must read earlier positions alone"):
+    with pytest.raises(SettingError, match="of DecoderLayer must read only earlier positions"):
         Decoder(LayerConfig(**SIZES, mixer=Mean), 1)
 
 

@@ -6,6 +6,7 @@ import torch
 from torch.nn import functional as F
 
 import heedful
+from heedful.config.model import ModelConfig
 from heedful.config.recipes import recipe
 from heedful.families.build import build_model
 from heedful.model.initialize import initialize
@@ -53,6 +54,71 @@ def test_it_is_the_model_that_a_recipe_of_the_same_sizes_makes(changes):
         torch.manual_seed(3)
         logits = model.train(mode)(source, target)
         assert torch.equal(logits, made.project(states))
+
+
+def rotated():
+    from heedful.families.rotary.rotation import RotaryPositions
+
+    return {"rotation": lambda layer: RotaryPositions(layer.d_model // layer.heads)}
+
+
+def related():
+    from heedful.families.shaw.vectors import DistanceVectors
+
+    return {"relation": lambda layer: DistanceVectors(layer.d_k, layer.d_v)}
+
+
+def biased():
+    from heedful.families.relative_buckets.buckets import RelativeBuckets
+
+    return {"score_bias": lambda layer: RelativeBuckets(layer.heads)}
+
+
+@pytest.mark.parametrize(
+    ("keywords", "settings"),
+    [
+        pytest.param(rotated, {"positions": "rotary"}, marks=pytest.mark.family("rotary")),
+        pytest.param(related, {"positions": "shaw"}, marks=pytest.mark.family("shaw")),
+        (lambda: {"kv_heads": 1}, {"positions": "none", "attention": {"kv_heads": 1}}),
+        (
+            lambda: {"attention_dropout": 0.5, "gated": True, "activation": "silu"},
+            {
+                **{"positions": "none", "attention": {"dropout": 0.5}},
+                **{"gated": True, "activation": "silu"},
+            },
+        ),
+        pytest.param(
+            lambda: {"norm_kind": torch.nn.RMSNorm, "qk_norm": torch.nn.RMSNorm},
+            {"positions": "none", "norm_kind": "rms", "attention": {"qk_norm": "rms"}},
+            marks=pytest.mark.family("rms_norm", "qk_norm"),
+        ),
+    ],
+)
+def test_parts_that_fields_build_are_those_of_settings(keywords, settings):
+    widths = {"d_k": 6, "d_v": 5} if settings["positions"] == "shaw" else {}
+    model = heedful.Transformer(
+        30, layers=2, seed=5, positions="none", **SIZES, **widths, **keywords()
+    )
+    made = build_model(
+        ModelConfig(encoder_layers=2, decoder_layers=2, **SIZES, **widths, **settings),
+        *(30, 30),
+        max_length=9,
+    )
+    initialize(made, 5)
+    stored, expected = model.state_dict(), made.state_dict()
+    assert [*stored] == [*expected]
+    assert all(torch.equal(stored[name], weight) for name, weight in expected.items())
+    results = []
+    for one in (model, made):
+        torch.manual_seed(3)
+        results.append(one.train()(*batch()))
+    assert torch.equal(*results)
+
+
+@pytest.mark.family("relative_buckets")
+def test_a_stack_takes_a_bias_of_its_scores():
+    model = heedful.Transformer(30, layers=1, positions="none", **SIZES, **biased())
+    assert model.encoder.score_bias is not None and model.decoder.score_bias is not None
 
 
 def test_both_sides_may_have_their_own_vocabulary_and_depth():

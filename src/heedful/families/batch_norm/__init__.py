@@ -12,16 +12,18 @@ class BatchNormFamily(Family):
 
     norms = ("batch",)
     traits = frozenset({"batch statistics"})
-    help: ClassVar = {"model.norm_kind": "batch norm, by which the sentences of a batch mix"}
+    help: ClassVar = {
+        "model.norm_kind": "batch norm, which lets the sentences of a batch influence each other"
+    }
     builder = "heedful.families.batch_norm.norm"
 
     def training_notes(self, model: ModelSettings, ranks: int) -> Iterable[str]:
         """Note that mean and variance depend on the batch size."""
         if model.norm_kind == "batch":
-            saved = "" if ranks == 1 else "; rank 0 saves its running averages"
+            saved = "" if ranks == 1 else "; only the running averages of rank 0 are saved"
             yield (
-                "batch norm: mean and variance are those of each micro-batch, so another "
-                f"train.micro_batch_tokens is another training{saved}"
+                "batch norm: mean and variance come from each micro-batch, so the result depends "
+                f"on train.micro_batch_tokens{saved}"
             )
 
 

@@ -16,14 +16,14 @@ def _blocks(model: ModelSettings) -> Iterator[str]:
     bytenet = model.part(ByteNetConfig)
     if bytenet.channels is None and model.d_model % 2:
         yield (
-            "`model.d_model` must be even, because a block is half as wide inside, but got "
-            f"{model.d_model} (or set `model.bytenet.channels`)"
+            "`model.d_model` must be even, because half of it is the width inside a block, but "
+            f"got {model.d_model}; or set `model.bytenet.channels`"
         )
     if bytenet.max_dilation & (bytenet.max_dilation - 1):
         below = 1 << (bytenet.max_dilation.bit_length() - 1)
         yield (
             "`model.bytenet.max_dilation` must be a power of two, because dilations double, but "
-            f"got {bytenet.max_dilation}; near it, {below} and {2 * below} would do"
+            f"got {bytenet.max_dilation}; the nearest are {below} and {2 * below}"
         )
     kernels = {
         getattr(bytenet, f"{side}_kernel")
@@ -32,8 +32,8 @@ def _blocks(model: ModelSettings) -> Iterator[str]:
     }
     if kernels == {1} and bytenet.max_dilation != type(bytenet)().max_dilation:
         yield (
-            "`model.bytenet.max_dilation` acts only with a kernel of more than one position, but "
-            "all kernels are 1; leave it out, or widen a kernel"
+            "`model.bytenet.max_dilation` has an effect only with a kernel wider than one "
+            "position, but all kernels are 1; leave it out, or widen a kernel"
         )
     if model.encoder == "bytenet" and bytenet.encoder_kernel % 2 == 0:
         yield (
@@ -48,6 +48,7 @@ def _join(model: ModelSettings, memory: int) -> Iterator[str]:
         return
     if memory != model.d_model:
         yield (
-            "`model.bytenet.join` = summed needs states of the encoder as wide as `model.d_model` "
-            f"({model.d_model}), but they are {memory} wide; concatenated fits any"
+            "`model.bytenet.join` = summed needs states of the encoder as wide as "
+            f"`model.d_model` ({model.d_model}), but they are {memory} wide; concatenated accepts "
+            "any width"
         )

@@ -23,8 +23,9 @@ def _layers(model: ModelSettings, side: str) -> Iterator[str]:
     for number, layer in enumerate(layers, start=1):
         if layer.residual > number:
             yield (
-                f"`model.convs2s.{side}_layers`: layer {number} must add the input of one of the "
-                f"{number} layers up to its own, but its third number is {layer.residual}"
+                f"`model.convs2s.{side}_layers`: the third number of layer {number} must be at "
+                f"most {number}, because it counts layers back from this layer, but is "
+                f"{layer.residual}"
             )
 
 

@@ -28,8 +28,8 @@ ConvolutionalLayers = Annotated[
     str,
     written_as(
         rf"{_PART}(?: {_PART})*",
-        "must be parts such as 9x(512,3) with a space between, each a number of layers, their "
-        "channels and their kernel, each below a million",
+        "must be parts such as 9x(512,3), separated by spaces: a number of layers, their "
+        "channels and their kernel, all below a million",
     ),
     AfterValidator(_check_depth),
 ]
@@ -38,7 +38,7 @@ Attending = Annotated[
     BeforeValidator(number_as_text),
     written_as(
         rf"all|first|last|{_COUNT}(?: {_COUNT})*",
-        "must be all, first, last, or numbers of layers from 1 with spaces between",
+        "must be all, first, last, or layer numbers from 1, separated by spaces",
     ),
 ]
 
@@ -72,7 +72,7 @@ class ConvS2SConfig(SettingsTable):
     table: ClassVar[str] = "model.convs2s"
 
     encoder_layers: Annotated[ConvolutionalLayers, ENCODER] = "20x(512,3)"
-    """Channels and kernel of the encoder's layers; a third number n adds the input n - 1 below."""
+    """Channels and kernel of a layer; a third number n adds the input from n - 1 layers below."""
     decoder_layers: Annotated[ConvolutionalLayers, DECODER] = "20x(512,3)"
     """Channels and kernel of the decoder's layers."""
     attention: Annotated[Attending, DECODER] = "all"

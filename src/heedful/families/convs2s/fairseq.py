@@ -52,7 +52,10 @@ def problems(settings: Mapping[str, Any]) -> Iterator[str]:
         yield f"`decoder_embed_dim` is {target_width}, but the encoder's is {width}"
     readout = number_in(settings, "decoder_out_embed_dim", 256)
     if settings.get("share_input_output_embed") and readout != width:
-        yield f"`share_input_output_embed` with embeddings of {width} and a readout of {readout}"
+        yield (
+            "`share_input_output_embed` needs embeddings and readout of one width, but they are "
+            f"{width} and {readout} wide"
+        )
     if cutoff := settings.get("adaptive_softmax_cutoff"):
         yield f"`adaptive_softmax_cutoff` is {str(cutoff)[:40]}"
     attending, layers = _attending(settings), len(_shapes(settings, "decoder_layers"))

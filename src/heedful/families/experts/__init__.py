@@ -40,10 +40,10 @@ class Experts(Family):
     def training_notes(self, model: ModelSettings, ranks: int) -> Iterable[str]:
         """Note that the balance of experts depends on the batch size."""
         if model.part(ExpertsConfig).count is not None:
-            saved = "" if ranks == 1 else "; rank 0 saves their running load"
+            saved = "" if ranks == 1 else "; only the running load of rank 0 is saved"
             yield (
-                "experts: their balance is that of each micro-batch, so another "
-                f"train.micro_batch_tokens is another training{saved}"
+                "experts: their load is balanced within each micro-batch, so the result depends "
+                f"on train.micro_batch_tokens{saved}"
             )
 
 

@@ -44,11 +44,11 @@ def _numbers(model: ModelSettings) -> Iterator[str]:
             )
             return
         count = min(groups, count // groups)
-    where = "" if groups is None else " of groups and of experts in a group"
+    limit = "experts" if groups is None else "groups and the number of experts in a group"
     if per_token > count:
         yield (
-            f"`model.experts.per_token` must be at most the number{where or ' of experts'} "
-            f"({count}), but got {per_token}"
+            f"`model.experts.per_token` must be at most the number of {limit} ({count}), but got "
+            f"{per_token}"
         )
     if per_token == 1 and experts.gating == "noisy" and count > 1:
         yield (

@@ -19,7 +19,7 @@ MixtureLayers = Annotated[
     BeforeValidator(number_as_text),
     written_as(
         r"all|none|[1-9][0-9]{0,3}(?: [1-9][0-9]{0,3})*",
-        "must be all, none, or numbers of layers from 1 with spaces between",
+        "must be all, none, or layer numbers from 1, separated by spaces",
     ),
 ]
 
@@ -32,23 +32,23 @@ class ExpertsConfig(SettingsTable):
     count: Annotated[int, Field(ge=1, le=100_000)] | None = None
     """Experts of a mixture. None means no mixtures."""
     per_token: Annotated[Width, EXPERTS] = 2
-    """Experts that serve a token; with groups, its groups, and also its experts in each."""
+    """Experts per token; with groups, both the groups per token and the experts per group."""
     gating: Annotated[Literal["noisy", "balanced"], EXPERTS] = "noisy"
-    """Noisy top-k, or equal shares of each batch with thresholds learned for translating."""
+    """Noisy top-k, or balanced: equal shares of a batch; translation uses learned thresholds."""
     groups: Annotated[Annotated[int, Field(ge=2, le=10_000)] | None, EXPERTS] = None
     """Groups of a gate on two levels. None means one level."""
     d_ff: Annotated[Width | None, EXPERTS] = None
-    """Inner width of an expert. None means model.d_ff, or of recurrent models 4 model.d_model."""
+    """Inner width of an expert. None means model.d_ff, or 4 model.d_model in recurrent models."""
     encoder_layers: Annotated[MixtureLayers, EXPERTS, _ENCODER] = "all"
-    """Encoder layers with a mixture: in a Transformer's layer, on top of a recurrent one."""
+    """Encoder layers with a mixture, as the feed-forward network or after a recurrent layer."""
     decoder_layers: Annotated[MixtureLayers, EXPERTS, _DECODER] = "all"
     """Decoder layers with a mixture."""
     sigmoid: Annotated[bool, EXPERTS] = False
     """Whether a sigmoid follows each mixture."""
     importance_loss: Annotated[NotNegative, EXPERTS, NOISY] = 0.01
-    """Weight of the loss of unequal sums of gates."""
+    """Weight of the penalty for unequal sums of the experts' gates."""
     load_loss: Annotated[NotNegative, EXPERTS, NOISY] = 0.01
-    """Weight of the loss of unequal numbers of tokens."""
+    """Weight of the penalty for unequal numbers of tokens per expert."""
 
     def changed(self) -> list[tuple[str, object]]:
         """List settings that models without mixtures lack, by their dotted names."""

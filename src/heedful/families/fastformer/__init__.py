@@ -14,7 +14,7 @@ class FastformerFamily(Family):
     encoder_mixers = ("fastformer",)
     decoder_mixers = ("fastformer-linear",)
     traits = frozenset({"heads", "unscored"})
-    help: ClassVar = {"model.attention.decoder": "fastformer-linear is a variant of ours"}
+    help: ClassVar = {"model.attention.decoder": "fastformer-linear is heedful's own variant"}
     builder = "heedful.families.fastformer.build"
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:

@@ -19,11 +19,11 @@ def fastformer_clashes(model: ModelSettings) -> Iterator[str]:
             )
         if model.d_model % heads:
             yield (
-                f"the heads of the {side} must divide `model.d_model` ({model.d_model}) if "
-                f"`model.attention.{side}` is {kind}, but they are {heads}"
+                f"the number of heads in the {side} must divide `model.d_model` ({model.d_model}) "
+                f"if `model.attention.{side}` is {kind}, but is {heads}"
             )
     if attention.decoder == "fastformer-linear" and not model.causal_mask:
         yield (
             "`model.causal_mask` must be true if `model.attention.decoder` is fastformer-linear, "
-            "which never reads what follows, but got false"
+            "which never reads later positions, but got false"
         )

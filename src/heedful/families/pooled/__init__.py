@@ -12,7 +12,7 @@ class Pooled(Family):
 
     encoders = ("average", "sum")
     help: ClassVar = {
-        "model.encoder": "average and sum give every position the mean or sum of the words"
+        "model.encoder": "average and sum give every position the mean or sum of the embeddings"
     }
     traits = frozenset({"one-state", "unscored"})
     builder = "heedful.families.pooled.build"
@@ -22,8 +22,8 @@ class Pooled(Family):
         del memory
         if model.decoder == "transformer" and not model.residuals:
             yield (
-                f"`model.residuals` must be true if `model.encoder` is {model.encoder}, because a "
-                "decoder would keep nothing of its own words without them, but got false"
+                f"`model.residuals` must be true if `model.encoder` is {model.encoder}, because "
+                "without them a decoder would lose its own words, but got false"
             )
 
     def no_alignment(self, model: ModelSettings) -> str:

@@ -49,9 +49,9 @@ def _projection(model: ModelSettings) -> Iterator[str]:
         return
     if recurrent.cell != "lstm" or recurrent.fast_forward:
         yield (
-            "`model.recurrent.projection_size` needs LSTMs without `model.recurrent.fast_forward`, "
-            f"but got {size} for {recurrent.cell} cells"
-            + (" with it" if recurrent.fast_forward else "")
+            "`model.recurrent.projection_size` needs LSTMs without "
+            f"`model.recurrent.fast_forward`, but got {size} with {recurrent.cell} cells"
+            + (" and fast-forward connections" if recurrent.fast_forward else "")
         )
     for side in ("encoder", "decoder"):
         if getattr(model, side) == "recurrent" and size >= _hidden_width(model, side):
@@ -72,15 +72,15 @@ def _encoder(model: ModelSettings) -> Iterator[str]:
         )
     if recurrent.direction == "first-bidirectional" and recurrent.residual_from in (1, 2):
         yield (
-            "`model.recurrent.residual_from` must be at least 3 where the first layer is "
-            "bidirectional, because the second reads twice its own width, but got "
+            "`model.recurrent.residual_from` must be at least 3 with a bidirectional first "
+            "layer, because the second layer's input is wider than its states, but got "
             f"{recurrent.residual_from}"
         )
     if model.decoder == "transformer" and memory_width(model) != model.d_model:
         yield (
             "`model.recurrent.encoder_hidden_size` must give states as wide as `model.d_model` "
             f"({model.d_model}) for a Transformer's decoder, but they are {memory_width(model)} "
-            "wide; a bidirectional encoder needs half of it"
+            "wide; a bidirectional encoder needs half of this width"
         )
 
 
@@ -126,11 +126,14 @@ def _attention(model: ModelSettings, memory: int) -> Iterator[str]:
             f"attention would change nothing otherwise, but got {recurrent.feed}"
         )
     if recurrent.feed == "none" and recurrent.feed_layers == "all":
-        yield "`model.recurrent.feed_layers` must be first if nothing is fed, but got all"
+        yield (
+            "`model.recurrent.feed_layers` must be first if `model.recurrent.feed` is none, but "
+            "got all"
+        )
     if recurrent.query == "previous" and encoder_family(model.encoder).no_alignment(model):
         yield (
             f"`model.recurrent.query` must be current if `model.encoder` is {model.encoder}, "
-            "because all positions of it are alike, but got previous"
+            "whose positions all have the same state, but got previous"
         )
     if recurrent.score == "dot" and width != memory:
         yield (
@@ -151,8 +154,8 @@ def _start(model: ModelSettings) -> Iterator[str]:
         )
     if recurrent.projection_size is not None and start not in ("zero", "final"):
         yield (
-            "`model.recurrent.start` must be zero or final if `model.recurrent.projection_size` is "
-            f"set, because h and c are then of two widths, but got {start}"
+            "`model.recurrent.start` must be zero or final if `model.recurrent.projection_size` "
+            f"is set, because h and c then differ in width, but got {start}"
         )
     if start in ("zero", "mean"):
         return
@@ -167,16 +170,17 @@ def _start(model: ModelSettings) -> Iterator[str]:
     )
     if start == "backward" and not top_is_both:
         yield (
-            "`model.recurrent.start` = backward needs an encoder whose top layer reads both ways, "
-            f"but `model.recurrent.direction` is {direction}"
+            "`model.recurrent.start` = backward needs an encoder whose top layer reads in both "
+            f"directions, but `model.recurrent.direction` is {direction}"
         )
     encoder, decoder = _hidden_width(model, "encoder"), _hidden_width(model, "decoder")
     fitting = {encoder, 2 * encoder} if start == "last" and top_is_both else {encoder}
     if start in ("last", "final") and decoder not in fitting:
-        both = " or of both directions together" if len(fitting) > 1 else ""
+        both = " or as both directions together" if len(fitting) > 1 else ""
         yield (
-            f"`model.recurrent.start` = {start} needs layers of encoder and decoder of one width"
-            f"{both}, but they are {encoder} and {decoder} wide; bridge fits any"
+            f"`model.recurrent.start` = {start} needs decoder layers as wide as one direction of "
+            f"the encoder's{both}, but they are {decoder} and {encoder} wide; bridge accepts any "
+            "width"
         )
     if start == "final" and model.encoder_layers != model.decoder_layers:
         yield (
@@ -203,7 +207,7 @@ def _room_for_mixtures(recurrent: RecurrentConfig, side: str) -> Iterator[str]:
         if recurrent.direction == "interleaved":
             yield (
                 "`model.recurrent.direction` must not be interleaved with mixtures of experts in "
-                "the encoder, which has two columns of layers then; choose another one"
+                "the encoder, which then has two columns of layers; choose another direction"
             )
         return
     alone = recurrent.feed == "none" and recurrent.query == "current"

@@ -37,7 +37,7 @@ class RecurrentConfig(SettingsTable):
     residual_from: Annotated[int, Field(ge=1)] | None = None
     """First layer, counted from 1, with a residual connection. None means no layer."""
     fast_forward: bool = False
-    """Whether a layer also reads half of what the layer below computed from its input alone."""
+    """Whether a layer also reads half of the product of weights and input of the layer below."""
     score: Annotated[
         Literal["none", "dot", "general", "scaled", "additive", "normed-additive", "product"],
         DECODER,
@@ -48,17 +48,17 @@ class RecurrentConfig(SettingsTable):
     ] = None
     """Inner width of additive and product scores. None means the width of the decoder's states."""
     query: Annotated[Literal["current", "previous"], ATTENTION] = "current"
-    """Query of attention: the top state of this step, or the bottom state of the last one."""
+    """Query of attention: the top state of this step, or the bottom state of the previous step."""
     feed: Annotated[Literal["none", "context", "readout"], DECODER] = "readout"
-    """Input of a step after its token: nothing, the context, or the last step's readout."""
+    """Second input of a decoder step: none, the context, or the last step's readout."""
     feed_layers: Annotated[
         Literal["first", "all"], ActsIf("model.recurrent.feed", unless=("none",))
     ] = "first"
-    """Decoder layers that read this input."""
+    """Decoder layers that read the input chosen by feed."""
     readout: Annotated[Literal["state", "state-context", "attentional", "maxout"], DECODER] = (
         "attentional"
     )
-    """Input of the output matrix: the state, state and context, their tanh layer, or maxout."""
+    """Input of the output matrix: the state, state and context, a tanh layer of both, or maxout."""
     readout_size: Annotated[
         Width | None, ActsIf("model.recurrent.readout", ("attentional", "maxout"))
     ] = None
@@ -66,7 +66,7 @@ class RecurrentConfig(SettingsTable):
     start: Annotated[Literal["zero", "mean", "bridge", "backward", "last", "final"], DECODER] = (
         "bridge"
     )
-    """Initial decoder state: zero, made from the encoder's states, or its last or final states."""
+    """Initial decoder state: zero, a projection of encoder states, or a copy (last, final)."""
     embedding_dropout: Share | None = None
     """Dropout probability of embeddings. None means model.dropout."""
     layer_dropout: Share | None = None
@@ -76,6 +76,6 @@ class RecurrentConfig(SettingsTable):
     initialisation: Literal["uniform", "glorot"] = "uniform"
     """Initial weights: uniform within initial_range, or within Glorot's bound."""
     initial_range: Annotated[Positive, ActsIf("model.recurrent.initialisation", ("uniform",))] = 0.1
-    """Largest first weight."""
+    """Largest absolute value of the initial weights."""
     forget_bias: Annotated[float, ActsIf("model.recurrent.cell", ("lstm",))] = 1.0
     """Initial bias of an LSTM's forget gate."""

@@ -32,11 +32,12 @@ _PRODUCTS = {
     "attention.key_proj": "attention.key_layer",
 }
 _SCALED_NOTE = (
-    "Joey NMT scales the embeddings and ties them to the output; here the scale is part of the "
-    "embedding, so the tables are not tied"
+    "Joey NMT scales the embeddings and ties them to the output; in heedful the scale is part of "
+    "the embedding, so the tables are not tied"
 )
 _DROPOUT_NOTE = (
-    "the dropouts of Joey NMT's encoder and decoder differ; a fine-tuning here takes the encoder's"
+    "the dropouts of Joey NMT's encoder and decoder differ; fine-tuning in heedful uses the "
+    "encoder's"
 )
 
 
@@ -56,7 +57,7 @@ def problems(settings: Mapping[str, Any]) -> Iterator[str]:
     if cells[0] != cells[1]:
         yield f"`rnn_type` differs: {cells[0]} encoder, {cells[1]} decoder"
     if not encoder.get("bidirectional", True):
-        yield "`bidirectional` is false, with which Joey NMT 2.3.0 itself does not run"
+        yield "`bidirectional` is false, but Joey NMT 2.3.0 itself cannot run such a model"
     attention = str(decoder.get("attention", "bahdanau"))[:40]
     if attention not in _SCORES:
         yield f"`attention` is {attention!r}, not bahdanau or luong"
@@ -69,11 +70,14 @@ def problems(settings: Mapping[str, Any]) -> Iterator[str]:
     widths = [int(number_in(stack, "hidden_size", 0)) for stack in stacks]
     if decoder.get("init_hidden") == "last" and widths[1] not in (widths[0], 2 * widths[0]):
         yield (
-            "`init_hidden` is last with decoder states as wide as neither one direction of the "
-            f"encoder nor both: {widths[0]} in the encoder, {widths[1]} in the decoder"
+            "`init_hidden` = last needs decoder states as wide as one or both encoder "
+            f"directions, but the decoder has {widths[1]} and the encoder {widths[0]}"
         )
     if settings.get("tied_softmax") and widths[1] != width:
-        yield f"`tied_softmax` with embeddings of width {width} and decoder states of {widths[1]}"
+        yield (
+            "`tied_softmax` needs embeddings and decoder states of one width, but they are "
+            f"{width} and {widths[1]} wide"
+        )
 
 
 def read_model(

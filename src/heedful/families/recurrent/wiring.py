@@ -24,7 +24,7 @@ class RecurrentWiring:
     residual_from: int | None = None
     """First layer, counted from 1, with a residual connection."""
     fast_forward: bool = False
-    """Whether a layer also reads half of the layer below's product with its input."""
+    """Whether a layer also reads half of the product of weights and input of the layer below."""
     embedding_dropout: float = 0.0
     layer_dropout: float = 0.0
     """Dropout probability of the input of every layer but the first."""

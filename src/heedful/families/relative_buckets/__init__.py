@@ -15,7 +15,7 @@ class RelativeBucketsFamily(Family):
     positions = (NAME,)
     settings = BucketSettings
     condition = BUCKETS
-    help: ClassVar = {"model.positions": f"{NAME} adds to the scores by distance (T5)"}
+    help: ClassVar = {"model.positions": f"{NAME} adds a bias by distance to the scores (T5)"}
     builder = "heedful.families.relative_buckets.build"
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:

@@ -17,6 +17,6 @@ class BucketSettings(SettingsTable):
     table: ClassVar[str] = "model.relative_buckets"
 
     count: Annotated[int, Field(ge=4, le=100_000)] = 32
-    """Buckets; in an encoder half of them are for keys behind the query."""
+    """Number of buckets; in an encoder, half of them are for keys after the query."""
     max_distance: Annotated[int, Field(ge=3, le=1_000_000)] = 128
     """Distance from which on all keys share the last bucket."""

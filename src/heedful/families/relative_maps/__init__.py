@@ -12,7 +12,9 @@ class RelativeMapsFamily(Family):
 
     encoder_mixers = ("convolution",)
     traits = frozenset({"window"})
-    help: ClassVar = {"model.attention.encoder": "a convolution has the width of the window"}
+    help: ClassVar = {
+        "model.attention.encoder": "model.attention.window is the width of a convolution"
+    }
     builder = "heedful.families.relative_maps.build"
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:

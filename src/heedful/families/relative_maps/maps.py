@@ -34,7 +34,9 @@ class RelativeMaps(Mixer):
         super().__init__()
         check_counts(d_model=d_model, width=width)
         if width % 2 == 0:
-            raise SettingError(f"`width` must be odd, as many before as after, but got {width}.")
+            raise SettingError(
+                f"`width` must be odd, to read as many positions before as after, but got {width}."
+            )
         self.d_model = d_model
         self.convolution = Convolution(d_model, d_model, width)
 

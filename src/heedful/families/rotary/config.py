@@ -17,4 +17,4 @@ class RotarySettings(SettingsTable):
     table: ClassVar[str] = "model.rotary"
 
     base: Annotated[float, Field(gt=1.0, le=1e12)] = 10000.0
-    """Number of positions in which the slowest pair of numbers turns by nearly one radian."""
+    """The slowest pair of numbers turns by nearly one radian in this many positions."""

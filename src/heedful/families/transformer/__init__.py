@@ -25,7 +25,7 @@ class TransformerFamily(Family):
         is_windowed = attention.window is not None and attention.decoder == "attention"
         if is_windowed and not model.causal_mask:
             yield (
-                "`model.attention.window` hides from a decoder what follows, so "
+                "`model.attention.window` hides later positions from a decoder, so "
                 "`model.causal_mask` must be true with it, but got false"
             )
         for side in ("encoder", "decoder"):

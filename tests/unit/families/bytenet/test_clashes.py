@@ -14,7 +14,7 @@ BOTH = ["model.encoder=bytenet", "model.decoder=bytenet"]
     ("settings", "words"),
     [
         ([*BOTH, "model.bytenet.max_dilation=12"], "must be a power of two, because dilations"),
-        ([*BOTH, "model.bytenet.max_dilation=12"], "near it, 8 and 16 would do"),
+        ([*BOTH, "model.bytenet.max_dilation=12"], "the nearest are 8 and 16"),
         ([*BOTH, "model.bytenet.encoder_kernel=4"], "must be odd, because it reads as many"),
         (
             [
@@ -23,16 +23,16 @@ BOTH = ["model.encoder=bytenet", "model.decoder=bytenet"]
                 "model.bytenet.decoder_kernel=1",
                 "model.bytenet.max_dilation=8",
             ],
-            "acts only with a kernel of more than one position",
+            "has an effect only with a kernel wider than one position",
         ),
-        ([*BOTH, "model.d_model=33"], "`model.d_model` must be even, because a block"),
+        ([*BOTH, "model.d_model=33"], "`model.d_model` must be even, because half"),
         pytest.param(
             [
                 "model.encoder=recurrent",
                 "model.decoder=bytenet",
                 "model.bytenet.join=summed",
             ],
-            "as wide as `model.d_model` (256), but they are 512 wide; concatenated fits any",
+            "(256), but they are 512 wide; concatenated accepts any width",
             marks=pytest.mark.family("recurrent"),
         ),
     ],

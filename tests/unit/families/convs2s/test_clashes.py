@@ -15,8 +15,8 @@ BOTH = ["model.encoder=convs2s", "model.decoder=convs2s"]
     [
         (["convs2s.attention=1 21"], "the decoder, which has 20, but got 21"),
         (["convs2s.out_embed_dim=256"], "`model.d_model` (512), but it is 256; leave it out"),
-        (["convs2s.encoder_layers=(512,3,2)"], "layer 1 must add the input of one of the 1"),
-        (["d_model=511"], "must be even for sines and cosines"),
+        (["convs2s.encoder_layers=(512,3,2)"], "third number of layer 1 must be at most 1"),
+        (["d_model=511"], "must be even for sinusoidal positions"),
     ],
 )
 def test_what_does_not_fit_is_named(settings, words):

@@ -38,7 +38,7 @@ def test_too_many_layers_are_refused_before_they_are_listed(text):
 
 
 def test_attention_of_another_form_is_refused():
-    with pytest.raises(SettingError, match="must be all, first, last, or numbers of layers"):
+    with pytest.raises(SettingError, match="must be all, first, last, or layer numbers"):
         load_config("tiny", [*BOTH, "model.convs2s.attention=none"])
 
 

@@ -31,7 +31,7 @@ def test_layers_are_named(text, layers):
 
 @pytest.mark.parametrize("text", ["0", "1,2", "two", "-1", "1  2", ""])
 def test_other_names_of_layers_are_refused(text):
-    with pytest.raises(SettingError, match="must be all, none, or numbers of layers from 1"):
+    with pytest.raises(SettingError, match="must be all, none, or layer numbers from 1"):
         ExpertsConfig(count=2, encoder_layers=text)
 
 

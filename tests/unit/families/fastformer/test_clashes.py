@@ -18,11 +18,11 @@ def test_it_fits_by_itself():
         (["attention.encoder=fastformer", "d_k=5"], "`model.d_k` must be none"),
         (
             ["attention.encoder=fastformer", "encoder_heads=3"],
-            "the heads of the encoder must divide `model.d_model` (64)",
+            "the number of heads in the encoder must divide `model.d_model` (64)",
         ),
         (
             ["attention.decoder=fastformer-linear", "causal_mask=false"],
-            "which never reads what follows",
+            "which never reads later positions",
         ),
         (
             [

@@ -13,7 +13,7 @@ from heedful.families.qk_norm.norm import build_qk_norm
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.graphed import can_record
 from heedful.model.head_norms import HeadNorms
-from heedful.model.inference import is_known
+from heedful.model.known_layers import is_known
 from heedful.model.layout import causal_mask
 from heedful.model.packed import why_not_packed
 from heedful.model.weights import parameter_count

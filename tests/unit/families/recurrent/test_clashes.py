@@ -21,7 +21,7 @@ BOTH = ["model.encoder=recurrent", "model.decoder=recurrent"]
         ),
         (
             ["cell=gru", "projection_size=5"],
-            "needs LSTMs without `model.recurrent.fast_forward`, but got 5 for gru",
+            "needs LSTMs without `model.recurrent.fast_forward`, but got 5 with gru",
         ),
         (["projection_size=512", "start=zero"], "must be less than the width of the states of the"),
         (["projection_size=8"], "start` must be zero or final if"),
@@ -31,8 +31,8 @@ BOTH = ["model.encoder=recurrent", "model.decoder=recurrent"]
         (["feed=none", "feed_layers=all"], "`model.recurrent.feed_layers` must be first"),
         (["score=dot"], "are 1024 and 512 wide"),
         (["readout_size=9"], "needs a readout as wide as `model.d_model` (512), but it is 9 wide"),
-        (["direction=forward", "start=backward"], "top layer reads both ways"),
-        (["start=last", "encoder_hidden_size=9"], "they are 9 and 512 wide"),
+        (["direction=forward", "start=backward"], "top layer reads in both directions"),
+        (["start=last", "encoder_hidden_size=9"], "they are 512 and 9 wide"),
         (["score=none", "start=zero"], "would ignore the source"),
         (["fast_forward=true"], "to be forward or interleaved"),
         (["direction=first-bidirectional", "residual_from=2"], "must be at least 3"),
@@ -73,5 +73,5 @@ def test_several_faults_are_named_at_once():
 def test_one_state_of_the_encoder_leaves_no_choice_of_the_query():
     settings = ["model.encoder=average", "model.decoder=recurrent", "model.recurrent.start=mean"]
     load_config("small", settings)
-    with pytest.raises(SettingError, match=r"`model.encoder` is average, because all positions"):
+    with pytest.raises(SettingError, match=r"`model.encoder` is average, whose positions"):
         load_config("small", [*settings, "model.recurrent.query=previous"])

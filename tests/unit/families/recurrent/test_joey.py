@@ -125,7 +125,7 @@ def test_all_that_cannot_be_expressed_is_refused_at_once(tmp_path):
         "'dot'",
         "'relu'",
         "12 for the source, 8 for the target",
-        "9 in the encoder, 10 in the decoder",
+        "the decoder has 10 and the encoder 9",
         "`tied_softmax`",
         "char",
     ):

@@ -8,7 +8,7 @@ from heedful.families.rotary.config import RotarySettings
 from heedful.families.rotary.rotation import RotaryPositions
 from heedful.model.embedding import NoPositions
 from heedful.model.graphed import can_record
-from heedful.model.inference import is_known
+from heedful.model.known_layers import is_known
 from heedful.model.packed import why_not_packed
 from heedful.model.weights import parameter_count
 from tests.support.models import small

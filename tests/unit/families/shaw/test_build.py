@@ -8,7 +8,7 @@ from heedful.families.shaw.config import ShawSettings
 from heedful.families.shaw.vectors import DistanceVectors
 from heedful.model.flops import RowLengths
 from heedful.model.graphed import can_record
-from heedful.model.inference import is_known
+from heedful.model.known_layers import is_known
 from heedful.model.packed import why_not_packed
 from heedful.model.weights import parameter_count
 from tests.support.models import batch, small
@@ -58,7 +58,7 @@ def test_gradients_reach_all_tables():
 def test_recorded_graphs_have_it_and_compiled_layers_and_packed_rows_do_not():
     model = small(**SETTINGS)
     assert can_record(model) and not is_known(model.decoder)
-    assert why_not_packed(model) == "DistanceVectors acts in the scores of padded rows"
+    assert why_not_packed(model) == "DistanceVectors changes the scores of padded rows"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,86 @@
+"""
+The layers that compiled functions support.
+
+The functions compute equation 1, feed-forward networks with or without a gate, layer norm and RMS
+norm. A model with any other part is searched with plain layers, and `heedful info` names the part.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from torch import nn
+
+from heedful.kernels.api import NATIVE_ACTIVATIONS
+from heedful.model.attention import MultiHeadAttention
+from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.model.feed_forward import ACTIVATIONS, FeedForward
+from heedful.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
+from heedful.model.residual import PostNorm, PreNorm, ScaledNorm
+
+
+def is_known(stack: Encoder | Decoder) -> bool:
+    """Decide whether the compiled functions support the layers of a stack."""
+    return next(_obstacles(stack), "") == ""
+
+
+def why_not_compiled(model: EncoderDecoder) -> str:
+    """Return the first reason why a model has no compiled layers; empty if there is none."""
+    for stack in (model.encoder, model.decoder):
+        if not isinstance(stack, Encoder | Decoder):
+            return f"{type(stack).__name__} has its own layers"
+        if reason := next(_obstacles(stack), ""):
+            return reason
+    return ""
+
+
+def _obstacles(stack: Encoder | Decoder) -> Iterator[str]:
+    """Yield the reasons why the compiled functions do not support a stack."""
+    layers: list[EncoderLayer | DecoderLayer] = [*stack.layers]
+    # they support only equation 1; both attentions of a layer have the same scores and norms
+    for layer in layers:
+        yield from _beyond_equation_1(layer.self_attention)
+    last = stack.norm.norm if isinstance(stack.norm, ScaledNorm) else stack.norm
+    is_closed = is_known_norm(last)
+    if not (is_closed or isinstance(stack.norm, nn.Identity)):
+        yield f"the last norm is {type(last).__name__}"
+    for wiring in (part for part in stack.modules() if isinstance(part, PostNorm | PreNorm)):
+        if not wiring.residual:
+            yield "layers have no residuals"
+        if not is_known_norm(wiring.norm):
+            yield f"layers have {type(wiring.norm).__name__}"
+    networks = [layer.feed_forward for layer in layers]
+    for network in networks:
+        if not isinstance(network, FeedForward):
+            yield f"layers have {type(network).__name__}"
+    if native_activation(networks) is None:
+        yield "the activation has no compiled function"
+    is_post = all(isinstance(layer.feed_forward_residual, PostNorm) for layer in layers)
+    if not (is_closed or is_post):
+        yield "the stack has no last norm"
+
+
+def _beyond_equation_1(own: nn.Module) -> Iterator[str]:
+    """Yield the parts of self-attention that equation 1 does not have."""
+    if not isinstance(own, MultiHeadAttention):
+        yield f"{type(own).__name__} replaces self-attention"
+    elif not own.is_plain:
+        query_norm = None if own.norms is None else own.norms.query
+        for part in (own.scorer, query_norm, own.rotation, own.relation):
+            if part is not None:
+                yield f"attention has {type(part).__name__}"
+        if own.kv_heads != own.heads:
+            yield "heads share keys"
+        yield f"scores are {own.score}"
+
+
+def is_known_norm(norm: nn.Module) -> bool:
+    """Decide whether the compiled functions support a norm."""
+    if isinstance(norm, nn.RMSNorm):
+        return norm.weight is not None
+    return isinstance(norm, nn.LayerNorm) and norm.bias is not None
+
+
+def native_activation(networks: Sequence[nn.Module]) -> str | None:
+    """Name the activation of all networks; None if they differ or it cannot be compiled."""
+    functions = {network.activation for network in networks if isinstance(network, FeedForward)}
+    names = [name for name in NATIVE_ACTIVATIONS if ACTIVATIONS[name] in functions]
+    return names[0] if len(names) == len(functions) == 1 else None
