@@ -23,7 +23,7 @@ release = __version__
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser"]
 autosummary_generate = True
 autodoc_default_options = {"members": True}
-maximum_signature_line_length = 90  # with shapes, a longer one has a parameter a line
+maximum_signature_line_length = 90  # a longer one, such as with shapes, has one parameter a line
 numpydoc_show_class_members = False
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -37,7 +37,7 @@ smartquotes = False  # it would make a dash of the two hyphens of an option
 
 
 def write_pages(site: Sphinx) -> None:
-    """Write the pages that are made from the program, before sources are read."""
+    """Write the generated pages before Sphinx reads the sources."""
     folder = Path(site.srcdir) / "generated"
     folder.mkdir(exist_ok=True)
     (folder / "commands.md").write_text(commands_page(), encoding="utf-8")
@@ -50,12 +50,12 @@ def write_inline_formula(page: HTML5Translator, node: nodes.math) -> None:
 
 
 def write_formula(page: HTML5Translator, node: nodes.math_block) -> None:
-    """Write a formula on lines of its own."""
+    """Write a formula as a block."""
     _write_mathml(page, node, as_block=True)
 
 
 def _write_mathml(page: HTML5Translator, node: nodes.Element, as_block: bool) -> NoReturn:
-    """Write a formula, or warn where it is of what docutils does not know."""
+    """Write a formula as MathML; warn if docutils does not support it."""
     try:
         page.body.append(tex2mathml(node.astext(), as_block=as_block))
     except MathError as error:
@@ -63,7 +63,7 @@ def _write_mathml(page: HTML5Translator, node: nodes.Element, as_block: bool) ->
     raise nodes.SkipNode
 
 
-# A command, and within its lines the options, which a browser would break after their hyphens.
+# Commands, and the options in them; a browser would break a line after the hyphens of an option.
 _COMMANDS = re.compile(r'(?<=<div class="highlight-)(?:sh|bash)\b.*?</pre>', re.DOTALL)
 _OPTION = re.compile(r"(?<=[\s>])--?[a-z][\w-]*")
 
@@ -71,7 +71,7 @@ _OPTION = re.compile(r"(?<=[\s>])--?[a-z][\w-]*")
 def keep_options_whole(
     site: Sphinx, page: str, template: str, context: dict[str, Any], tree: nodes.document | None
 ) -> None:
-    """Let no line of a command break within an option."""
+    """Prevent line breaks within the options of commands."""
     context["body"] = _COMMANDS.sub(
         lambda command: _OPTION.sub(r'<span class="option">\g<0></span>', command[0]),
         context.get("body", ""),
@@ -79,7 +79,7 @@ def keep_options_whole(
 
 
 def setup(site: Sphinx) -> None:
-    """Make pages from the program, draw formulas, and keep options whole."""
+    """Connect the generated pages, the writers of formulas and the markup of options to Sphinx."""
     site.connect("builder-inited", write_pages)
     site.connect("html-page-context", keep_options_whole)
     site.add_html_math_renderer("mathml", (write_inline_formula, None), (write_formula, None))

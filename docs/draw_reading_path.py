@@ -1,5 +1,5 @@
 """
-The picture of the reading path in `how-it-is-built.md`: the files of a whole run, in order.
+Draw the reading path of `how-it-is-built.md`: the files of a run, from recipe to translation.
 
     python docs/draw_reading_path.py        writes docs/images/reading-path.svg
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PICTURE = ROOT / "docs" / "images" / "reading-path.svg"
 
-# files, what they are
+# files, and their role
 READING_PATH = (
     (("config/recipes.py",), "what is trained"),
     (("training/train.py",), "how a run is put together"),
@@ -28,7 +28,7 @@ READING_PATH = (
     (("translation/translator.py",), "text in, text out"),
 )
 
-# what a box hands to which other; boxes are counted from 1
+# data that one box passes to another; boxes are counted from 1
 HANDED = {
     (1, 2): "settings",
     (2, 3): "text",
@@ -59,7 +59,7 @@ def text(x: float, y: float, words: str, *, size: int, color: str, extra: str = 
 
 
 def box(number: int) -> list[str]:
-    """Draw a box with its number, its files and what they are."""
+    """Draw a box with its number, its files and their role."""
     files, what = READING_PATH[number]
     x, y = place(number)
     parts = [
@@ -76,7 +76,7 @@ def box(number: int) -> list[str]:
 
 
 def arrow(number: int, to: int, handed: str) -> list[str]:
-    """Draw an arrow to another box: with what is handed over, or dashed for the reading order."""
+    """Draw an arrow to another box, with the data passed; dashed for the reading order alone."""
     (x, y), (to_x, to_y) = place(number), place(to)
     middle, bottom = y + HEIGHT / 2, y + HEIGHT
     if to == number + 1 and to_y == y:
@@ -99,7 +99,7 @@ def arrow(number: int, to: int, handed: str) -> list[str]:
 
 
 def legend() -> list[str]:
-    """Explain the dashed arrows, in the free place of the last row."""
+    """Explain the dashed arrows in the free place of the last row."""
     x, y = place(len(READING_PATH))
     middle = y + HEIGHT / 2
     return [
@@ -112,7 +112,7 @@ _MIDDLE = ' text-anchor="middle"'
 
 
 def picture() -> str:
-    """Draw the whole picture as SVG."""
+    """Draw the picture as SVG."""
     rows = -(-len(READING_PATH) // COLUMNS)
     width = 2 * MARGIN + COLUMNS * WIDTH + (COLUMNS - 1) * GAP_X
     height = 2 * MARGIN + rows * (HEIGHT + GAP_Y) - GAP_Y // 4

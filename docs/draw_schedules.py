@@ -1,5 +1,5 @@
 """
-The picture of the learning rate schedules, computed by the program.
+Draw the learning rate schedules, with the rates that heedful computes.
 
     python docs/draw_schedules.py        writes docs/images/schedules.svg
 """
@@ -14,7 +14,7 @@ PICTURE = ROOT / "docs" / "images" / "schedules.svg"
 STEPS, WARMUP = 1000, 100
 INK, SOFT, LINE, ACCENT = "#1c2733", "#5b6875", "#d5dee6", "#1d6fa5"
 COLUMNS, WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 3, 260, 110, 36, 66, 16
-# The paper's peak is (d_model * warmup)^-0.5: this factor brings it to 1, too.
+# The paper's peak is (d_model * warmup)^-0.5; this factor scales it to 1.
 PAPER = {"d_model": 512, "factor": (512 * WARMUP) ** 0.5}
 SCHEDULES = (
     ("paper", "equation 3", Schedule("paper", WARMUP, **PAPER)),
@@ -32,7 +32,7 @@ SCHEDULES = (
     ),
     ("plateau", "decays at validations (points)", Schedule("plateau", WARMUP, peak=1.0)),
 )
-# Steps after which a validation was one too many without a better result.
+# Steps at which the plateau schedule decays, after too many validations without improvement.
 PLATEAUS = (450, 650, 900)
 
 
@@ -68,7 +68,7 @@ def curve(number: int) -> list[str]:
 
 
 def picture() -> str:
-    """Draw the whole picture as SVG."""
+    """Draw the picture as SVG."""
     rows = -(-len(SCHEDULES) // COLUMNS)
     width = 2 * MARGIN + COLUMNS * WIDTH + (COLUMNS - 1) * GAP_X
     height = 2 * MARGIN + 36 + rows * HEIGHT + (rows - 1) * GAP_Y + 22

@@ -20,7 +20,12 @@ _SIGNS = {Ge: ("≥", "ge"), Gt: (">", "gt"), Le: ("≤", "le"), Lt: ("<", "lt")
 
 def commands_page() -> str:
     """Write the page of all commands, with options, types and defaults."""
-    lines = ["# Commands", "", "Made from the program, as `--help` prints it.", ""]
+    lines = [
+        "# Commands",
+        "",
+        "This page lists every command with its options, as `--help` prints them.",
+        "",
+    ]
     for name, command in _commands(typer.main.get_command(app), "heedful"):
         shown = [parameter for parameter in command.params if not parameter.hidden]
         words = [_argument(p) for p in shown if p.param_type_name == "argument"]
@@ -40,10 +45,10 @@ def settings_page() -> str:
     lines = [
         "# Settings",
         "",
-        "Made from the program. A setting is changed by `--set train.steps=200`, or in a TOML file "
-        "that is given instead of a recipe; `heedful train RECIPE --print-config` writes one. The "
+        "This page lists every setting. Change one with `--set train.steps=200`, or in a TOML file "
+        "that replaces the recipe; `heedful train RECIPE --print-config` prints such a file. The "
         "defaults are those of the paper's base model; a recipe changes some of them. A setting "
-        "that would not act beside the others is refused, and not printed.",
+        "without effect, given the others, is refused and not printed.",
         "",
     ]
     groups: dict[str, dict[str, FieldInfo]] = {}
@@ -63,7 +68,7 @@ def settings_page() -> str:
 
 
 def _description(table: str) -> str | None:
-    """Find what a table is for; its name has a dot if it is inside another."""
+    """Find the description of a table; a dot in its name separates it from the table around it."""
     settings: Any = RunConfig
     for name in table.split("."):
         field = settings.model_fields[name]
@@ -72,13 +77,13 @@ def _description(table: str) -> str | None:
 
 
 def _condition(name: str) -> str:
-    """Write when a setting acts, if not always."""
+    """State the conditions under which a setting acts, if any."""
     conditions = setting_conditions().get(name, ())
     return f" Acts only if {' and '.join(c.describe() for c in conditions)}." if conditions else ""
 
 
 def _commands(command: Any, name: str) -> list[tuple[str, Any]]:
-    """List the commands; a group with options comes before its commands."""
+    """List the commands; a group with options precedes its commands."""
     inner = getattr(command, "commands", None)
     if inner is None:
         return [(name, command)]
@@ -93,7 +98,7 @@ def _argument(parameter: Any) -> str:
 
 
 def _names(parameter: Any) -> str:
-    """Write the names of an option, or that of an argument."""
+    """Write all names of an option, or the name of an argument."""
     if parameter.param_type_name == "argument":
         return f"`{(parameter.metavar or parameter.name).upper()}`"
     return ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
@@ -137,7 +142,7 @@ def _type_and_range(annotation: Any, metadata: list[Any]) -> tuple[str, str]:
 
 
 def _rules(metadata: list[Any]) -> list[str]:
-    """Describe the bounds of a number or the form of a text."""
+    """Describe the bounds of a number, or the allowed form of a text."""
     rules = []
     for rule in metadata:
         if type(rule) in _SIGNS:
@@ -153,34 +158,34 @@ def _rules(metadata: list[Any]) -> list[str]:
 
 
 def _parts(annotation: Any) -> list[Any]:
-    """Take a union apart; None stands for its NoneType."""
+    """List the types of a union, with None for NoneType."""
     if get_origin(annotation) in (Union, types.UnionType):
         return [None if part is type(None) else part for part in get_args(annotation)]
     return [annotation]
 
 
 def _kind(kind: Any, other: str) -> str:
-    """Name a type in plain words, a choice by its words."""
+    """Name a type in plain words, or list the words of a choice."""
     if get_origin(kind) is Literal:
         return ", ".join(f"`{choice}`" for choice in get_args(kind))
     return _TYPES.get(kind, other)
 
 
 def _value(value: Any) -> str:
-    """Write a default as it is typed."""
+    """Write a default as a user types it."""
     if value is None or isinstance(value, bool):
         return f"`{str(value).lower()}`"
     return f"`{value}`" if value != "" else "empty"
 
 
 def _table(heading: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    """Write a table of Markdown."""
+    """Write a table in Markdown."""
     lines = [heading, ("---",) * len(heading), *rows]
     return [*(f"| {' | '.join(line)} |" for line in lines), ""] if rows else []
 
 
 def _cell(text: str) -> str:
-    """Write a text into one cell of a table."""
+    """Format a text for a cell of a table."""
     return _plain(" ".join(text.split())).replace("|", "\\|")
 
 

@@ -1,9 +1,9 @@
 """
-Screenshots of a terminal, the web page and the explorer: `python docs/screenshots.py RUN`.
+Take screenshots of a terminal, the web page and the explorer: `python docs/screenshots.py RUN`.
 
-RUN is a run of the quickstart, with its text beside it. Shows commands and what they print. Serves
-the run, opens the page in Chromium, and writes what it shows to `docs/images`. Then opens pages of
-`heedful attend` and writes the pictures of the explorer.
+RUN is a run of the quickstart, in the same folder as its text. Commands run in a terminal, and the
+run is served to Chromium; the pictures go to `docs/images`. Pages of `heedful attend` give the
+pictures of the explorer.
 """
 
 import io
@@ -24,7 +24,7 @@ IMAGES = DOCS / "images"
 HEEDFUL = (sys.executable, "-m", "heedful")
 SENTENCE = "the boys who buy the old flower did not hear her"
 WORD = "entendue"
-STEPS_BACK = 6  # from the end of the search to where hypotheses differ
+STEPS_BACK = 6  # from the end of the search to a step at which hypotheses differ
 EXPLORED = "the big red dog sees a small black cat"
 SHORT = "the big red dog"
 TRAIN = "heedful train tiny --source train.en --target train.fr --out runs/en-fr"
@@ -47,7 +47,7 @@ def main(run: str) -> None:
 
 
 def take_terminal(browser: Browser, text: Path) -> None:
-    """Train on a text and translate, and draw what a terminal shows."""
+    """Train on a text and translate, and draw the terminal."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
     with tempfile.TemporaryDirectory() as folder:
         for file in text.iterdir():
@@ -93,7 +93,7 @@ def take_page(browser: Browser, run: str) -> None:
 
 
 def take_explorer(browser: Browser, run: str) -> None:
-    """Take pictures of pages of `heedful attend`: a part of one, and one as a whole."""
+    """Take pictures of pages of `heedful attend`: a part of a page, and a full page."""
     page = explored(browser, run, EXPLORED, 1100)
     page.locator(".he-queries .he-word", has_text="rouge").click()
     page.mouse.move(0, 0)
@@ -135,7 +135,7 @@ def explored(browser: Browser, run: str, sentence: str, width: int) -> Page:
 
 
 def save(screenshot: bytes, path: Path) -> None:
-    """Write a picture as a small file."""
+    """Compress a picture, and write it."""
     picture = Image.open(io.BytesIO(screenshot)).convert("RGB")
     if path.suffix == ".png":
         picture.quantize(256).save(path, optimize=True)

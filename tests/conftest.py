@@ -12,12 +12,13 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
 from tests.support.fork_client import Zygote
@@ -87,6 +88,12 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     tasks = TASK_OF_FILE.findall(collection_path.read_text(encoding="utf-8"))
     is_left_out = {*tasks} - {*task_names()} or missing_of_file(collection_path)
     return True if is_left_out else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for no examples in the docstrings of tests, which have none."""
+    return [part for part in (yield) if not isinstance(part, DoctestModule)]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

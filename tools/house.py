@@ -1,5 +1,5 @@
 """
-The size and the shape of this repository: `make house`.
+Measure the size and the structure of this repository: `make house`.
 
     python tools/house.py            lines by package, circles, files of a step; 1 if over budget
     python tools/house.py --write    set each budget in tools/budgets.toml to today's value
@@ -7,24 +7,24 @@ The size and the shape of this repository: `make house`.
 How lines are counted
     A code line holds at least one token that is neither a comment nor part of a docstring. A
     docstring line belongs to the docstring of a module, class or function, or to a string that
-    stands alone under a field. A comment line holds nothing but a comment. Blank lines are not
-    counted. C and JavaScript have code and comment lines by the same rule.
+    describes the field above it. A comment line holds only a comment. Blank lines are not counted.
+    In C and JavaScript, code and comment lines are counted by the same rule.
 
-What a step runs
+Which lines a step runs
     A small model is trained, and it translates, both in this process and on one thread. MARKS names
-    a function that runs once in each step. Every line of `heedful` that runs between its second and
-    its third call counts as run by that step: this is one whole period of the loop, wherever it
-    begins. Lines are recorded by `sys.settrace`, because `sys.monitoring` needs Python 3.12.
+    a function that runs once in each step. Each line of `heedful` that runs between the second and
+    the third call of this function counts as part of the step: this is one full iteration of the
+    loop. Lines are recorded by `sys.settrace`, because `sys.monitoring` needs Python 3.12.
 
-What an import is
+Which imports count
     Every `import` counts, at the top, inside a function, or under TYPE_CHECKING. A circle is a
-    strongly connected component of modules. Packages are compared in the same way; a task has parts
-    of several layers, so each of its modules counts as a package.
+    strongly connected component of modules. Circles of packages are found in the same way. A task
+    has parts in several layers, so each of its modules counts as a package.
 
 Budgets
-    tools/budgets.toml states the most code lines of each package and of the Transformer alone, the
-    most circles, the most files of a step, and the most code lines of one of these files. A test
-    holds them (tests/structure/test_house.py). A commit that raises one states the reason.
+    tools/budgets.toml limits the code lines of each package and of the Transformer alone, the
+    number of circles, the files of a step, and the code lines of each of these files. A test
+    enforces the limits (tests/structure/test_house.py). A commit that raises one gives the reason.
 """
 
 import argparse
@@ -59,8 +59,8 @@ MARKS = {
     "beam step": ("search/step.py", "extend"),
 }
 
-# The Transformer alone: from ids to probabilities, without kernels, without other families, and
-# without the contracts by which those take part.
+# The Transformer alone: from ids to probabilities, without kernels, other families, and the
+# interfaces that connect those.
 TRANSFORMER = [
     "attention",
     "layout",
@@ -91,7 +91,7 @@ class Lines(NamedTuple):
 
 
 def docstring_lines(tree: ast.Module) -> set[int]:
-    """Find the lines of docstrings, and of strings that describe the field above them."""
+    """Find the lines of docstrings, including strings that describe the field above them."""
     lines: set[int] = set()
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
@@ -140,7 +140,7 @@ def count_c_like(file: Path) -> Lines:
 
 
 def packages() -> Iterator[tuple[str, list[Path]]]:
-    """List the packages with their Python files; modules of no package are under `heedful`."""
+    """List the packages with their Python files; modules outside packages belong to `heedful`."""
     top = sorted(SOURCE.glob("*.py"))
     yield "heedful", top
     for folder in sorted(path for path in SOURCE.iterdir() if path.is_dir()):
@@ -160,12 +160,12 @@ def count_packages() -> dict[str, Lines]:
 
 
 def count_compiled() -> dict[str, Lines]:
-    """Count what is written in other languages."""
+    """Count the files in other languages."""
     counts: dict[str, Lines] = defaultdict(Lines)
     for language, patterns in (("C", ("*.c", "*.h")), ("JavaScript", ("*.js",))):
         for pattern in patterns:
             for file in SOURCE.rglob(pattern):
-                if file.stat().st_size < 200_000:  # what is larger was written by a program
+                if file.stat().st_size < 200_000:  # larger files are generated
                     counts[language] += count_c_like(file)
     return counts
 
@@ -228,20 +228,20 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
 
 
 def module_graph() -> dict[str, set[str]]:
-    """Read which module imports which; a package's own `__init__` is a module of its name."""
+    """Map each module to its imports; the `__init__` of a package has the package's name."""
     known = modules()
     return {name: imports_of(file, known) - {name} for name, file in known.items()}
 
 
 def package_of(module: str) -> str:
-    """Name the package of a module; a module of a task is one."""
+    """Name the package of a module; each module of a task counts as a package."""
     if module.startswith("heedful.tasks."):
         return module
     return ".".join(module.split(".")[:2])
 
 
 def package_graph(graph: dict[str, set[str]]) -> dict[str, set[str]]:
-    """Put the modules of a package together; the public front `heedful` itself is left out."""
+    """Merge the modules of each package; the public package `heedful` itself is left out."""
     packages: dict[str, set[str]] = defaultdict(set)
     for module, targets in graph.items():
         if module == "heedful" or not module.startswith("heedful"):
@@ -261,7 +261,7 @@ def package_graph(graph: dict[str, set[str]]) -> dict[str, set[str]]:
 
 @dataclass
 class StepRecorder:
-    """Records the lines that run between the second and the third call of a function."""
+    """A recorder of the lines that run between the second and the third call of a function."""
 
     file: str
     function: str
@@ -271,13 +271,13 @@ class StepRecorder:
         self.lines: dict[str, set[int]] = defaultdict(set)
 
     def global_trace(self, frame: FrameType, event: str, argument: Any) -> Any:
-        """Decide for each call whether its lines are recorded."""
+        """Decide whether the lines of a call are recorded."""
         code = frame.f_code
         if not code.co_filename.startswith(str(SOURCE)):
             return None
         if code.co_filename == self.file and code.co_qualname == self.function:
             self.calls += 1
-        # A frame that began before the period may go on within it.
+        # A frame that began before the recorded step may continue in it.
         return self.local_trace
 
     def local_trace(self, frame: FrameType, event: str, argument: Any) -> Any:
@@ -287,7 +287,7 @@ class StepRecorder:
         return self.local_trace
 
     def record(self, work: Callable[[], Any]) -> dict[Path, set[int]]:
-        """Do the work, and return the lines by file."""
+        """Call `work`, and return the recorded lines by file."""
         threading.settrace(self.global_trace)
         sys.settrace(self.global_trace)
         try:
@@ -301,7 +301,7 @@ class StepRecorder:
 
 
 def run_steps() -> dict[str, dict[Path, set[int]]]:
-    """Train a few steps and translate a sentence, and return what the second steps run."""
+    """Train a few steps and translate a sentence; return the lines that each second step runs."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         write_grammar_text(home / "text", (2_000, 20, 20))
@@ -334,7 +334,7 @@ def run_steps() -> dict[str, dict[Path, set[int]]]:
 
 
 def rows(table: Iterable[tuple[str, ...]]) -> str:
-    """Lay out a table: words to the left, numbers to the right."""
+    """Lay out a table, with words aligned left and numbers aligned right."""
     table = list(table)
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = []
@@ -351,8 +351,8 @@ def read_budgets() -> dict[str, dict[str, int]]:
 
 
 def write_budgets(measured: dict[str, dict[str, int]]) -> None:
-    """Set the budgets to what was measured."""
-    text = "# The most that each may be, measured as tools/house.py says.\n"
+    """Set the budgets to the measured values."""
+    text = "# Upper limits, measured as tools/house.py describes.\n"
     for table, values in measured.items():
         text += f"\n[{table}]\n"
         text += "".join(f'"{name}" = {value}\n' for name, value in values.items())
@@ -362,7 +362,7 @@ def write_budgets(measured: dict[str, dict[str, int]]) -> None:
 def over_budget(
     measured: dict[str, dict[str, int]], budgets: dict[str, dict[str, int]]
 ) -> list[str]:
-    """Say what is larger than its budget, or has none."""
+    """Describe each value above its budget or without a budget."""
     problems = []
     for table, values in measured.items():
         limits = budgets.get(table, {})
@@ -392,7 +392,7 @@ def report_lines(counts: dict[str, Lines], budgets: dict[str, int]) -> str:
 
 
 def report_step(name: str, lines: dict[Path, set[int]]) -> str:
-    """Show the files in which a step runs something."""
+    """Show the files whose lines a step runs."""
     table = [(name, "lines run", "code lines")]
     for file, numbers in lines.items():
         count = count_python(file)
@@ -428,7 +428,7 @@ def report_circles(components: dict[str, list[list[str]]]) -> str:
 
 
 def main() -> int:
-    """Print the report; the exit code says whether the budgets hold."""
+    """Print the report; return 1 if a value is above its budget."""
     parser = argparse.ArgumentParser(description="Measure the repository.")
     parser.add_argument("--write", action="store_true", help="set the budgets to today's values")
     arguments = parser.parse_args()

@@ -2,27 +2,27 @@
 Count how many small faults the tests find: `python tools/mutants.py`.
 
 A mutant is the package with one fault: an operator, a number or a condition of one module is
-changed. A seed draws as many mutants of each kind from all of src/heedful; the first ten of 200 are
-those of `--count 10`. The tests of the mutated module run with each. A mutant is killed if a test
-fails, and survives if all pass.
+changed. Equally many mutants of each kind are drawn from all of src/heedful, by a seed; the first
+ten of 200 are those of `--count 10`. The tests of the changed module run on each mutant. A mutant
+is killed if a test fails, and survives if all pass.
 
     python tools/mutants.py --count 200 --seed 1
-    python tools/mutants.py --count 200 --seed 1 --revision 1804b1e    the tests of before
+    python tools/mutants.py --count 200 --seed 1 --revision 1804b1e    an earlier commit
 
 Which tests
-    Those of src/heedful/a/b.py are tests/unit/a/test_b*.py, else all files in tests/unit/a; where
-    there is no such folder, those of the module `a` are taken. Commands have theirs in tests/cli.
+    The tests of src/heedful/a/b.py are tests/unit/a/test_b*.py, or else all files in tests/unit/a.
+    Without such a folder, they are the tests of the module `a`. Commands have tests in tests/cli.
 
-What is left out
-    Annotations, text, what stands under TYPE_CHECKING or in a script's last lines, and logging.
+What gets no fault
+    Annotations, texts, code under TYPE_CHECKING or in a script's last lines, and logging.
 
-Where it runs
+Where the tests run
     In a temporary git worktree of the revision, so that uncommitted changes do not count. The tests
-    of a module run without a fault first. They must pass, else the mutant has no verdict. A mutant
-    whose tests take ten times as long as without the fault loops, and counts as killed.
+    of a module first run without a fault. They must pass, or the mutant has no verdict. If its
+    tests take ten times as long as without the fault, a mutant counts as killed.
 
-Verdicts are appended to `--records`, a line each. A run with the same commit and seed goes on after
-the last one.
+Verdicts are appended to the file of `--records`, one a line. A run with the same commit and seed
+continues after the last verdict.
 """
 
 import argparse
@@ -74,7 +74,7 @@ ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
 
 
 class Change(NamedTuple):
-    """A fault: the bytes of a module from `start` to `end` are replaced."""
+    """A fault: `text` replaces the bytes of a module from `start` to `end`."""
 
     operator: str
     line: int
@@ -114,7 +114,7 @@ def changes_of(text: str) -> list[Change]:
 
 
 def mutable_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """Walk through a syntax tree without what is left out."""
+    """Walk through the parts of a syntax tree that can get a fault."""
     if is_left_out(node):
         return
     yield node
@@ -142,7 +142,7 @@ Fault = tuple[str, ast.expr | ast.stmt, str]
 
 
 def faults_of(node: ast.AST) -> Iterator[Fault]:
-    """List the faults that a node can have: their kind, what is replaced, and by what."""
+    """List the faults that a node can have: kind, replaced code, and new code."""
     match node:
         case ast.Compare(ops=operators):
             for place, comparison in enumerate(operators):
@@ -182,12 +182,12 @@ def conditions_of(node: ast.AST) -> list[ast.expr]:
 
 
 def in_parentheses(node: ast.expr) -> str:
-    """Write an expression so that it stands anywhere."""
+    """Write an expression in parentheses, valid at any place."""
     return f"({ast.unparse(node)})"
 
 
 def joins_text(node: ast.BinOp) -> bool:
-    """Decide whether an operator has text on one of its sides; every test would refuse another."""
+    """Decide whether an operator joins texts; any other operator would fail in every test."""
     return any(
         isinstance(side, ast.JoinedStr)
         or (isinstance(side, ast.Constant) and isinstance(side.value, str | bytes))
@@ -212,7 +212,7 @@ def apply(text: str, change: Change) -> str:
 
 
 def draw(root: Path, seed: int, count: int) -> list[Mutant]:
-    """Draw as many mutants of each kind; a larger count goes on where a smaller one ends."""
+    """Draw equally many mutants of each kind; a larger count extends the draw of a smaller one."""
     kinds: dict[str, list[Mutant]] = defaultdict(list)
     for path in sorted((root / SOURCE).rglob("*.py")):
         for change in changes_of(path.read_text(encoding="utf-8")):
@@ -239,7 +239,7 @@ def tests_of(module: str, root: Path) -> list[str]:
 
 
 def run_tests(root: Path, tests: list[str], limit: float | None = None) -> tuple[bool, float]:
-    """Run tests until the first fails; return whether all passed, and after how many seconds."""
+    """Run tests until one fails; return whether all passed, and the seconds."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
     began = time.monotonic()
     with subprocess.Popen(
@@ -252,7 +252,7 @@ def run_tests(root: Path, tests: list[str], limit: float | None = None) -> tuple
         start_new_session=True,
     ) as process:
         try:
-            # Pytest ends with 5 if it found no test: then none has failed.
+            # Pytest ends with 5 if it finds no test, so none has failed.
             passed = process.wait(limit) in (0, 5)
         except subprocess.TimeoutExpired:
             passed = False
@@ -262,13 +262,13 @@ def run_tests(root: Path, tests: list[str], limit: float | None = None) -> tuple
 
 
 def end_group(leader: int) -> None:
-    """End what a process has started and left behind."""
+    """End the remaining processes of a group."""
     with suppress(ProcessLookupError):
         os.killpg(leader, signal.SIGKILL)
 
 
 def environment(root: Path, *, is_plain: bool) -> dict[str, str]:
-    """Set the variables of a run of tests: one thread, the package of the folder, no GPU."""
+    """Build the environment of tests: one thread, the package in the folder, no GPU."""
     return {
         **os.environ,
         "CI": "true",  # draws the same examples each time
@@ -276,7 +276,7 @@ def environment(root: Path, *, is_plain: bool) -> dict[str, str]:
         "HEEDFUL_DATA": str((ROOT / os.environ.get("HEEDFUL_DATA", "../shared/data")).resolve()),
         "OMP_NUM_THREADS": "1",
         "PYTHONPATH": str(root / "src"),
-        # Only modules without a fault are kept compiled.
+        # Compiled modules are stored only if they have no fault.
         "PYTHONDONTWRITEBYTECODE": "" if is_plain else "1",
     }
 
@@ -285,7 +285,7 @@ def environment(root: Path, *, is_plain: bool) -> dict[str, str]:
 
 
 def main() -> int:
-    """Judge mutants, and print a table; return 1 if one has no verdict."""
+    """Judge mutants, and print a table; return 1 if a mutant has no verdict."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -345,7 +345,7 @@ def judge_all(
 
 
 def judge(mutant: Mutant, root: Path, plain: dict[tuple[str, ...], float | None]) -> dict[str, Any]:
-    """Run the tests of a mutant; `plain` holds their seconds without it, None if they fail."""
+    """Run the tests of a mutant; `plain`: seconds without a fault, None if tests fail."""
     tests = tests_of(mutant.module, root)
     if tuple(tests) not in plain:
         passed, seconds = run_tests(root, tests)
@@ -379,7 +379,7 @@ def describe(record: dict[str, Any]) -> str:
 
 
 def report(records: list[dict[str, Any]]) -> Iterator[str]:
-    """Write the table of verdicts by kind of fault, and the mutants that were not killed."""
+    """Lay out the verdicts by kind of fault, and list the mutants that were not killed."""
     verdicts = ("killed", "survived", "none")
     counts = Counter((record["operator"], record["verdict"]) for record in records)
     yield f"\n{'':12}{'killed':>10}{'survived':>10}{'no verdict':>12}"

@@ -1,11 +1,11 @@
 """
-Refuse names that say nothing of what they hold or do: `python tools/names.py`, in `make check`.
+Refuse names without a meaning: `python tools/names.py`, a part of `make check`.
 
-Reads the variables, parameters and private functions of the package, its measurements and tools. A
-variable or parameter may not have a name of `REFUSED`. Fields of a class are allowed, because their
-class says whose they are, and so is `other` for the second operand of a comparison or a sum, as in
-Python's own `__eq__`. A private function may not be a participle without its noun, such as
-`_merged`: its name says what it does (`_merge`) or what it returns (`_kept_pairs`).
+The variables, parameters and private functions in `FOLDERS` are checked. A variable or parameter
+may not have a name in `REFUSED`. Fields of a class may, because the class explains them. So may
+`other` as the second operand of a comparison or a sum, as in Python's own `__eq__`. The name of a
+private function may not be a participle without a noun, such as `_merged`. It says what the
+function does (`_merge`) or returns (`_kept_pairs`).
 """
 
 import ast
@@ -23,12 +23,12 @@ PARTICIPLES = {
     *("left", "lost", "made", "meant", "said", "seen", "sent", "shown", "spoken", "taken"),
     *("written",),
 }
-"""Irregular participles; a regular one ends in “ed”."""
+"""Irregular participles; regular ones end in “ed”."""
 NOT_PARTICIPLES = {"deed", "embed", "feed", "seed", "speed"}
 
 
 def main() -> int:
-    """Print each place; return 1 if there is any."""
+    """Print the place of each refused name; return 1 if there is any."""
     places = [
         f"{file.relative_to(ROOT)}:{line}: name what `{name}` holds or does"
         for folder in FOLDERS
@@ -72,7 +72,7 @@ def refused(source: str) -> Iterator[tuple[int, str]]:
 
 
 def is_participle(name: str) -> bool:
-    """Whether a name is a past participle alone."""
+    """Return whether a name is a past participle without a noun."""
     is_regular = name.endswith("ed") and "_" not in name and name not in NOT_PARTICIPLES
     return is_regular or name in PARTICIPLES | REFUSED
 

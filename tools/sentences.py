@@ -1,12 +1,12 @@
 """
-Read the sentences of messages, help, docstrings and pages.
+Check the sentences of messages, help, docstrings and pages.
 
-    python tools/sentences.py draw SEED    draw a hundred for a reader who did not write them
-    python tools/sentences.py long         list those of more than 25 words; a part of `make check`
+    python tools/sentences.py draw SEED    draw a hundred sentences for a reader to judge
+    python tools/sentences.py long         list sentences of over 25 words; a part of `make check`
 
-An equal share of a draw comes from messages, the help of options and settings, docstrings, and
-pages. The same seed draws the same sentences from the same texts. `--count` is the number of
-sentences. Pages of results are drawn from, but their length is not checked: they print records.
+Messages, the help of options and settings, docstrings and pages each give an equal share of a draw.
+The same seed draws the same sentences from the same texts. `--count` is the number of sentences.
+Long sentences on pages of results are drawn but not listed, because those pages print records.
 """
 
 import argparse
@@ -30,7 +30,7 @@ MOST_WORDS = 25
 
 
 class Sentence(NamedTuple):
-    """A sentence and where it stands."""
+    """A sentence and its place."""
 
     place: str
     text: str
@@ -75,7 +75,7 @@ def words(text: str) -> int:
 
 
 def draw(seed: int, count: int) -> list[tuple[str, Sentence]]:
-    """Draw as many sentences of each kind."""
+    """Draw equally many sentences of each kind."""
     kinds = by_kind()
     generator = random.Random(seed)
     return [
@@ -96,7 +96,7 @@ def by_kind() -> dict[str, list[Sentence]]:
 
 
 def split(place: str, text: str) -> Iterator[Sentence]:
-    """Split a text into sentences; what has few words, such as a list of names, is left out."""
+    """Split a text into sentences; leave out those with few words, such as lists of names."""
     for sentence in re.split(r"(?<=[.!?])\)?\s+(?=[A-Z“`{(<*-])", " ".join(text.split())):
         words = [word.strip(".,;:!?()“”") for word in sentence.split()]
         if sum(map(str.isalpha, words)) >= FEWEST_WORDS:
@@ -104,7 +104,7 @@ def split(place: str, text: str) -> Iterator[Sentence]:
 
 
 def of_source(texts: Callable[[ast.Module], Iterator[tuple[int, str]]]) -> Iterator[Sentence]:
-    """Take the texts that a function finds in each module."""
+    """Split the texts that a function finds in each module."""
     for file in sorted(SOURCE.rglob("*.py")):
         tree = ast.parse(file.read_text(encoding="utf-8"))
         for line, text in texts(tree):
@@ -112,7 +112,7 @@ def of_source(texts: Callable[[ast.Module], Iterator[tuple[int, str]]]) -> Itera
 
 
 def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Find the paragraphs of docstrings; what looks like a drawing or a table is left out."""
+    """Find the paragraphs of docstrings, without drawings and tables."""
     for line, text in statements(tree):
         text = re.sub(r"\n\s*-{3,}\s*\n", "\n\n", text)
         text = re.sub(r"(?m)^ *\*{0,2}\w[\w, *]* : .*$", "\n", text)  # a parameter and its type
@@ -122,7 +122,7 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def statements(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Find the texts that stand alone: docstrings, and what is said of fields."""
+    """Find the strings that are statements: docstrings, and descriptions of fields."""
     for node in ast.walk(tree):
         match node:
             case ast.Expr(value=ast.Constant(value=str(text))):
@@ -130,7 +130,7 @@ def statements(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def messages(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Find the texts that code uses; values of an f-string stand in braces."""
+    """Find the strings that code uses, with the values of an f-string in braces."""
     alone = dict(statements(tree))
     within: set[int] = set()
     for node in ast.walk(tree):  # an f-string comes before its parts
@@ -144,7 +144,7 @@ def messages(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def helps() -> Iterator[Sentence]:
-    """Read what the help says of commands, options and settings."""
+    """Read the help of commands, options and settings."""
     for name, field in setting_fields().items():
         yield from split(name, field.description or "")
     commands = [("heedful", typer.main.get_command(app))]

@@ -1,9 +1,9 @@
 """
 Refuse British spellings and odd phrases: `python tools/spelling.py`, a part of `make check`.
 
-Reads every text of the repository, with names of files, and takes names such as `headColor` and
-`test_colors` apart. Records of measurements, saved runs, corpora and names of earlier tests stay as
-they were written.
+Every text and file name of the repository is checked. Names such as `headColor` and `test_colors`
+are split into words. Records of measurements, saved runs, corpora and names of earlier tests are
+not checked.
 """
 
 import re
@@ -24,7 +24,7 @@ _IZE = """
     token util vector visual
 """
 
-# What is refused, and how American English writes it.
+# Refused spellings, and their American endings.
 REFUSED = {
     rf"({'|'.join(_IZE.split())})is(e|ed|ers?|es|ing|able|ations?)": "-ize",
     r"(ana|cata|para)lys(e|ed|ers?|ing)": "-yze",
@@ -71,7 +71,7 @@ _FORM = re.compile(rf"(un|re|de|pre|mis|non)?({'|'.join(REFUSED)})")
 
 
 def main() -> int:
-    """Print each place; return 1 if there is any."""
+    """Print the place of each refused word; return 1 if there is any."""
     places = [place for name in tracked_files() for place in places_of(name, read(name))]
     print("\n".join(places), end="\n" if places else "")
     return int(bool(places))
@@ -86,7 +86,7 @@ def tracked_files() -> list[str]:
 
 
 def read(name: str) -> str:
-    """Read a file; pictures and weights have no words."""
+    """Read a file; the text of a binary file is empty."""
     try:
         return (ROOT / name).read_text(encoding="utf-8")
     except (UnicodeDecodeError, FileNotFoundError):
@@ -94,7 +94,7 @@ def read(name: str) -> str:
 
 
 def places_of(name: str, text: str) -> Iterator[str]:
-    """List the refused words of a file with their lines; line 0 is its name."""
+    """List the refused words of a file with their lines; line 0 is the file's name."""
     for number, line in enumerate([name, *text.splitlines()]):
         for word in _WORD.findall(ALLOWED.sub(" ", line)):
             if american := spelling_of(word.lower()):
@@ -106,7 +106,7 @@ def places_of(name: str, text: str) -> Iterator[str]:
 
 @cache
 def spelling_of(word: str) -> str | None:
-    """Return how American English spells a word if it is refused."""
+    """Return the American spelling of a refused word; None for other words."""
     if not _FORM.fullmatch(word):
         return None
     return next(

@@ -1,11 +1,11 @@
 """
-Tell what became of each test of an earlier commit: `python tools/test_fates.py`.
+Record the fate of each test of an earlier commit: `python tools/test_fates.py`.
 
-Compares the tests of commit 1804b1e with those of the working tree and writes tests/fates.tsv. A
-test is kept if its file still holds its name, and moved if another file does; of several files the
-one whose test shares most words with it counts. tools/test_fates.toml tells what became of all
-others: renamed, merged into other tests, or deleted for a reason. If a test has no fate, or a fate
-names a test that does not exist, nothing is written and the exit code is 1.
+The tests of commit 1804b1e are compared with those of the working tree, and tests/fates.tsv is
+written. A test is kept if its file still has a test of its name, and moved if another file has one.
+If several files have one, the test that shares the most words counts. tools/test_fates.toml states
+the fate of all others: renamed, merged into other tests, or deleted for a reason. If a test has no
+fate, or a fate names an unknown test, nothing is written and the exit code is 1.
 """
 
 import ast
@@ -25,7 +25,7 @@ BEFORE = "1804b1e"
 BY_HAND = ROOT / "tools" / "test_fates.toml"
 TABLE = ROOT / "tests" / "fates.tsv"
 
-# The fates of the file that is written by hand; its values name tests, except for the last.
+# The tables of tools/test_fates.toml; their values name tests, except for “deleted”.
 FATES = ("renamed", "merged", "deleted")
 
 # Tests by `file::name`.
@@ -33,7 +33,7 @@ Tests = dict[str, ast.FunctionDef]
 
 
 class Fate(NamedTuple):
-    """What became of a test: the tests that took its place, or the reason why it was deleted."""
+    """The fate of a test: the tests that replaced it, or the reason why it was deleted."""
 
     test: str
     fate: str
@@ -90,7 +90,7 @@ def tests_of(files: Iterable[tuple[str, str]]) -> Tests:
 
 
 def read_fates(text: str) -> list[Fate]:
-    """Read what is written by hand: a table for each fate, with a line for each test."""
+    """Read tools/test_fates.toml: a table for each fate, with a line for each test."""
     tables = tomllib.loads(text)
     fates = []
     for fate in FATES:
@@ -103,7 +103,7 @@ def read_fates(text: str) -> list[Fate]:
 
 
 def find_fates(before: Tests, now: Tests, by_hand: Iterable[Fate]) -> list[Fate]:
-    """Find the fates of the tests of before; what is written by hand goes first."""
+    """Find the fates of the earlier tests; fates from tools/test_fates.toml come first."""
     known = {fate.test: fate for fate in by_hand}
     by_name: dict[str, list[str]] = defaultdict(list)
     for test in now:
@@ -121,12 +121,12 @@ def find_fates(before: Tests, now: Tests, by_hand: Iterable[Fate]) -> list[Fate]
 
 
 def name_of(test: str) -> str:
-    """Take the name of the function of a test."""
+    """Return the name of the function of a test."""
     return test.partition("::")[2]
 
 
 def likeness(first: ast.FunctionDef, second: ast.FunctionDef) -> float:
-    """Compute the share of words that two functions have in common (Dice's coefficient)."""
+    """Compute the share of words that two functions have in common (Dice coefficient)."""
     counts = [Counter(re.findall(r"\w+", ast.unparse(function))) for function in (first, second)]
     return 2 * (counts[0] & counts[1]).total() / (counts[0].total() + counts[1].total())
 
@@ -134,15 +134,15 @@ def likeness(first: ast.FunctionDef, second: ast.FunctionDef) -> float:
 def check(
     before: Tests, now: Tests, by_hand: Iterable[Fate], fates: Iterable[Fate]
 ) -> Iterator[str]:
-    """Name the tests without a fate, and the names of fates that no test has."""
+    """Report tests without a fate, and fates of unknown tests."""
     if lost := before.keys() - {fate.test for fate in fates}:
         yield (
             f"Each test of {BEFORE} must have a fate, but these have none: {join_names(lost)}. "
-            "Write into tools/test_fates.toml what became of them."
+            "Add them to tools/test_fates.toml."
         )
     if unknown := {fate.test for fate in by_hand} - before.keys():
         yield (
-            f"tools/test_fates.toml must tell of tests of {BEFORE}, which has none of these: "
+            f"tools/test_fates.toml must name tests of {BEFORE}, which has none of these: "
             f"{join_names(unknown)}."
         )
     if missing := {place for fate in fates for place in fate.places} - now.keys():
@@ -153,7 +153,7 @@ def check(
 
 
 def join_names(tests: Iterable[str]) -> str:
-    """Write the names of tests one after the other."""
+    """Join the names of tests."""
     return ", ".join(sorted(tests))
 
 

@@ -180,8 +180,8 @@ def read_texts(name: str, texts: str | Iterable[str]) -> list[str]:
             line.encode()
         except UnicodeEncodeError as error:
             raise TextError(
-                f"`{name}` must be text, but entry {number} has half of a surrogate pair at place "
-                f"{error.start}; it was decoded wrongly."
+                f"`{name}` must be text, but entry {number} has half of a surrogate pair at "
+                f"position {error.start}; decode it as UTF-8."
             ) from None
     return lines
 
@@ -222,7 +222,8 @@ def check_special_ids(size: int, **ids: int) -> None:
     if min(ids.values()) < 0 or max(ids.values()) >= size:
         raise SettingError(
             f"`vocabulary` must hold the special ids {', '.join(map(str, ids.values()))} "
-            f"({', '.join(f'`{name}`' for name in ids)}), but has {size:,} ids, from 0."
+            f"({', '.join(f'`{name}`' for name in ids)}), but has only {size:,} ids, numbered "
+            "from 0."
         )
 
 
@@ -254,7 +255,9 @@ def check_argument(owner: str, name: str, value: object, annotation: Any, advice
     if type(value) in _simple_types(annotation):
         return
     if _takes_path(annotation) and "\0" in str(value):
-        raise ArgumentError(f"`{name}` of {owner} must be a path, but {shorten(value)} has a NUL.")
+        raise ArgumentError(
+            f"`{name}` of {owner} must be a path, but {shorten(value)} contains a NUL character."
+        )
     if not _fits(value, annotation):
         raise ArgumentError(
             f"`{name}` of {owner} must be {_words(annotation)}, but "
@@ -262,7 +265,7 @@ def check_argument(owner: str, name: str, value: object, annotation: Any, advice
         )
     if isinstance(value, Integral) and abs(int(value)) > _LARGEST:
         raise ArgumentError(
-            f"`{name}` of {owner} must be a number below 2**64, but got one of "
+            f"`{name}` of {owner} must be a number below 2**64, but got a number of "
             f"{int(value).bit_length():,} bits."
         )
 

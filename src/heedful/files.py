@@ -20,7 +20,7 @@ from typing import TextIO
 
 from heedful.errors import StorageError
 
-INTACT = "what was written before is intact"
+INTACT = "files written earlier are intact"
 """The promise that ends a message of `writing`, unless the caller has another."""
 
 
@@ -154,8 +154,8 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StorageError(
-            f"{folder} must be a folder, new or old, but the system says "
-            f"“{error.strerror or error}”; name another, or change the permissions."
+            f"{folder} must be a new or existing folder, but the system says "
+            f"“{error.strerror or error}”; name another folder, or change the permissions."
         ) from error
 
 

@@ -169,8 +169,8 @@ def plugins_of(model: ModelSettings, settings: Mapping[str, Any]) -> list[Plugin
             owners[name] = FAMILIES.plugin_of(name)
     if loose := [name for name, plugin in owners.items() if plugin is None]:
         raise PluginError(
-            f"a run can record only parts from a plugin file, but {loose[0]!r} has none; write "
-            "its code to a file, and name that in plugins=."
+            f"a run can record only parts from a plugin file, but {loose[0]!r} was registered "
+            "without one; write its code to a file, and name the file in plugins=."
         )
     used = [plugin for plugin in loaded_plugins() if plugin in owners.values()]
     for plugin in used:
@@ -178,7 +178,7 @@ def plugins_of(model: ModelSettings, settings: Mapping[str, Any]) -> list[Plugin
         if len(alike) > 1:
             raise PluginError(
                 f"the plugins of a run must have different names, but {alike[0].path} and "
-                f"{alike[1].path} do not; rename one."
+                f"{alike[1].path} have the same name; rename one of them."
             )
     return used
 
@@ -222,9 +222,9 @@ def missing_plugins(
         if name in names:
             raise PluginError(
                 f"{folder} must be used with the plugin {name} of SHA-256 {digest}, but "
-                f"{names[name].path} has {names[name].sha256}. Name the file that the run was made "
-                f"with{_copy(copy, digest)}. If the changed file is meant, `heedful train` with "
-                "--resume --allow-inexact-resume records it."
+                f"{names[name].path} has {names[name].sha256}. Name the file that the run was "
+                f"made with{_copy(copy, digest)}. To use the changed file, run `heedful train` "
+                "with --resume --allow-inexact-resume, which records it."
             )
         raise PluginError(
             f"{folder} needs the plugin {name} of SHA-256 {digest}. Plugins are code, so a file is "
@@ -240,16 +240,16 @@ def _copy(copy: Path, digest: str) -> str:
     except OSError:
         return ""
     if hashlib.sha256(content).hexdigest() != digest:
-        return f"; the copy {copy} is another file, which was changed since"
-    return f"; {copy} is a copy to read and to save elsewhere"
+        return f"; do not use the copy {copy}, which was changed"
+    return f"; the run has a copy, {copy}, which you can read and save elsewhere"
 
 
 def _read(path: Path) -> bytes:
     """Read a plugin file; refuse other names, and copies in run folders."""
     if not re.fullmatch(NAME, path.name):
         raise PluginError(
-            "a plugin must be a Python file, whose name has letters, digits and . + - _ before "
-            f".py, but {path} is not."
+            "a plugin must be a Python file whose name has only letters, digits and . + - _ "
+            f"before .py, but {path} is not; rename it."
         )
     # Links may lead into a run folder, and a run folder may hold links to any place.
     places = (os.path.abspath(path), f"{os.path.realpath(path.parent)}/_", os.path.realpath(path))
@@ -257,13 +257,13 @@ def _read(path: Path) -> bytes:
         if place.parent.name == FOLDER and os.path.exists(place.parents[1] / "config.json"):
             raise PluginError(
                 f"a plugin must be a file of your own, but {path} is the copy in a run folder, "
-                "which is never executed; save it elsewhere and name that file."
+                "which is never executed; save it elsewhere and name the saved file."
             )
     try:
         return read_within(path, _LARGEST)
     except OSError as error:
         raise PluginError(
-            f"a plugin must be a file that can be read, but {path} cannot: {error.strerror}."
+            f"a plugin must be a readable file, but {path} cannot be read: {error.strerror}."
         ) from None
 
 

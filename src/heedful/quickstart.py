@@ -134,8 +134,8 @@ def _score(translator: Translator, text: Path, say: Callable[[str], object]) -> 
     bleu = evaluate_texts(translations, [references], language="fr").bleu
     right = sum(a == b for a, b in zip(translations, references, strict=True))
     say(
-        f"BLEU {bleu.score:.1f} on {len(sources):,} sentences never seen, {right:,} word for word; "
-        f"{bleu.signature}"
+        f"BLEU {bleu.score:.1f} on {len(sources):,} unseen sentences, {right:,} translations "
+        f"equal to the reference; {bleu.signature}"
     )
     for source, translation in list(zip(sources, translations, strict=True))[:5]:
         say(f"  {source}  ->  {translation}")

@@ -56,7 +56,7 @@ def test_a_dropped_hypothesis_says_why(page):
     )
     node(page, step, index).hover()
     told = page.locator(".he-beam .he-readout").inner_text()
-    assert "Dropped. The 4 places in the beam went to others." in told
+    assert "Dropped. The 4 places in the beam went to other hypotheses." in told
     assert "step 3" in told
     assert "score −" in told
     assert page.locator(".he-node.he-lit").count() == 4
@@ -85,11 +85,11 @@ def test_arrow_keys_follow_the_branches(page):
     assert page.locator(".he-beam [tabindex='0'].he-node").count() == 1
 
 
-def test_only_those_that_lived(page):
-    page.get_by_label("only those that lived").check()
+def test_dropped_hypotheses_can_be_hidden(page):
+    page.get_by_label("without dropped hypotheses").check()
     assert page.locator(".he-node.he-dropped").count() == 0
-    lived = sum(node.fate != "dropped" for nodes in MODEL.beam for node in nodes)
-    assert page.locator(".he-node").count() == lived + 1
+    survivors = sum(node.fate != "dropped" for nodes in MODEL.beam for node in nodes)
+    assert page.locator(".he-node").count() == survivors + 1
 
 
 def test_the_table_behind_has_every_hypothesis_in_whole(page):
@@ -122,7 +122,7 @@ def test_a_search_without_an_end_and_a_dropped_one_that_lived_on(opened):
         (Node("c", 0, -2.0, float("nan"), "open"),),
     )
     page = opened(records.record(ModelRecord("m", (), ("a", "c"), "<s>", beam=beam)))
-    page.get_by_label("only those that lived").check()
+    page.get_by_label("without dropped hypotheses").check()
     assert page.locator(".he-node").count() == 4
     node(page, 2, 0).hover()
     assert "a c" in page.locator(".he-beam .he-readout").inner_text()

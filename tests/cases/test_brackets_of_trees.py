@@ -25,7 +25,7 @@ def test_a_wrong_bracket_is_named_with_its_place_and_the_usual_cure(tmp_path, te
     with pytest.raises(TextError) as caught:
         list(read_trees(path))
     assert place in str(caught.value)
-    assert "-LRB- and -RRB- are brackets in a word" in str(caught.value)
+    assert "write -LRB- and -RRB- for brackets in a word" in str(caught.value)
 
 
 def test_a_bracket_behind_a_backslash_belongs_to_the_word():

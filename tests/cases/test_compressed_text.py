@@ -31,7 +31,7 @@ NAMED = {
     "cut.en.bz2": (bz2.compress(TEXT)[:-9], "cut off or damaged"),
     "cut.en.zst": (zstd.compress(TEXT)[:-9], "cut off or damaged"),
     "empty-frame.en.zst": (b"\x28\xb5\x2f\xfd\x04\x00" + bytes(60), "cut off or damaged"),
-    "plain.en.gz": (TEXT, "if it is plain text, rename it to plain.en"),
+    "plain.en.gz": (TEXT, "rename it to plain.en if it is plain text"),
     "zipped.en": (b"PK\x03\x04" + bytes(40), "a zip archive"),
 }
 

@@ -67,7 +67,7 @@ def test_samples_may_repeat_and_the_help_says_so(heedful_cli, toy_run):
     done = heedful_cli("translate", toy_run, "--n-best", 5, "--sample", stdin=TEXT)
     assert Counter(fields[0] for fields in entries(done.stdout)) == {"0": 5, "1": 1, "2": 5, "3": 5}
     listed = " ".join(heedful_cli("translate", "--help").stdout.split())
-    assert "the same one may appear several times" in listed
+    assert "the same translation may appear several times" in listed
     assert "A search lists no text twice" in listed
 
 

@@ -46,7 +46,7 @@ def test_one_noisy_line_costs_only_itself(noisy, tmp_path, kind):
     assert tokenizer.source_size <= 1000
     rows = tokenizer.encode_source((tmp_path / "text.en").read_text("utf-8").splitlines())
     assert UNKNOWN in rows[200] and not any(UNKNOWN in row for row in rows[:200] + rows[201:])
-    assert "2,800 characters have no place in it, because only 1 of 602 lines hold them" in said[0]
+    assert "2,800 characters are left out, because only 1 of 602 lines hold them" in said[0]
     assert "line 201 of " in said[0] and "text.en (가 각" not in said[0]
 
 
@@ -59,7 +59,7 @@ def test_a_few_noisy_lines_cost_only_themselves(tmp_path, kind):
     tokenizer, said = learned(files, "tiny", f"data.subwords={kind}")
     # characters alone may fill the vocabulary, so the last of the lines has room there
     lost = 4 if kind in ("bpe", "unigram") else 3
-    words = f"{700 * lost:,} characters have no place in it, because only {lost} of 808 lines"
+    words = f"{700 * lost:,} characters are left out, because only {lost} of 808 lines"
     assert words in said[0]
     assert "line 201 of " in said[0] and f"line {200 + lost} of " in said[0]
     assert UNKNOWN not in tokenizer.encode_source(["a ŵ"])[0]

@@ -84,7 +84,7 @@ def test_a_list_of_subwords_is_answered_with_the_model_beside_it(tmp_path):
     theirs = model(tmp_path / "their.model")
     pieces = [f"{theirs.id_to_piece(n)}\t{theirs.get_score(n):g}\n" for n in range(len(theirs))]
     (tmp_path / "their.vocab").write_text("".join(pieces), encoding="utf-8")
-    with pytest.raises(TokenizerError, match=r"give the \.model beside it: .*their\.model\."):
+    with pytest.raises(TokenizerError, match=r"give its \.model file: .*their\.model\."):
         taken(tmp_path / "their.vocab")
 
 

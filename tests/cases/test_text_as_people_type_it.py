@@ -64,7 +64,7 @@ def test_prepared_text_is_changed_too(heedful_cli, text, tmp_path):
         ("capitals", "must be NAME:SHARE"),
         ("capitals:0.1 capitals:0.2", "must be NAME:SHARE"),
         ("capitals:-0.1", "must be NAME:SHARE"),
-        ("capitals:0.6 typos:0.6", "at most 1 together"),
+        ("capitals:0.6 typos:0.6", "a sum of at most 1"),
     ],
 )
 def test_shares_that_mean_nothing_are_refused(value, words):

@@ -67,4 +67,4 @@ def test_both_commands_count_alike_and_say_how(heedful_cli, linked):
             assert links.split() == scored.split(), source
     for command in ("translate", "score"):
         listed = " ".join(heedful_cli(command, "--help").stdout.split())
-        assert "Words are counted from 0, between spaces alone." in listed
+        assert "Words are separated by spaces only and counted from 0." in listed

@@ -48,7 +48,7 @@ main()
 @pytest.mark.parametrize("room", [0, 4])
 def test_too_little_address_space_is_said_without_a_traceback(heedful_cli, trained, room):
     done = heedful_cli("-c", WITHOUT_ROOM, room, "translate", trained, stdin="the dog\n")
-    refused(done, "has not enough memory for this", "ulimit -v", code=1)
+    refused(done, "does not have enough memory for this", "ulimit -v", code=1)
 
 
 @pytest.mark.parametrize("mebibytes", [450, 600, 870])
@@ -113,7 +113,11 @@ def test_a_dry_run_refuses_what_training_refuses(heedful_cli, text, tmp_path):
     small = ("--set", "data.vocabulary_size=400")
     for more, *parts in (
         (("--set", "data.vocabulary_size=20"), "data.vocabulary_size must be at least"),
-        (("--exclude", text / "train.en", *small), "must be left", "an excluded text (--exclude)"),
+        (
+            ("--exclude", text / "train.en", *small),
+            "must pass the filter rules",
+            "an excluded text (--exclude)",
+        ),
         (("--set", "data.vocabulary_size=3"), "must be more than 4", "hundreds"),
         (("--out", text / "train.en", "--resume"), "train.en is not a folder"),
         (("--out", tmp_path / "gone", "--resume"), "gone is not there"),
@@ -379,7 +383,7 @@ def test_damaged_weights_are_refused_by_every_command(heedful_cli, text, copy):
     command = ("translate", copy, "--weights", "last")
     refused(heedful_cli(*command, stdin="a\n"), "model.safetensors", "SHA-256")
     resume = heedful_cli(*train_arguments(text, copy, "train.precision=fp32"), "--resume")
-    refused(resume, "model.safetensors", "continue from the checkpoint before it")
+    refused(resume, "model.safetensors", "continue from the previous checkpoint")
     shutil.rmtree(last_model(copy).parent)
     resume = heedful_cli(*train_arguments(text, copy, "train.precision=fp32"), "--resume")
     assert resume.returncode == 0, resume.stderr
@@ -460,7 +464,7 @@ def test_weights_whose_products_overflow_are_said_to_have_diverged(heedful_cli, 
     for more in (("fp32", "--beam", 1), ("int8",), ("int8", "--sample"), ("bf16", "--n-best", 2)):
         command = ("translate", copy, *last, "--precision", *more)
         done = heedful_cli(*command, stdin="the dog\n", env=env)
-        refused(done, "for line 1 it gives none", "diverged", code=1)
+        refused(done, "the score of line 1 is not finite", "diverged", code=1)
         assert done.stdout == ""
     done = heedful_cli("score", copy, *last, *pair, env=env)
     refused(done, "the score of “the dog sees a cat” is nan", "diverged", code=1)
@@ -558,7 +562,7 @@ def test_a_full_disk_loses_no_checkpoint(heedful_cli, text, tmp_path):
     )
     more = [*train_arguments(text, out, "train.steps=16", validate=False), "--resume"]
     done = heedful_cli("-c", limited, *more)
-    refused(done, "cannot write to", "what was written before is intact", code=1)
+    refused(done, "cannot write to", "files written earlier are intact", code=1)
     names = [entry.name for entry in (out / "checkpoints").iterdir()]
     assert names == ["step-00000008"]
     resumed = heedful_cli(*more)

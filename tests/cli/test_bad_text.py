@@ -61,7 +61,7 @@ def test_a_document_is_translated_as_a_whole_and_not_by_lines(heedful_cli, train
     )
     (tmp_path / "a.docx").write_bytes(b"x")
     files = ("--input", tmp_path / "a.docx", "--output", tmp_path / "b.docx")
-    refused(heedful_cli("translate", trained, *files), "a.docx: a .docx file must be a whole zip")
+    refused(heedful_cli("translate", trained, *files), "a.docx: a .docx file must be a complete")
     assert not (tmp_path / "b.docx").exists()
 
 
@@ -70,7 +70,7 @@ def test_columns_of_a_table_are_text_at_every_door(heedful_cli, text, trained, t
     table = tmp_path / "pairs.csv"
     rows = [f'{number},"{s}","{t}"' for number, (s, t) in enumerate(zip(*lines, strict=True))]
     table.write_text("\n".join(["id,en,fr", *rows[:7], "8,short", *rows[7:]]) + "\n")
-    note = f"{table}: 1 row was skipped (line 9 has 2 cells and the first row 3)"
+    note = f"{table}: 1 row was skipped (line 9 has 2 cells, but the first row has 3)"
     both, few = (
         ("--source", f"{table}:en", "--target", f"{table}:3"),
         ("--set", "data.vocabulary_size=90"),
@@ -91,7 +91,7 @@ def test_columns_of_a_table_are_text_at_every_door(heedful_cli, text, trained, t
     assert note in translated.stderr
     refused(
         heedful_cli("evaluate", "--hypothesis", f"{table}:en", "--reference", f"{table}:fr"),
-        "line 9 has 2 cells and the first row 3; repair or remove it in all of them.",
+        "line 9 has 2 cells, but the first row has 3; repair this row, or remove it from all",
     )
 
 

@@ -61,7 +61,7 @@ def test_a_part_of_a_visit_to_a_device_is_rehearsed(heedful_cli, tmp_path):
     done = heedful_cli(*REHEARSAL, "--out", tmp_path, "--part", "rates")
     assert done.returncode == 0, done.stderr
     record = json.loads((tmp_path / "device-rates.json").read_text(encoding="utf-8"))
-    (measured,) = record["entries"]
+    (measured,) = record["measurements"]["entries"]
     assert measured["product_gflops"].keys() == {"fp32", "bf16"}
     assert min(measured["product_gflops"].values()) > 0
     assert measured["copy_gb_per_second"] > 0
@@ -73,15 +73,15 @@ def test_a_part_of_a_visit_to_a_device_is_rehearsed(heedful_cli, tmp_path):
 def test_a_whole_visit_to_a_device_is_rehearsed(heedful_cli, tmp_path):
     done = heedful_cli(*REHEARSAL, "--out", tmp_path, "--json")
     assert done.returncode == 0, done.stderr
-    records = json.loads(done.stdout)
-    assert {f"device-{record['part']}.json" for record in records} == {
+    parts = [record["measurements"] for record in json.loads(done.stdout)]
+    assert {f"device-{part['part']}.json" for part in parts} == {
         path.name for path in tmp_path.iterdir()
     }
-    assert not [record for record in records if "failed" in record]
-    entries = [entry for record in records for entry in record["entries"]]
+    assert not [part for part in parts if "failed" in part]
+    entries = [entry for part in parts for entry in part["entries"]]
     failed = [entry for entry in entries if "failed" in entry]
     assert {entry["failed"].split(" ", 1)[1] for entry in failed} <= {
-        "is not installed; `make peers` does it."
+        "is not installed; `make peers` installs it."
     }
     assert not [entry for entry in failed if entry["who"] == "heedful"]
 
@@ -92,8 +92,8 @@ def test_what_cannot_be_measured_is_said(heedful_cli, tmp_path):
         ("train", "--peers", tmp_path / "nowhere"): "must be a folder",
         ("train", "--precision", "half"): "fp32",
         ("translate", "--input", tmp_path / "text"): "need a RUN",
-        ("translate", tmp_path): "--input names none",
-        ("data", "--source", tmp_path / "text"): "belong together",
+        ("translate", tmp_path): "needs a text to translate",
+        ("data", "--source", tmp_path / "text"): "must be given together",
         ("device", "--out", tmp_path, "--part", "wings"): "a part must be one of correct, rates",
         ("device", "--out", tmp_path, "--size", "huge"): "full or tiny",
     }

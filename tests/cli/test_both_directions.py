@@ -4,7 +4,9 @@ import json
 import shutil
 
 import pytest
+import safetensors.torch
 
+from tests.cli.test_ranks import torchrun
 from tests.support.commands import refused, train_arguments
 
 SHORT = ("train.steps=5", "train.batch_tokens=256", "train.validate_steps=none")
@@ -44,6 +46,32 @@ def test_one_command_trains_both_directions_and_then_one(heedful_cli, text, tmp_
     assert done.returncode == 0, done.stderr
     assert place.read_bytes() == before
     refused(heedful_cli(*command), "--out must be a new or empty folder", str(out))
+
+
+def test_two_ranks_give_the_weights_of_one(zygote, heedful_cli, text, tmp_path):
+    # plain SGD without dropout, for the reasons of tests/cli/test_two_passes.py
+    settings = (*SHORT, "train.optimizer=sgd", "train.schedule=constant", "train.warmup=0")
+    settings += ("train.learning_rate=0.1", "model.dropout=0")
+    one, two = tmp_path / "one", tmp_path / "two"
+    first, second = (
+        [*train_arguments(text, out, *settings, validate=False), "--both-directions-first", "0.4"]
+        for out in (one, two)
+    )
+    done = heedful_cli(*first)
+    assert done.returncode == 0, done.stderr
+    process = torchrun(zygote, ["--no-python", zygote.programs / "heedful"], second)
+    _, errors = process.communicate(timeout=500)
+    assert process.returncode == 0, errors
+    assert errors.count("2 ranks") == 2  # of both trainings
+    for name, step in (("-both", 2), ("", 3)):
+        file = f"checkpoints/step-{step:08}/model.safetensors"
+        alone, shared = (
+            safetensors.torch.load_file(out.with_name(f"{out.name}{name}") / file)
+            for out in (one, two)
+        )
+        for weight, tensor in alone.items():
+            gap = float((shared[weight] - tensor).norm())
+            assert gap <= 1e-4 * float(tensor.norm()) + 1e-5, weight
 
 
 @pytest.mark.parametrize(

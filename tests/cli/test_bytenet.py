@@ -63,7 +63,7 @@ def test_it_reads_and_writes_characters(heedful_cli, text, tmp_path):
     [
         (("translate", "--alignments"), "has none (`model.decoder` is bytenet)"),
         (("translate", "--replace-unknown"), "has none (`model.decoder` is bytenet)"),
-        (("translate", "--coverage-penalty", "0.2"), "this decoder has none"),
+        (("translate", "--coverage-penalty", "0.2"), "this decoder has no attention"),
         (("attend", "a dog", "--out", "x.html"), "has none (`model.decoder` is bytenet)"),
         (("paper", "figure3", "--out", "x.png"), "has none (`model.encoder` is bytenet)"),
     ],
@@ -105,7 +105,7 @@ def test_a_server_translates_and_refuses_attention(zygote, run):
             assert refusal.status_code == 400, refusal.text
             assert "`model.decoder` is bytenet" in refusal.text
         refusal = ask(coverage_penalty=0.2)
-        assert refusal.status_code == 400 and "this decoder has none" in refusal.text
+        assert refusal.status_code == 400 and "this decoder has no attention" in refusal.text
 
 
 def test_no_format_can_express_it(run, tmp_path):

@@ -185,7 +185,7 @@ def test_wrong_options_touch_no_output(heedful_cli, trained, tmp_path):
     files = ("--input", tmp_path / "text", "--output", tmp_path / "text")
     same = heedful_cli("translate", trained, *files)
     assert same.returncode == 2
-    assert "must be another file than --input" in same.stderr
+    assert "must not be the same file as --input" in same.stderr
     (tmp_path / "good").write_text("kept\n")
     files = ("--input", tmp_path / "text", "--output", tmp_path / "good")
     assert heedful_cli("translate", trained, *files, "--length-penalty", "1").returncode == 2
@@ -255,7 +255,7 @@ def test_recipes_are_listed_with_what_they_are(heedful_cli):
     assert "--recipes" in heedful_cli("train", "--help").stdout
 
 
-@pytest.mark.parametrize("group", [(), ("data",), ("bench",), ("paper",)])
+@pytest.mark.parametrize("group", [(), ("data",), ("parse",), ("hub",), ("bench",), ("paper",)])
 def test_the_help_of_a_group_cuts_no_command_short(heedful_cli, group):
     shown = heedful_cli(*group, "--help").stdout
     assert "Commands:" in shown
@@ -265,7 +265,7 @@ def test_the_help_of_a_group_cuts_no_command_short(heedful_cli, group):
 
 def test_the_help_fills_its_lines_and_names_values(heedful_cli):
     shown = heedful_cli("translate", "--help").stdout
-    assert "Output is written whenever input\n  pauses" in shown
+    assert "Output is\n  written whenever input pauses" in shown
     shown = heedful_cli("train", "--help").stdout
     assert "--source FILE" in shown
     assert "list[" not in shown

@@ -73,7 +73,7 @@ def test_what_it_cannot_do_is_refused_by_name(heedful_cli, run, tmp_path):
     not_exported(run, tmp_path, "`model.encoder` is convs2s")
     refused(
         heedful_cli("translate", run, "--coverage-penalty", "0.2", stdin="x\n"),
-        "this decoder has many, in layers and heads",
+        "this decoder has one for each layer and head",
     )
     done = heedful_cli("paper", "figure3", run, "--sentence", SENTENCE, "--out", tmp_path / "x.png")
     refused(done, "the encoder of this run has none (`model.encoder` is convs2s)")

@@ -17,10 +17,15 @@ from heedful.tokenization.special_symbols import END
 
 SOURCE = Path(__file__).parents[2] / "src"
 WITHOUT_TORCH = """
-import sys
+import json, sys
 sys.modules["torch"] = None
 from heedful.cli.main import main
-main()
+for arguments in json.loads(sys.argv[1]):
+    sys.argv = ["heedful", "translate", *arguments]
+    try:
+        main()
+    except SystemExit as end:
+        print("==", end.code, file=sys.stderr, flush=True)
 """
 LINES = [*random_lines(61, 7, 2), "", *random_lines(61, 5, 2, seed=2)]
 
@@ -45,9 +50,11 @@ def folders(tmp_path_factory):
     return folder
 
 
-def translate(*arguments, code=0):
+def run(*commands, code):
+    """Run commands one after the other in a process without torch; returns what they write."""
+    words = json.dumps([[*map(str, command)] for command in commands])
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_TORCH, "translate", *map(str, arguments)],
+        [sys.executable, "-c", WITHOUT_TORCH, words],
         input="".join(f"{line}\n" for line in LINES),
         capture_output=True,
         encoding="utf-8",
@@ -55,12 +62,21 @@ def translate(*arguments, code=0):
         timeout=240,
         check=False,
     )
-    assert done.returncode == code, done.stderr
-    return done.stdout.splitlines() if code == 0 else done.stderr
+    *errors, last = done.stderr.split(f"== {code}\n")
+    assert len(errors) == len(commands) and not last, done.stderr
+    return done.stdout.splitlines(), errors
 
 
-def engine(folders, *arguments, **options):
-    return translate(folders / "ct2", "--engine", "ctranslate2", *arguments, **options)
+def translate(*arguments):
+    return run(arguments, code=0)[0]
+
+
+def refused(*commands):
+    return run(*commands, code=2)[1]
+
+
+def engine(folders, *arguments):
+    return translate(folders / "ct2", "--engine", "ctranslate2", *arguments)
 
 
 def test_it_translates_as_torch_does(folders, heedful_cli):
@@ -119,16 +135,25 @@ def test_a_translation_begins_as_it_is_told(folders, tmp_path):
 
 def test_no_limit_can_be_beyond_the_positions(folders):
     assert all(len(line.split()) <= 2 for line in engine(folders, "--max-length", 2))
-    assert "at most 19" in engine(folders, "--max-length", 20, code=2)
+    (message,) = refused((folders / "ct2", "--engine", "ctranslate2", "--max-length", 20))
+    assert "at most 19" in message
 
 
 def test_what_it_cannot_do_is_refused_in_one_sentence(folders):
-    said = engine(folders, "--sample", "--alignments", "--weights", "last", code=2)
-    assert "--sample, --alignments, --weights" in said
-    assert "one exported folder" in engine(folders, folders / "ct2", code=2)
-    assert "export the run first" in translate(folders / "run", "--engine", "ctranslate2", code=2)
-    assert "needs torch" in translate(folders / "run", code=2)
-    assert "--engine" in translate(folders / "ct2", "--engine", "bolt", code=2)
+    run, exported = folders / "run", folders / "ct2"
+    by_engine = ("--engine", "ctranslate2")
+    options, two, not_exported, without_torch, unknown = refused(
+        (exported, *by_engine, "--sample", "--alignments", "--weights", "last"),
+        (exported, *by_engine, exported),
+        (run, *by_engine),
+        (run,),
+        (exported, "--engine", "bolt"),
+    )
+    assert "--sample, --alignments, --weights" in options
+    assert "one exported folder" in two
+    assert "export the run first" in not_exported
+    assert "needs torch" in without_torch
+    assert "--engine" in unknown
 
 
 def test_plain_ctranslate2_runs_the_folder(folders):

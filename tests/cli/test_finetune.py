@@ -146,8 +146,10 @@ def test_what_cannot_be_is_refused_in_a_sentence(
 
 
 def test_another_shape_and_a_missing_run_are_refused(heedful_cli, text, trained, tmp_path):
-    wide = tune(heedful_cli, text, tmp_path / "wide", trained, settings=(*FEW, "model.d_ff=256"))
+    settings = (*FEW, "model.d_model=32", "model.d_ff=256")
+    wide = tune(heedful_cli, text, tmp_path / "wide", trained, settings=settings)
     assert wide.returncode == 2
+    assert "model.d_model is 64 in that run and 32 in this one" in wide.stderr
     assert "model.d_ff is 128 in that run and 256 in this one" in wide.stderr
     assert not (tmp_path / "wide").exists()
     missing = tune(heedful_cli, text, tmp_path / "missing", tmp_path / "nothing")

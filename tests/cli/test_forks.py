@@ -180,5 +180,5 @@ def test_a_model_of_ctranslate2_is_refused_in_a_fork_which_ends(python, trained,
     """
     (told, status, same), _ = python(script, trained, tmp_path / "exported")
     assert told[0] == told[1]
-    assert "must be used by the process that opened the first one" in told[0]
+    assert "must be used by the process that opened the first model" in told[0]
     assert (status, same) == (0, True)

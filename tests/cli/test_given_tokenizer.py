@@ -58,7 +58,10 @@ def test_what_was_begun_goes_on_with_its_own_tokenizer(heedful_cli, text, traine
     run = shutil.copytree(trained, tmp_path / "run")
     (tmp_path / "codes").write_text(CODES, encoding="utf-8")
     command = [*train_arguments(text, run, "train.precision=fp32"), "--resume", "--tokenizer"]
-    told = f"--resume must continue with the subwords that {run} was begun with", "codes has others"
+    told = (
+        f"--resume must continue with the subwords that {run} was begun with",
+        "codes has different subwords",
+    )
     refused(heedful_cli(*command, tmp_path / "codes"), *told)
     refused(heedful_cli(*command, tmp_path / "codes", "--dry-run"), *told)
     for own in (trained, trained / "tokenizer.model"):
@@ -69,13 +72,17 @@ def test_what_was_begun_goes_on_with_its_own_tokenizer(heedful_cli, text, traine
     shared = ("--set", "data.vocabulary_size=48")
     done = heedful_cli(*words, tmp_path / "codes", *shared)
     assert done.returncode == 0, done.stderr
-    refused(heedful_cli(*words, trained, *shared), "--out must continue", f"{trained} has others")
+    refused(
+        heedful_cli(*words, trained, *shared),
+        "--out must continue",
+        f"{trained} has different subwords",
+    )
     assert heedful_cli(*words, tmp_path / "codes", *shared).returncode == 0
 
 
 def test_weights_to_begin_with_need_their_run(heedful_cli, text, tmp_path):
     words = (*train_arguments(text, tmp_path / "run"), "--finetune-weights", "last")
-    refused(heedful_cli(*words), "--finetune-weights", "--finetune-from, but that is missing")
+    refused(heedful_cli(*words), "--finetune-weights", "--finetune-from, but it is missing")
     assert not (tmp_path / "run").exists()
 
 
@@ -234,7 +241,7 @@ def test_a_prepared_folder_is_shown_without_settings(tagged, tmp_path):
 def test_what_cannot_be_shown_is_explained(tagged, heedful_cli):
     from heedful.preparation.show import show_pairs
 
-    with pytest.raises(TextError, match="--first must name one of the pairs, 0 to"):
+    with pytest.raises(TextError, match="--first must be the number of a pair, 0 to"):
         list(show_pairs(tagged, first=999_999))
     done = heedful_cli("data", "show", tagged, "--source", "a")
     assert done.returncode == 2 and "--target" in done.stderr

@@ -207,7 +207,7 @@ def test_converted_models_are_listed_updated_and_removed(heedful, hub, translate
     listed = heedful("hub", "list").stdout
     assert listed.startswith(f"{NAME}@{commit[:12]} (main") and "license: cc-by-4.0" in listed
     assert json.loads(heedful("hub", "list", "--json").stdout)[0]["commit"] == commit
-    assert "it is unchanged" in heedful("hub", "update", NAME).stdout
+    assert ", unchanged." in heedful("hub", "update", NAME).stdout
     assert f"{NAME}@{commit[:12]}: deleted" in heedful("hub", "remove", NAME).stdout
     assert heedful("hub", "list").stdout == ""
     refused(heedful("hub", "remove", NAME), "the cache must hold org/tiny-en-fr")

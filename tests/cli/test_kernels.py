@@ -1,9 +1,6 @@
 """HEEDFUL_KERNELS=plain computes the same without any kernel of heedful."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -58,30 +55,27 @@ torch.save(scores, sys.argv[2])
 """
 
 
-def heedful(kernels, *arguments, stdin=""):
-    """Run a command in a process of its own; returns it, and whether it used a kernel."""
-    environment = {**os.environ, "HEEDFUL_KERNELS": kernels, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", RECORD, *map(str, arguments)],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
-    )
-    used = done.stderr.rpartition("used:")[2].split()
-    return done, bool(used)
+@pytest.fixture(scope="module")
+def heedful(heedful_cli):
+    """Run a command; returns it, and whether it used a kernel."""
+
+    def run(kernels, *arguments, stdin=""):
+        done = heedful_cli("-c", RECORD, *arguments, stdin=stdin, env={"HEEDFUL_KERNELS": kernels})
+        used = done.stderr.rpartition("used:")[2].split()
+        return done, bool(used)
+
+    return run
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
+def runs(heedful, tmp_path_factory):
     """Two runs that differ in their kernels alone; dropout would draw other numbers."""
     home = tmp_path_factory.mktemp("kernels")
     write_grammar_text(home / "text", (500, 20, 20))
     found = {}
     for kernels in ("fast", "plain"):
         settings = ["train.steps=40", "train.warmup=20", "train.threads=1", "model.dropout=0"]
-        settings += ["train.precision=fp32"]
+        settings += ["train.precision=fp32", "train.batch_tokens=512"]
         done, is_used = heedful(
             kernels,
             *("train", "tiny", "--source", home / "text/train.en"),
@@ -109,34 +103,40 @@ def test_losses_are_close(runs):
     assert mean_loss(runs["fast"]) == pytest.approx(mean_loss(runs["plain"]), rel=1e-3)
 
 
-def translate(runs, kernels, precision):
+@pytest.fixture(scope="module")
+def translate(heedful, runs):
+    """Translate by the run with kernels."""
     source = (runs["fast"].parent / "text/test.en").read_text()
-    command = ("translate", runs["fast"], "--precision", precision, "--reading", "exact")
-    done, is_used = heedful(kernels, *command, stdin=source)
-    assert done.returncode == 0, done.stderr
-    assert is_used == (kernels == "fast")
-    return done.stdout.splitlines()
+
+    def run(kernels, precision):
+        command = ("translate", runs["fast"], "--precision", precision, "--reading", "exact")
+        done, is_used = heedful(kernels, *command, stdin=source)
+        assert done.returncode == 0, done.stderr
+        assert is_used == (kernels == "fast")
+        return done.stdout.splitlines()
+
+    return run
 
 
-def test_translations_are_equal(runs):
-    fast, plain = (translate(runs, kernels, "fp32") for kernels in ("fast", "plain"))
+def test_translations_are_equal(translate):
+    fast, plain = (translate(kernels, "fp32") for kernels in ("fast", "plain"))
     assert len(fast) == 20 and len({*fast}) > 1
     assert fast == plain
 
 
-def test_eight_bits_need_no_kernel(runs):
-    assert len(translate(runs, "plain", "int8")) == 20
+def test_eight_bits_need_no_kernel(translate):
+    assert len(translate("plain", "int8")) == 20
 
 
-def test_eight_bits_are_as_near_to_fp32_either_way(runs, tmp_path):
+def test_eight_bits_are_as_near_to_fp32_either_way(heedful_cli, runs, tmp_path):
     # A sum that differs in its last digit may be rounded to the next of 255 steps, so two ways of
     # 8 bits differ as much from each other as from fp32, and so may a translation.
     scores = {}
     for kernels in ("fast", "plain"):
         file = tmp_path / f"{kernels}.pt"
-        environment = {**os.environ, "HEEDFUL_KERNELS": kernels}
-        command = [sys.executable, "-c", SCORES, str(runs["fast"]), str(file)]
-        subprocess.run(command, env=environment, check=True)
+        environment = {"HEEDFUL_KERNELS": kernels}
+        done = heedful_cli("-c", SCORES, runs["fast"], file, env=environment)
+        assert done.returncode == 0, done.stderr
         scores[kernels] = torch.load(file)
     exact = scores["fast"]["fp32"]
     torch.testing.assert_close(scores["plain"]["fp32"], exact, atol=1e-4, rtol=0)
@@ -145,14 +145,14 @@ def test_eight_bits_are_as_near_to_fp32_either_way(runs, tmp_path):
 
 
 @pytest.mark.parametrize("kernels", ["", "fast", "plain"])
-def test_info_prints_the_kernels(kernels):
+def test_info_prints_the_kernels(heedful, kernels):
     done, _ = heedful(kernels, "info", "--json")
     description = json.loads(done.stdout)
     assert description["kernels"] == (kernels or "fast")
     assert ("HEEDFUL_KERNELS=plain" in description["compiled"]) == (kernels == "plain")
 
 
-def test_an_unknown_value_is_refused():
+def test_an_unknown_value_is_refused(heedful):
     done, _ = heedful("slow", "info")
     assert done.returncode != 0
     assert "HEEDFUL_KERNELS in the environment must be fast or plain, but is 'slow'" in " ".join(

@@ -96,4 +96,6 @@ def test_pairs_in_memory_are_compared_too(heedful_cli, tmp_path):
         "        'data.source_language=en', 'data.target_language=fr'])\n"
     )
     (message,) = warnings(heedful_cli("-c", program, cwd=tmp_path))
-    assert "1 pair has a line exactly (1 of them both sides)" in message and "8 = 2" in message
+    assert (
+        "1 pair has an identical line (1 of them on both sides)" in message and "8 = 2" in message
+    )

@@ -49,7 +49,7 @@ def test_an_unknown_language_is_refused_in_one_paragraph(heedful_cli, run, train
     assert "Traceback" not in done.stderr
     done = heedful_cli("translate", trained, "--to-language", "de", stdin=LINES)
     assert done.returncode == 2
-    assert "this one has a single direction, en to fr" in done.stderr
+    assert "must fit the model's single direction, en to fr" in done.stderr
 
 
 def test_scores_and_attention_are_of_the_chosen_languages(heedful_cli, run, tmp_path):

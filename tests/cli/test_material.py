@@ -113,11 +113,14 @@ def test_one_model_learns_several_directions_and_goes_where_it_is_told(
         f"import heedful; heedful.Translator.load({str(whole)!r}).translate('a', to_language='fr')"
     )
     refused = heedful_cli("-c", code)
-    assert "but this model reads a tag before each text (" in refused.stderr
+    assert "for a model that reads a tag before each text (" in refused.stderr
     assert "begin the text with a tag." in refused.stderr
     unknown = heedful_cli("translate", whole, "--target-language", "xx", stdin="the dog\n")
     assert unknown.returncode == 2
-    assert "must be a language of this model's tags (>>en<<, >>fr<<), but is xx" in unknown.stderr
+    assert (
+        "must be a language for which this model has a tag (>>en<<, >>fr<<), but is xx"
+        in unknown.stderr
+    )
     shown = heedful_cli("data", "show", whole, "--corpus", "there", "--lines", 1)
     assert ">>fr<<" in shown.stdout
     missing = heedful_cli("data", "show", whole, "--corpus", "nowhere")

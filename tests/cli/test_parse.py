@@ -91,7 +91,7 @@ def test_another_parser_is_compared_and_evalbs_table_is_its_own(heedful_cli, cor
     files = ("--gold", gold, "--predicted", test, "--parameters", rules)
     done = heedful_cli("parse", "evaluate", *files, "--evalb")
     assert done.stdout == (folder / "sample.evalb2006.out").read_text(encoding="utf-8")
-    assert "5 of 24 are error sentences; the first is 12" in done.stderr
+    assert "5 of 24 sentences are error sentences; the first is sentence 12" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_another_parser_is_compared_and_evalbs_table_is_its_own(heedful_cli, cor
         (("train", "tiny", "--trees", "bad"), "--out is needed"),
         (("train", "tiny", "--trees", "bad", "--out", "x"), "bad, line 2, column 1: every bracket"),
         (("predict", "run", "--trees", "bad"), "bad, line 2, column 1"),
-        (("predict", "run", "--trees", "trees", "--output", "trees"), "other file than --trees"),
+        (("predict", "run", "--trees", "trees", "--output", "trees"), "same file as --trees"),
         (("predict", "run", "--input", "two", "--output", "none/x"), "none does not exist"),
         (("predict", "run", "--trees", "bad", "--input", "bad"), "both name sentences; give one"),
         (("evaluate", "--gold", "trees", "--predicted", "two"), "have a line for each of the 3"),

@@ -76,12 +76,12 @@ def test_text_goes_to_a_file(heedful_cli, files, tmp_path):
     [
         (["--line", "9"], "must be a line of .*gold.mrg with a tree, at most 3, but is 9"),
         (["--different"], "compares trees; give --predicted too"),
-        (["--output", "x.svg"], "a picture holds one tree but .*gold.mrg has 3"),
+        (["--output", "x.svg"], "a picture holds one tree, but .*gold.mrg has 3"),
         (["--output", "x.png"], "--output must end in .svg"),
         (["--line", "1", "--output", "none/x.svg"], "none does not exist"),
-        (["--line", "1", "--output", "gold.mrg"], "must be another file than FILE"),
+        (["--line", "1", "--output", "gold.mrg"], "must not be the same file as FILE"),
         (["--predicted", "missing"], "missing must be a text file that can be read"),
-        (["--predicted", "-", "--traces"], "predicted ones have no traces"),
+        (["--predicted", "-", "--traces"], "predicted trees have no traces"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(heedful_cli, files, arguments, reason):

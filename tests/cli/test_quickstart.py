@@ -45,7 +45,7 @@ def test_the_quickstart_makes_everything_it_names(tmp_path, heedful_cli):
     text = "\n".join(told)
     for part in (
         "BLEU",
-        "never seen",
+        "unseen sentences",
         f"{SENTENCE}  ->",
         str(out / "attention.png"),
         str(out / "attention.html"),

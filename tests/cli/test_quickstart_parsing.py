@@ -34,7 +34,13 @@ def test_the_quickstart_makes_everything_it_names(tmp_path, heedful_cli):
     f1, told = made(heedful_cli, out)
     assert 0 <= f1 <= 100
     text = "\n".join(told)
-    for part in ("F1 ", "never seen", "would be no trees", f"{SENTENCE}\n", str(out / "run")):
+    for part in (
+        "F1 ",
+        "unseen sentences",
+        "would be malformed",
+        f"{SENTENCE}\n",
+        str(out / "run"),
+    ):
         assert part in text
     assert (out / "tree.svg").read_text(encoding="utf-8").startswith("<svg")
     trees = read_tree_lines(out / "predicted.trees")

@@ -63,7 +63,7 @@ def test_a_coverage_penalty_lowers_its_scores(heedful_cli, run, trained):
     assert done.returncode == 0, done.stderr
     assert float(done.stdout.split("\t")[0]) == pytest.approx(covered.score, abs=1e-4)
     for command, told in (
-        (("translate", trained, "--coverage-penalty", "0.2"), "this decoder has many"),
+        (("translate", trained, "--coverage-penalty", "0.2"), "this decoder has one for each"),
         (("translate", run, run, "--coverage-penalty", "0.2"), "in each of its 2 models"),
         (("translate", run, "--coverage-penalty", "0.2", "--beam", "1"), "greedy search"),
         (("translate", run, "--coverage-penalty", "0.2", "--sample"), "sampling"),
@@ -126,8 +126,8 @@ def test_pictures_show_it(heedful_cli, run, tmp_path):
     assert page.stat().st_size > 10_000 and picture.stat().st_size > 1_000
     refused(
         heedful_cli("attend", run, SENTENCE, "--out", picture, "--kind", "encoder"),
-        "must be attention that",
-        "cross, not encoder",
+        "must choose attention of",
+        "(cross), but they choose encoder",
     )
 
 
@@ -154,7 +154,7 @@ def test_a_model_without_attention_translates_and_scores(heedful_cli, blind, tex
     refused(heedful_cli("translate", blind, "--alignments", stdin="x\n"), has_none)
     refused(
         heedful_cli("translate", blind, "--coverage-penalty", "0.2", stdin="x\n"),
-        "this decoder has none",
+        "this decoder has no attention",
     )
 
 

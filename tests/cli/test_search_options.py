@@ -194,8 +194,8 @@ def test_groups_of_the_beam_differ(heedful_cli, trained, translator):
         (("--sample", "--beam", "4"), "sampling draws"),
         (("--sample", "--diverse-groups", "2"), "sampling draws"),
         (("--sample", "--top-p", "2"), "top-p must be"),
-        (("--sample", "--force-phrases", "FILE"), "force-phrases needs"),
-        (("--diverse-groups", "2", "--force-phrases", "FILE"), "force-phrases needs"),
+        (("--sample", "--force-phrases", "FILE"), "force-phrases groups"),
+        (("--diverse-groups", "2", "--force-phrases", "FILE"), "force-phrases groups"),
         (("--diversity-strength", "1"), "there is one group"),
     ],
 )

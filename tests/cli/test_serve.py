@@ -317,4 +317,4 @@ def test_a_coverage_penalty_is_refused_by_a_transformer_on_every_route(server):
             path, json={"q": SENTENCES[0], "source": "en", "coverage_penalty": 0.2}
         )
         assert refusal.status_code == 400
-        assert "this decoder has many" in refusal.text
+        assert "this decoder has one for each layer" in refusal.text

@@ -108,7 +108,7 @@ def test_a_test_set_is_translated(heedful_cli, trained, pairs, files, tmp_path):
     memory = ("--input", files / "valid.tmx:en", "--output", files / "valid.tmx")
     same = heedful_cli(*quick, *memory)
     assert same.returncode == 2
-    assert "must be another file than --input" in same.stderr
+    assert "must not be the same file as --input" in same.stderr
 
 
 def test_translations_are_evaluated_against_every_format(heedful_cli, pairs, files, tmp_path):

@@ -63,7 +63,10 @@ def test_log_info_plot_and_dry_run_tell_of_it(heedful_cli, text, late, tmp_path)
     command = train_arguments(text, tmp_path / "run", *settings)
     done = heedful_cli(*command, "--dry-run")
     assert done.returncode == 0, done.stderr
-    assert "by simcut from step 5, where a step has twice the operations: 1.5 times" in done.stdout
+    assert (
+        "by simcut from step 5 on, with twice the operations a step; in total 1.5 times"
+        in done.stdout
+    )
     done = heedful_cli("info", late)
     assert "objective: simcut, two passes from step 4" in done.stdout, done.stderr
     done = heedful_cli("plot", late, "--out", tmp_path / "curves.svg")
@@ -122,7 +125,7 @@ def test_a_share_of_the_steps_keeps_their_number(heedful_cli, text, tmp_path):
         ),
         (
             ("train.objective=simcut", "train.second_pass_start=24"),
-            ("`train.second_pass_start` must be a share", "(24)", "got 24"),
+            ("`train.second_pass_start` must be a fraction", "(24)", "got 24"),
         ),
         (
             ("train.objective=simcut", "train.second_pass_start=1.5"),

@@ -37,16 +37,21 @@ def find_command(path):
         ("translate r --top-p 0.5", "--top-p is an option of sampling and needs --sample"),
         ("parse draw a --output a.png", "--output must end in .svg, or in .txt for text"),
         ("paper heads r", "SENTENCE or --grammar must be given, but not both"),
-        ("paper scaling r", "there is no argument left for: r"),
+        ("paper scaling r", "the command takes no more arguments, but got: r"),
         ("train tiny --learning_rate 3", "train.learning_rate_factor=VALUE or --set train.learn"),
         ("train tiny --num-train-epochs=3", "No such option: --num-train-epochs; use --set train."),
         ("train tiny --dropout 0.2", "No such option: --dropout; use --set model.dropout=VALUE"),
+        ("train tiny --attention-dropout 0.2", "use --set model.attention.dropout=VALUE"),
         ("train tiny --fp16", "No such option: --fp16; use --set train.precision=bf16"),
         ("train tiny -src x", "No such option: -src; use --source"),
         ("data prepare tiny --vocab_size 9", "use --set data.vocabulary_size=VALUE"),
         ("parse train tiny --max-epoch 3", "use --set train.steps=VALUE"),
         ("translate r --num_beams 3", "No such option: --num_beams; use --beam"),
-        ("translate -model r", "No such option: -model; use the argument RUN"),
+        ("translate -model r", "-model; use the argument RUN, as in `heedful translate RUN`"),
+        ("export r --out d", "--out; use the argument DIR, as in `heedful export RUN DIR`"),
+        ("export r --output_dir d", "use the argument DIR, as in `heedful export RUN DIR`"),
+        ("compare --run r", "use the argument RUN, as in `heedful compare RUN RUN`"),
+        ("info --run r", "No such option: --run; use the argument RUN, as in `heedful info RUN`"),
         ("evaluate --metrics bleu", "use no option, because every metric is printed"),
         ("translate r --beeam 3", "No such option: --beeam; use --beam"),
         ("evaluate --conf", "No such option: --conf; use --confidence"),
@@ -58,6 +63,12 @@ def test_a_mistake_is_answered_in_one_sentence_of_ours(heedful_cli, arguments, m
     text = refused(heedful_cli(*arguments.split()), message)
     assert text.endswith(f"; `heedful {name} --help` lists the options.")
     assert "Input should" not in text
+
+
+def test_a_whole_number_may_be_written_with_a_point_in_options_and_settings(heedful_cli):
+    refused(heedful_cli("translate", "nowhere", "--beam", "2.0"), "the folder nowhere is not there")
+    done = heedful_cli("train", "tiny", "--print-config", "--set", "search.beam=2.0")
+    assert "\nbeam = 2\n" in done.stdout, done.stderr
 
 
 def test_an_unknown_option_that_resembles_nothing_gets_no_suggestion(heedful_cli):
@@ -92,11 +103,13 @@ def test_a_sentence_in_place_of_a_run_is_told_how_to_be_translated(heedful_cli, 
         first = trained if len(arguments) == 2 else "RUN"
         refused(
             done,
-            "RUN must be a run folder, but 'the red dog' is not there",
-            f"(echo 'the red dog' | heedful translate {first}) or from a file (--input FILE)",
+            "RUN must be a run folder, but 'the red dog' does not exist",
+            f"(echo 'the red dog' | heedful translate {first}) or in a file (--input FILE)",
         )
     done = heedful_cli("translate", trained, "two", "red", "dogs")
     refused(done, f"(echo 'two red dogs' | heedful translate {trained})")
     refused(heedful_cli("parse", "predict", trained, "dogs sleep"), "heedful parse predict")
-    refused(heedful_cli("translate", trained, file), f"{file} is a file; text is named by --input")
+    refused(
+        heedful_cli("translate", trained, file), f"{file} is a file; name a text file with --input"
+    )
     refused(heedful_cli("translate", tmp_path / "no"), "is not there; check the path.")

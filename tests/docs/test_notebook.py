@@ -19,6 +19,7 @@ quiet = heedful.train(
     settings={"train.steps": 2, "train.batch_tokens": 256},
 )
 """
+BARE = QUIET.replace("quiet = ", "").replace("runs/quiet", "runs/bare").replace(" quiet=True,", "")
 
 
 def page_cells():
@@ -61,7 +62,7 @@ def executed(folder):
     """The outputs of each cell, by its source."""
     write_grammar_text(folder, (KEPT["train"], KEPT["valid"], KEPT["test"]))
     book = folder / "page.ipynb"
-    book.write_text(json.dumps(as_notebook([*page_cells(), QUIET])), "utf-8")
+    book.write_text(json.dumps(as_notebook([*page_cells(), QUIET, BARE])), "utf-8")
     done = subprocess.run(
         [sys.executable, "-c", EXECUTE, "--inplace", "--timeout=300", book],
         cwd=folder,
@@ -92,6 +93,13 @@ def test_a_training_shows_one_output_that_ends_as_its_result(executed):
     assert html.count("<polyline") == 3
     assert printed["name"] == "stdout"
     assert "".join(printed["text"]).startswith("TrainingResult('runs/python', ended by steps")
+
+
+def test_a_result_that_ends_a_cell_is_shown_once(executed):
+    line, value = executed[BARE]
+    assert (line["output_type"], value["output_type"]) == ("display_data", "execute_result")
+    assert "".join(line["data"]["text/html"]) == ""
+    assert "".join(value["data"]["text/html"]).count("<svg") == 1
 
 
 def test_a_picture_of_the_curves_is_shown(executed):

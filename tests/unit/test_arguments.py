@@ -35,7 +35,7 @@ def test_arguments_of_the_annotated_types_pass():
         ({"beam": True}, "`beam` of translate must be a whole number, but got True."),
         ({"penalty": "1"}, "`penalty` of translate must be a number or None, but got '1'."),
         ({"how": "badly"}, "`how` of translate must be 'fast' or 'well', but got 'badly'."),
-        ({"out": "a\0b"}, "`out` of translate must be a path, but 'a\\x00b' has a NUL."),
+        ({"out": "a\0b"}, "`out` of translate must be a path, but 'a\\x00b' contains a NUL."),
         ({"warn": 1}, "`warn` of translate must be a function or None, but got 1."),
     ],
 )
@@ -60,7 +60,7 @@ def test_a_path_is_whatever_python_opens():
     assert open_run(Folder())
     with pytest.raises(ArgumentError, match="must be a string or a path, but got 5"):
         open_run(5)
-    with pytest.raises(ArgumentError, match="has a NUL"):
+    with pytest.raises(ArgumentError, match="contains a NUL"):
         open_run("a\0b")
 
 
@@ -76,7 +76,7 @@ def test_texts_are_one_string_or_several():
     assert read_texts("sources", (line for line in ("a", "b"))) == ["a", "b"]
     with pytest.raises(ArgumentError, match=r"`sources` must be .* but its entry 1 is None"):
         read_texts("sources", ["a", None])
-    with pytest.raises(TextError, match="entry 0 has half of a surrogate pair at place 2"):
+    with pytest.raises(TextError, match="entry 0 has half of a surrogate pair at position 2"):
         read_texts("sources", "a \ud83d")
 
 

@@ -50,7 +50,7 @@ def test_a_folder_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "text").touch()
     make_folder(tmp_path / "a" / "b")
     make_folder(tmp_path / "a" / "b")
-    with pytest.raises(StorageError, match="text must be a folder, new or old, but"):
+    with pytest.raises(StorageError, match="text must be a new or existing folder, but"):
         make_folder(tmp_path / "text")
 
 

@@ -85,10 +85,10 @@ class Extraction:
                     raise ValueError
             except ValueError:
                 raise SettingError(
-                    "the choice of attention for alignments must be different parts with commas "
-                    f"between them, but {part!r} in {text!r} is not one; the parts are layer=2, "
-                    "layer=-1 (the last), layer=mean, head=1, shift, and threshold=0.3 (above 0, "
-                    "at most 1)."
+                    "the attention for alignments must be chosen by distinct settings, separated "
+                    f"by commas, but {part!r} in {text!r} is invalid or repeated; the settings "
+                    "are layer=2, layer=-1 (the last), layer=mean, head=1, shift, and "
+                    "threshold=0.3 (above 0, at most 1)."
                 ) from None
         return cls(**values)  # type: ignore[arg-type]
 

@@ -110,8 +110,8 @@ def read_links(line: str, location: str = "a line of links") -> Links:
     gold = read_gold(line, location)
     if gold.sure != gold.possible:
         raise TextError(
-            f"{location} must hold links such as 0-0 1-2, but marks some as possible (1p2), which "
-            "only a gold set may."
+            f"{location} must hold links such as 0-0 1-2, but holds possible links such as 1p2, "
+            "which are allowed only in gold sets."
         )
     return gold.sure
 
@@ -156,8 +156,8 @@ def symmetrize(forward: Links, backward: Links, how: str = "grow-diag-final") ->
     # of either direction if one of their words has no link, final-and if both have none.
     if how not in SYMMETRIZATIONS:
         raise SettingError(
-            f"two alignments can be made one by {', '.join(SYMMETRIZATIONS)}, but {how!r} is "
-            "not one of them."
+            f"two alignments can be combined by {', '.join(SYMMETRIZATIONS)}, but not by {how!r}; "
+            "choose one of these methods."
         )
     if how == "intersection":
         return forward & backward

@@ -47,8 +47,8 @@ class AlignedTexts:
             lines = [line or None for line in lines]
         if not any(line and line.strip() for line in lines):
             raise TextError(
-                f"A reference must hold text, but all {len(lines):,} lines of {text} are "
-                "empty; name the file with the right translations."
+                f"A reference must hold text, but all {len(lines):,} lines of {text} are empty; "
+                "name the file with the reference translations."
             )
         return lines
 
@@ -66,8 +66,8 @@ class AlignedTexts:
             return [by_number.get(number) for number in self._numbers]
         if len(lines) != len(self.lines):
             raise TextError(
-                f"{self.role} and {role} must have as many lines as each other, but "
-                f"{self.text} has {len(self.lines):,} and {text} has {len(lines):,}."
+                f"{self.role} and {role} must have the same number of lines, but {self.text} has "
+                f"{len(self.lines):,} and {text} has {len(lines):,}."
             )
         return [*lines]
 

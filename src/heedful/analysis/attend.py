@@ -63,8 +63,8 @@ def open_models(
     ]
     if len(set(names)) < len(names):
         raise RunFolderError(
-            f"two different models must be named for a view side by side, but both are {names[0]}; "
-            "name another run with --beside or other weights with --beside-weights."
+            f"a side-by-side view needs two different models, but both are {names[0]}; name "
+            "another run with --beside or other weights with --beside-weights."
         )
     return {
         name: Translator.load(
@@ -157,8 +157,8 @@ def check_shows_attention(translator: Translator) -> None:
     """Refuse models whose attention cannot be shown."""
     if len(translator.models) > 1:
         raise SettingError(
-            f"attention is shown for one model, but got an ensemble of {len(translator.models)}; "
-            "name one run, and at most a second one with --beside."
+            "attention is shown for single models, but got an ensemble of "
+            f"{len(translator.models)}; name one run, and optionally another with --beside."
         )
     model = translator.run.config.model
     if model.no_attention:
@@ -177,10 +177,10 @@ def _checkpoint_label(checkpoint: Path) -> str:
 def _check_line(text: str, label: str) -> None:
     """Refuse an empty text and several lines."""
     if not text.strip():
-        raise TextError(f"{label} must have words, but is empty; write one.")
+        raise TextError(f"{label} must have words, but is empty; write a sentence.")
     if len(text.strip().splitlines()) > 1:
         lines = len(text.strip().splitlines())
-        raise TextError(f"{label} must be one line, but has {lines:,}; give one at a time.")
+        raise TextError(f"{label} must be one line, but has {lines:,}; give one line at a time.")
 
 
 def _ids(translator: Translator, text: str, label: str, side: str = "source") -> list[int]:
@@ -196,11 +196,11 @@ def _ids(translator: Translator, text: str, label: str, side: str = "source") ->
         why = (
             "search.max_source_length of the run"
             if limit < LONGEST
-            else "attention grows with its square"
+            else "attention grows with the square of the length"
         )
         raise TextError(
             f"{label} must have at most {limit:,} subwords to be shown ({why}), but has "
-            f"{len(ids):,}; take a shorter one."
+            f"{len(ids):,}; shorten it."
         )
     return ids
 

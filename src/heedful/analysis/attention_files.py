@@ -51,13 +51,13 @@ class AttentionSelection:
             raise SettingError(f"--view must be one of {', '.join(VIEWS)}, but is {self.view!r}.")
         if self.heads and self.view != "heads":
             raise SettingError(
-                f"--head chooses single heads, but --view {self.view} takes all of them together; "
-                "leave out one of the two."
+                f"--head chooses single heads, but --view {self.view} combines all heads; leave "
+                "out one of the two options."
             )
         if self.layers and self.view == "rollout":
             raise SettingError(
-                "--layer chooses single layers, but --view rollout goes through all of them; "
-                "leave out one of the two."
+                "--layer chooses single layers, but --view rollout goes through all layers; leave "
+                "out one of the two options."
             )
 
 
@@ -71,8 +71,8 @@ def check_files(outs: Sequence[Path], choice: AttentionSelection) -> None:
     for out in outs:
         if out.suffix.lower() not in (_PAGE, _NUMBERS, *_PICTURES):
             raise SettingError(
-                f"--out must end in {_PAGE} (a page to explore), {', '.join(_PICTURES)} (heat "
-                f"maps) or {_NUMBERS} (what the page holds), but {str(out)!r} ends in "
+                f"--out must end in {_PAGE} (an interactive page), {', '.join(_PICTURES)} (heat "
+                f"maps) or {_NUMBERS} (the page's data), but {str(out)!r} ends in "
                 f"{out.suffix or 'nothing'!r}."
             )
         if not out.absolute().parent.is_dir():
@@ -83,8 +83,8 @@ def check_files(outs: Sequence[Path], choice: AttentionSelection) -> None:
     elif choice != AttentionSelection():
         raise SettingError(
             "--kind, --layer, --head, --view and --numbers need a picture, but no --out is a "
-            f"picture; name a file that ends in {', '.join(_PICTURES)}, or leave them out: the "
-            "page shows everything."
+            f"picture; name a file that ends in {', '.join(_PICTURES)}, or leave these options "
+            "out: the page shows everything."
         )
 
 
@@ -155,8 +155,8 @@ def _weights(model: ModelRecord, kind: str) -> np.ndarray:
     weights: np.ndarray | None = getattr(model, kind)
     if weights is None:
         raise SettingError(
-            f"what is drawn must be attention that {model.name} has: "
-            f"{' and '.join(_kinds_of(model))}, not {kind}; choose --kind and --view by it."
+            f"--kind and --view must choose attention of {model.name} "
+            f"({' and '.join(_kinds_of(model))}), but they choose {kind}; change these options."
         )
     return weights
 
@@ -174,8 +174,8 @@ def _numbers(chosen: Sequence[int], count: int, label: str, kind: str, name: str
     for number in chosen:
         if not 1 <= abs(number) <= count:
             raise SettingError(
-                f"--{label} must be from 1 to {count}, or from -1, the last, back to -{count}, for "
-                f"the {kind} attention of {name}, but is {number}."
+                f"--{label} must be from 1 to {count}, or from -1 (the last) to -{count}, for the "
+                f"{kind} attention of {name}, but is {number}."
             )
     resolved = [number if number > 0 else count + 1 + number for number in chosen]
     return list(dict.fromkeys(resolved)) or list(range(1, count + 1))

@@ -170,7 +170,7 @@ def _notes(first: Run, second: Run) -> list[str]:
     notes = []
     if first.tokenizer.fingerprint != second.tokenizer.fingerprint:
         notes.append(
-            "the tokenizers differ: losses and perplexities are per subword and do not compare"
+            "the tokenizers differ: losses and perplexities are per subword and cannot be compared"
         )
     corpora = [read_corpus(run.folder) for run in (first, second)]
     validated = [
@@ -182,7 +182,9 @@ def _notes(first: Run, second: Run) -> list[str]:
             [without_keys(files or [], "digest") for files in sides] for sides in validated
         ]
     if validated[0] != validated[1]:
-        notes.append("the runs were validated on different text: their validations do not compare")
+        notes.append(
+            "the runs were validated on different text: their validation results cannot be compared"
+        )
     return notes
 
 
@@ -199,7 +201,9 @@ def _with_translations(
     languages = [run.config.data.target_language for run in runs]
     notes = [*comparison.notes, *filter(None, [unscored_note(len(scored), len(source.lines))])]
     if languages[0] != languages[1]:
-        notes.append(f"the runs translate into other languages, {languages[0]} and {languages[1]}")
+        notes.append(
+            f"the runs translate into different languages, {languages[0]} and {languages[1]}"
+        )
     return replace(
         comparison,
         facts={**comparison.facts, "weights": used},

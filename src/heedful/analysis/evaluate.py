@@ -231,15 +231,15 @@ def evaluate(
     languages = from_language, to_language
     if is_file and any(languages):
         raise ArgumentError(
-            "`from_language` and `to_language` choose what a run translates, but `system` is a "
-            "file of translations; leave them out, or name the run. `language` is that of a file."
+            "`from_language` and `to_language` choose the languages of a run, but `system` is a "
+            "file of translations; leave them out, or name a run. For a file, set `language`."
         )
     if is_file and pairs is None:
         texts = _read_files(Path(system), reference, source, against)
     elif is_file:
         raise ArgumentError(
-            "`pairs` are for a run, which translates them, but `system` is a file of translations; "
-            "give its references as `reference`."
+            "`pairs` are translated by a run, but `system` is a file of translations; give its "
+            "references as `reference`."
         )
     else:
         texts = _run_texts(system, reference, source, pairs, options, against, languages)
@@ -325,6 +325,7 @@ def _run_texts(
 ) -> _Texts:
     """Translate the sources by a run, and compute its loss on the first reference."""
     from heedful.runs.run import Run
+    from heedful.translation.load_models import load_models
     from heedful.translation.translator import Translator
 
     # 1. the texts, before the weights are read
@@ -344,11 +345,14 @@ def _run_texts(
         texts = _read_aligned(Path(), first, [], reference, source, against)
     else:
         raise ArgumentError(
-            "a run is evaluated on files, `source` and `reference`, or on sentences, `pairs`."
+            "a run is evaluated on files or on sentences; give either `source` and `reference`, "
+            "or only `pairs`."
         )
 
     # 2. translations, and the loss of the references
-    translator = system if isinstance(system, Translator) else Translator.load(system)
+    translator = system
+    if not isinstance(translator, Translator):
+        translator = Translator(run, *load_models([run]))
     translator = translator.between(*languages)
     translations = translator.translate(texts.sources, options)
     lines = zip(texts.sources, texts.references[0], strict=True)

@@ -42,8 +42,8 @@ def read_runs(paths: Sequence[str | Path]) -> dict[str, History]:
     for folder, history in zip(folders, histories, strict=True):
         if not history.steps:
             raise RunFolderError(
-                f"a run must have logged something to be drawn, but {folder.log} holds no line of "
-                "a log yet; wait for its first steps."
+                f"a plot needs at least one logged step, but {folder.log} has none yet; wait for "
+                "the first steps of the run."
             )
     return dict(zip(run_names([folder.path for folder in folders]), histories, strict=True))
 

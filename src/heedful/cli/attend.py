@@ -63,19 +63,20 @@ def attend(
     kind: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="KIND", help="Draw only this attention: encoder, decoder or cross; repeatable."
+            metavar="KIND",
+            help="Draw only this attention: encoder, decoder or cross; may be repeated.",
         ),
     ] = None,
     layer: Annotated[
         list[int] | None,
         typer.Option(
-            metavar="N", help="Draw only this layer: 1 is the first, -1 the last; repeatable."
+            metavar="N", help="Draw only this layer: 1 is the first, -1 the last; may be repeated."
         ),
     ] = None,
     head: Annotated[
         list[int] | None,
         typer.Option(
-            metavar="N", help="Draw only this head: 1 is the first, -1 the last; repeatable."
+            metavar="N", help="Draw only this head: 1 is the first, -1 the last; may be repeated."
         ),
     ] = None,
     view: Annotated[
@@ -106,9 +107,9 @@ def attend(
     Show the attention of each head, and decoding step by step.
 
     Prints the translation with the probabilities of each subword and its next best alternatives.
-    The page of --out FILE.html needs no network: every head of every layer, decoding step by step,
-    and the beam as a tree. Heat maps of all heads take a page for each layer in a PDF, a row for
-    each in PNG and SVG. At most 200 subwords a side.
+    The page of --out FILE.html shows every head of every layer, decoding step by step, and the beam
+    as a tree; it needs no network. Heat maps of all heads have one page per layer in a PDF, and one
+    row per layer in PNG and SVG. Source and translation may have at most 200 subwords each.
     """
     check_choice("--precision", precision, SEARCH_PRECISIONS)
     from heedful.analysis.attention_files import (
@@ -122,8 +123,8 @@ def attend(
     if target is not None and search:
         flag = "--" + next(iter(search)).replace("_", "-")
         raise SettingError(
-            f"{flag} changes how a translation is searched for, but with --target there is no "
-            "search; leave one of them out."
+            f"{flag} is a search option, but with --target there is no search; leave one of the "
+            "two options out."
         )
     options = SearchOptions(**search)
     choice = AttentionSelection(

@@ -15,7 +15,11 @@ def average(
         typer.Option(min=1, help="Number of checkpoints; by default the recipe's keep_last."),
     ] = None,
 ) -> None:
-    """Average the last checkpoints; translate uses it by default."""
+    """
+    Average the last checkpoints.
+
+    heedful translate uses the average by default.
+    """
     from heedful.runs.average import average as average_run
     from heedful.runs.checkpoint import read_state
 

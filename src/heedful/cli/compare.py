@@ -32,7 +32,7 @@ _WIDTH_OF_A_FILE = 100
 def compare(
     first: RunPath,
     second: Annotated[Path, run_argument("Another run folder.")],
-    source: Annotated[Path | None, typer.Option(help="Text to translate with both.")] = None,
+    source: Annotated[Path | None, typer.Option(help="Text to translate with both runs.")] = None,
     reference: Annotated[
         list[str] | None,
         typer.Option(metavar="FILE", help="Reference translation; may be repeated."),
@@ -43,7 +43,9 @@ def compare(
     ] = None,
     sentences: Annotated[
         int,
-        typer.Option(min=0, help="Number of sentences to show; those that differ most are shown."),
+        typer.Option(
+            min=0, help="Number of sentences to show, beginning with the largest difference."
+        ),
     ] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     device: Device = "auto",
@@ -53,9 +55,9 @@ def compare(
     """
     Compare two runs: settings, cost, scores, sentences.
 
-    With --source and --reference both runs translate a text. Prints BLEU, chrF, exact match
-    and CER with paired significance, and the sentences that differ most, with the differing words
-    in square brackets.
+    With --source and --reference, both runs translate a text. Prints BLEU, chrF, exact match and
+    CER with paired significance, and the sentences that differ most, with the differing words in
+    square brackets.
     """
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
     if (source is None) != (not reference):

@@ -37,9 +37,9 @@ def list_corpora() -> None:
             typer.echo(textwrap.fill(line, width, initial_indent="    ", subsequent_indent="    "))
     if not all(corpus.tried for corpus in CORPORA.values()):
         note = (
-            "Numbers of pairs are approximate and for training. The addresses come from published "
-            "scripts and were not tested for this list; if one fails, use --mirror of `heedful "
-            "data get`."
+            "The numbers of pairs are approximate and count only training pairs. The addresses "
+            "come from published scripts and were not tested for this list; if one fails, use "
+            "--mirror of `heedful data get`."
         )
         typer.echo(f"\n{textwrap.fill(note, width)}")
 
@@ -66,9 +66,9 @@ def get(
     """
     Fetch or generate a corpus as line-aligned text.
 
-    Files that are already in the folder are used, and an interrupted download is continued. Known
-    SHA-256 sums are checked; the others are recorded in SHA256SUMS beside the files. Proxies are
-    read from the environment.
+    Files that are already in the folder are used, and an interrupted download is continued. Files
+    are checked if their SHA-256 sums are known; other sums are recorded in SHA256SUMS next to the
+    files. The usual environment variables set proxies.
     """
     from heedful.data.generated.registry import GENERATED
 

@@ -28,7 +28,8 @@ def evaluate(
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="Another system's translations, to test the difference; may be repeated.",
+            help="Another system's translations, to test whether its scores differ; may be "
+            "repeated.",
         ),
     ] = None,
     test: Annotated[
@@ -54,10 +55,10 @@ def evaluate(
     Score translations: BLEU, chrF, TER, exact match, CER.
 
     Each has its signature. Exact match is the share of the lines that are equal to a reference. CER
-    is the character error rate: edits for each hundred characters of the references. Exact match
-    and CER ignore spaces at the ends of a line. BLEU, chrF and TER are sacreBLEU's. The paper's
-    BLEU tokenizes and splits compounds as tensor2tensor's get_ende_bleu.sh does for the paper's
-    Table 2. It is not comparable with sacreBLEU's. It needs the extra “paper”.
+    is the character error rate: edits per hundred characters of the references. Exact match and CER
+    ignore spaces at the ends of a line. BLEU, chrF and TER are sacreBLEU's. The paper's BLEU
+    tokenizes and splits compounds as tensor2tensor's get_ende_bleu.sh does for the paper's Table 2.
+    This score needs the extra “paper” and is not comparable with sacreBLEU's.
     """
     from heedful.analysis.evaluate import evaluate as evaluate_system
     from heedful.evaluation.significance import Resampling

@@ -53,13 +53,14 @@ def export(
         int,
         typer.Option(
             min=2,
-            help="Longest text in tokens, for ctranslate2: rows of its table of positions.",
+            help="For ctranslate2: maximum tokens of a text, the rows of the position table.",
         ),
     ] = 1024,
     sentences: Annotated[
         Path | None,
         typer.Option(
-            help="Source sentences for the comparison, one per line; by default generated ones."
+            help="Source sentences for the comparison, one per line; by default heedful generates "
+            "them."
         ),
     ] = None,
     license_name: LicenseName = "",
@@ -67,7 +68,7 @@ def export(
     scores: Scores = None,
     accept_differences: AcceptDifferences = False,
 ) -> None:
-    """Write a model for another toolkit, and compare the two."""
+    """Export a run to another toolkit, and compare both models."""
     from heedful.exchange.card.model_card import CardFacts
     from heedful.exchange.convert import export_model, read_sentences
     from heedful.exchange.formats import WriteOptions

@@ -22,10 +22,11 @@ def extend(
     ] = None,
     tag: Annotated[
         str,
-        typer.Option(help="Tag of the new language, such as de, which source lines begin with."),
+        typer.Option(help="Tag of the new language, such as de, at the start of source lines."),
     ] = "",
     pieces: Annotated[
-        int, typer.Option(min=0, max=1_000_000, help="Maximum new subwords of a vocabulary.")
+        int,
+        typer.Option(min=0, max=1_000_000, help="Maximum number of new subwords per vocabulary."),
     ] = 500,
     keep: Annotated[
         list[str] | None,

@@ -27,7 +27,11 @@ Name = Annotated[
 def list_models(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the converted models: name, commit, license, size, and the names that refer to them."""
+    """
+    List the converted models.
+
+    Prints name, commit, license and size of each model, and the names that refer to it.
+    """
     from heedful.exchange.hub.cache import cached_models
     from heedful.exchange.hub.upload_folder import remove_abandoned
 
@@ -49,18 +53,26 @@ def list_models(
 
 @app.command()
 def update(name: Name) -> None:
-    """Ask the hub for the newest commit, convert it, and use it from now on."""
+    """
+    Convert the newest commit of a model.
+
+    The name means this commit from now on.
+    """
     from heedful.exchange.hub.fetch import update_run
 
     parsed = _parse(name)
     before, now = update_run(parsed)
-    changed = "is unchanged" if before == now else f"was {before[:12] if before else 'not used'}"
-    echo(f"{parsed}: commit {now[:12]}; it {changed}.")
+    earlier = f"which replaces {before[:12]}" if before else "the first one on this machine"
+    echo(f"{parsed}: commit {now[:12]}, {'unchanged' if before == now else earlier}.")
 
 
 @app.command()
 def remove(name: Name) -> None:
-    """Delete converted models: all commits of a name, or the commit of @REVISION."""
+    """
+    Delete converted models.
+
+    Deletes all commits of a name, or the commit of @REVISION.
+    """
     from heedful.exchange.hub.cache import ModelCache, find_cached
 
     parsed = _parse(name)
@@ -78,7 +90,7 @@ def push(
         bool, typer.Option("--private", help="Show a new repository only to its owners.")
     ] = False,
     revision: Annotated[
-        str, typer.Option(help="Branch to upload to; it is made if it is not there.")
+        str, typer.Option(help="Branch to upload to; it is created if it does not exist.")
     ] = "main",
     message: Annotated[str, typer.Option(help="Message of the commit.")] = "",
     weights: Weights = "default",
@@ -87,7 +99,11 @@ def push(
     scores: Scores = None,
     accept_differences: AcceptDifferences = False,
 ) -> None:
-    """Export a run for transformers, with a model card; compare the two, and upload it."""
+    """
+    Export a run to transformers, and upload it.
+
+    The export has a model card. Both models are compared before the upload.
+    """
     from heedful.exchange.card.model_card import CardFacts
     from heedful.exchange.hub.push import push_run
 

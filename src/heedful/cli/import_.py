@@ -15,7 +15,8 @@ def import_(
     path: Annotated[
         Path,
         run_argument(
-            "Folder or file of the other toolkit, or with --from huggingface ORG/NAME of the hub.",
+            "Folder or file of the other toolkit; with --from huggingface also a name ORG/NAME on "
+            "the hub.",
             "PATH-OR-NAME",
         ),
     ],
@@ -35,21 +36,25 @@ def import_(
     ] = "",
     tokenizer: Annotated[
         Path | None,
-        typer.Option(help="Tokenizer (a .model or BPE codes), if it is not beside the model."),
+        typer.Option(help="Tokenizer (a .model or BPE codes), if it is not next to the model."),
     ] = None,
     sentences: Annotated[
         Path | None,
         typer.Option(
-            help="Source sentences for the comparison, one per line; by default generated ones."
+            help="Source sentences for the comparison, one per line; by default heedful generates "
+            "them."
         ),
     ] = None,
     task: Annotated[
         str,
-        typer.Option(help="Task of a T5 model, such as translation_en_to_de; it has a prefix."),
+        typer.Option(
+            help="Task of a T5 model, such as translation_en_to_de; the task determines the source "
+            "prefix."
+        ),
     ] = "",
     source_prefix: Annotated[
         str,
-        typer.Option(help="Text before each source line, if the model has no task for it."),
+        typer.Option(help="Text to put before each source line, if no task of the model has it."),
     ] = "",
     accept_differences: AcceptDifferences = False,
 ) -> None:

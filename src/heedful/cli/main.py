@@ -10,6 +10,7 @@ import signal
 import sys
 import warnings
 from contextlib import suppress
+from copy import copy
 from types import FrameType
 from typing import Annotated, NoReturn
 
@@ -151,7 +152,7 @@ def main() -> None:
 
 def _run(arguments: list[str]) -> int:
     """Run a command, and format typer's errors like all others."""
-    command = typer.main.get_command(app)
+    command = typer.main.get_command(_only_the_named(arguments))
     try:
         with command.make_context("heedful", arguments) as context:
             command.invoke(context)
@@ -164,6 +165,24 @@ def _run(arguments: list[str]) -> int:
             return error.exit_code
         _fail(explain_usage(error, command, arguments), error.exit_code)
     return 0
+
+
+def _only_the_named(arguments: list[str]) -> typer.Typer:
+    """Return the program with only the command that is named first; the others take longer."""
+    name = arguments[0] if arguments else ""
+    program = copy(app)
+    program.registered_commands = [
+        command
+        for command in app.registered_commands
+        if command.callback and name == (command.name or command.callback.__name__)
+    ]
+    program.registered_groups = [
+        group
+        for group in app.registered_groups
+        if group.typer_instance and name == group.typer_instance.info.name
+    ]
+    is_named = program.registered_commands or program.registered_groups
+    return program if is_named else app
 
 
 def _fail_by_plugin(error: Exception) -> None:

@@ -36,12 +36,16 @@ DryRun = Annotated[
     ),
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
-Precision = Annotated[str, typer.Option(help="auto, fp32 or bf16; auto measures the machine once.")]
+Precision = Annotated[
+    str,
+    typer.Option(help="auto, fp32 or bf16; auto takes the fastest, measured once on this machine."),
+]
 SearchPrecision = Annotated[
     str,
     typer.Option(
-        help="auto, fp32, bf16 or int8; auto measures the machine once. With int8, weights and "
-        "states are rounded to 8 bits: fastest on x86 processors, but scores change a little."
+        help="auto, fp32, bf16 or int8; auto takes the fastest, measured once on this machine. "
+        "With int8, weights and states are rounded to 8 bits: fastest on x86 processors, but "
+        "scores change a little."
     ),
 ]
 SEARCH_PRECISIONS = ("auto", "fp32", "bf16", "int8")
@@ -58,16 +62,17 @@ Alignments = Annotated[
     bool,
     typer.Option(
         "--alignments",
-        help="Write word alignments: 0-0 1-2. Words are counted from 0, between spaces alone.",
+        help="Write word alignments: 0-0 1-2. Words are separated by spaces only and counted from "
+        "0.",
     ),
 ]
 AlignBy = Annotated[
     str,
     typer.Option(
-        help="Attention that alignments are computed from: layer=2, layer=-1 "
-        "(the last), layer=mean, head=1, shift, "
-        "threshold=0.3; separated by commas. Default: all heads of the penultimate of six layers, "
-        "or of the last of fewer, one source word for each target word."
+        help="Attention that alignments are computed from: layer=2, layer=-1 (the last), "
+        "layer=mean, head=1, shift, threshold=0.3; separated by commas. Default: all heads of the "
+        "penultimate layer (the last if there are fewer than six), and one source word per target "
+        "word."
     ),
 ]
 AcceptDifferences = Annotated[
@@ -80,7 +85,8 @@ AcceptDifferences = Annotated[
 Reading = Annotated[
     Literal["exact", "text"] | None,
     typer.Option(
-        help="How lines are read: exact, or text as people write it; by default as the run says.",
+        help="How lines are read: exact (unchanged), or text (capitals, emoji and placeholders are "
+        "handled separately); by default the run's data.reading.",
     ),
 ]
 Format = Annotated[str, typer.Option(help="text or jsonl.")]
@@ -176,7 +182,7 @@ def check_runs(runs: Sequence[Path], command: str) -> None:
         text = str(run)
         if run.is_file() and recognize(run) is None:
             raise typer.BadParameter(
-                f"must be a run folder, but {run} is a file; text is named by --input.",
+                f"must be a run folder, but {run} is a file; name a text file with --input.",
                 param_hint="RUN",
             )
         is_missing = not run.exists() and hub_name(run) is None
@@ -184,18 +190,20 @@ def check_runs(runs: Sequence[Path], command: str) -> None:
             first = runs[0] if run != runs[0] else "RUN"
             sentence = " ".join(str(path) for path in runs if not path.exists())
             raise typer.BadParameter(
-                f"must be a run folder, but {text!r} is not there. A sentence is read from stdin "
+                f"must be a run folder, but {text!r} does not exist. Pass a sentence by stdin "
                 f"(echo {shlex.quote(sentence)} | heedful {command} {shlex.quote(str(first))}) or "
-                "from a file (--input FILE).",
+                "in a file (--input FILE).",
                 param_hint="RUN",
             )
 
 
 FromLanguage = Annotated[
-    str, typer.Option(help="Source language, such as de, of a model with many; the run's if empty.")
+    str,
+    typer.Option(help="Source language of a multilingual model, such as de; by default the run's."),
 ]
 ToLanguage = Annotated[
-    str, typer.Option(help="Target language, such as en, of a model with many; the run's if empty.")
+    str,
+    typer.Option(help="Target language of a multilingual model, such as en; by default the run's."),
 ]
 
 
@@ -224,7 +232,7 @@ def choose_languages(
         return translator, tag
     if not hasattr(translator, "between"):
         raise typer.BadParameter(
-            "needs a run whose model has many languages, and --engine torch.",
+            "needs a multilingual model and --engine torch.",
             param_hint="--to-language" if to_language else "--from-language",
         )
     options = "--from-language", "--to-language"
@@ -245,8 +253,8 @@ def find_tag(target_language: str | None, tags: Sequence[str]) -> str:
         near = in_another_script(target_language, list(codes))
         script = f"; {near} is written in another script" if near else ""
         raise typer.BadParameter(
-            f"must be a language of this model's tags ({', '.join(tags) or 'none'}), but is "
-            f"{target_language or 'empty'}{script}.",
+            f"must be a language for which this model has a tag ({', '.join(tags) or 'none'}), "
+            f"but is {target_language or 'empty'}{script}.",
             param_hint="--target-language",
         )
     return codes[code]
@@ -265,15 +273,17 @@ def check_output(output: Path | None, read: Mapping[str, Path | None]) -> None:
         )
     if output is not None and without_compression(output) != output:
         raise typer.BadParameter(
-            f"must not end in {output.suffix}, because the file is not compressed; leave the "
-            "option out and compress the standard output.",
+            f"must not end in {output.suffix}, because heedful does not compress its output; "
+            "leave the option out and compress stdout.",
             param_hint="--output",
         )
     if output is None or not output.exists():
         return
     for option, path in read.items():
         if path is not None and path.exists() and output.samefile(path):
-            raise typer.BadParameter(f"must be another file than {option}.", param_hint="--output")
+            raise typer.BadParameter(
+                f"must not be the same file as {option}; name another file.", param_hint="--output"
+            )
 
 
 def warn(text: str) -> None:

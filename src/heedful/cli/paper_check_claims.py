@@ -13,7 +13,8 @@ from heedful.cli.terminal_text import echo_json
 
 def claims(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Claims to decide; all if none.")
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Claims to test; by default all."),
     ] = None,
     data: Data = None,
     source_language: SourceLanguage = "en",
@@ -35,12 +36,12 @@ def claims(
     as_json: Json = False,
 ) -> None:
     """
-    Test claims about the paper's parts by measurement.
+    Test claims about the Transformer's parts by measurement.
 
     Claims: convolution, shift, batch-norm, gradients, dot-product, parallel, mask, attention, long,
-    encoders, batch-size, scores, heads, cost. Each gets a verdict with its numbers, a picture, and
-    its place on a page. Small models are trained for the last eight claims, within the budget and
-    on equally many positions, padding included. The other claims take a minute and no data.
+    encoders, batch-size, scores, heads, cost. Each claim gets a verdict with numbers and a picture,
+    on one page. Small models are trained for the last eight claims, within the budget and on
+    equally many positions, padding included. The other claims take a minute and no data.
     """
     from heedful.experiments.corpus import choose_corpus
     from heedful.paper.claims.check import RESERVATION, check_claims, to_dict

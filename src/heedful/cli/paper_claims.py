@@ -35,7 +35,7 @@ def positions(
     its code. Four criteria: each position has its own encoding; encodings are deterministic;
     neighbors always have the same distance; longer sentences than in training are possible. Each
     result is printed with the number that it is based on. The dot products between positions are
-    checked, too: whether they depend on the distance alone, and how they fall with it.
+    checked, too: whether they depend on the distance alone, and how they decrease with distance.
     """
     if d_model % 2:
         raise typer.BadParameter(f"must be even, but is {d_model}.", param_hint="--d-model")
@@ -69,10 +69,10 @@ def scaling(
     """
     Measure why attention divides by the root of d_k.
 
-    Queries and keys with independent normal components of variance 1 are drawn. Three figures are
-    measured: the variance of products, the softmax's gradient (the sum of p (1 - p) over the keys),
-    and the query's gradient. Each is measured without a scale, with 1/sqrt(d_k) and with 1/d_k.
-    Margins are 95 % confidence intervals.
+    Queries and keys with independent normal components of variance 1 are drawn. Three quantities
+    are measured: the variance of dot products, the softmax's gradient (the sum of p (1 - p) over
+    the keys), and the query's gradient. Each quantity is measured without a scale, with 1/sqrt(d_k)
+    and with 1/d_k. Margins are 95 % confidence intervals.
     """
     from heedful.paper.claim_checks import measure_scaling
     from heedful.visualise.report_page import check_report_ending

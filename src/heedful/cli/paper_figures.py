@@ -12,26 +12,29 @@ from heedful.cli.terminal_text import echo, echo_json, read_argument
 Sentence = Annotated[
     str,
     typer.Option(
-        help="Another sentence, in the run's source language. By default the paper's, or one of "
-        "the run's training text if it does not know the paper's words."
+        help="Another sentence, in the run's source language. By default the paper's sentence, or "
+        "one from the run's training text if its vocabulary lacks the paper's words."
     ),
 ]
 Layer = Annotated[
     int,
-    typer.Option(min=0, help="Encoder layer, from 1; 0 is the fifth, or the last if fewer exist."),
+    typer.Option(
+        min=0, help="Encoder layer, from 1; 0 means the fifth, or the last if there are fewer."
+    ),
 ]
 Query = Annotated[
     str,
     typer.Option(
         help="The word whose attention is shown; “its:2” is the second “its”. By default the "
-        "paper's, or in another sentence the one that attends most to a distant word."
+        "paper's word, or in another sentence the word that attends most to a distant word."
     ),
 ]
-Keys = Annotated[str, typer.Option(help="The words that it should attend to: “more difficult”.")]
-AllHeads = Annotated[str, typer.Option(help="Heads to draw, from 1: 1,4,5; by default all.")]
-TwoHeads = Annotated[
-    str, typer.Option(help="Heads to draw, from 1: 5,6; by default the two found best.")
+Keys = Annotated[
+    str,
+    typer.Option(help="The words that the query word should attend to: “more difficult”."),
 ]
+AllHeads = Annotated[str, typer.Option(help="Heads to draw, from 1: 1,4,5; by default all.")]
+TwoHeads = Annotated[str, typer.Option(help="Heads to draw, from 1: 5,6; by default the best two.")]
 
 
 def figure3(
@@ -49,7 +52,7 @@ def figure3(
     """
     Draw what the heads of a layer attend to from one word.
 
-    After figure 3 of the paper: from “making”, heads of layer 5 attend to the distant words “more
+    In figure 3 of the paper, heads of layer 5 attend from “making” to the distant words “more
     difficult”. The weight of each head on these words is printed.
     """
     _draw(3, run, out, sentence, layer, heads, query, keys, weights)
@@ -70,9 +73,9 @@ def figure4(
     """
     Draw two heads that find the words a pronoun stands for.
 
-    After figure 4 of the paper: from “its”, two heads of layer 5 attend to “Law” and “application”.
-    Draws the two heads with the largest weights there: above, all lines of the first; below,
-    only those of the pronoun.
+    In figure 4 of the paper, two heads of layer 5 attend from “its” to “Law” and “application”.
+    Draws the two heads with the largest weights on these words: above, the first head from all
+    words; below, both heads from the pronoun only.
     """
     _draw(4, run, out, sentence, layer, heads, query, keys, weights)
 
@@ -90,8 +93,8 @@ def figure5(
     """
     Draw two heads that follow the structure of a sentence.
 
-    After figure 5 of the paper. The two heads are sharp, do not always attend at the same distance
-    or to the same word, and differ from each other.
+    As in figure 5 of the paper, each head has sharp attention, not always at the same distance or
+    to the same word. The two heads differ from each other.
     """
     _draw(5, run, out, sentence, layer, heads, "", "", weights)
 
@@ -137,7 +140,7 @@ def _numbers(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not all(part.isdecimal() and int(part) for part in parts):
         raise typer.BadParameter(
-            f"must be numbers from 1 with commas between them, but is {text!r}.",
+            f"must be numbers from 1, separated by commas, but is {text!r}.",
             param_hint="--heads",
         )
     return list(dict.fromkeys(int(part) for part in parts))
@@ -159,7 +162,7 @@ def heads(
         typer.Option(
             min=0,
             help="Instead of SENTENCE: this many sentences of the quickstart's grammar, with known "
-            "answers. Heads are chosen on one half and rated on the other.",
+            "answers. Heads are chosen on half of the sentences and rated on the other half.",
         ),
     ] = 0,
     top: Annotated[
@@ -178,25 +181,28 @@ def heads(
     heedful paper heads RUN "I kicked the ball" --query kicked --who I --did-what kicked
 
     All heads of all layers are ranked by the weight from the query word (--query) to the words of
-    the answer. Rank 1 among the words means that no other word has more weight. With --grammar the
-    nouns that pronouns stand for are searched too.
+    the answer. Rank 1 among the words means that no other word has more weight. With --grammar,
+    heads that find a pronoun's noun are searched too.
     """
     questions = {"who": who, "did what": did_what, "to whom": to_whom}
     answers = {question: read_argument(words) for question, words in questions.items() if words}
     if bool(grammar) == bool(sentence):
         raise typer.BadParameter("or --grammar must be given, but not both.", param_hint="SENTENCE")
     if grammar == 1:
-        raise typer.BadParameter("must be at least 2: two halves.", param_hint="--grammar")
+        raise typer.BadParameter(
+            "must be at least 2, because heads are chosen on one half and rated on the other.",
+            param_hint="--grammar",
+        )
     if grammar and (query or answers or out):
         raise typer.BadParameter(
-            "cannot be combined with --query, the words of an answer and --out: the grammar "
-            "knows its answers.",
+            "cannot be combined with --query, --who, --did-what, --to-whom or --out, because the "
+            "grammar has its own questions and answers.",
             param_hint="--grammar",
         )
     if sentence and not (query and answers):
         raise typer.BadParameter(
-            "must name the query word, and one of --who, --did-what and --to-whom the words of the "
-            "answer.",
+            "must name the query word, and --who, --did-what or --to-whom must name the words of "
+            "the answer.",
             param_hint="--query",
         )
     from heedful.paper.role_report import find_in_grammar, find_in_sentence
@@ -227,7 +233,7 @@ def heads(
 
 def echo_table(rows: Sequence[Sequence[str]]) -> None:
     """Print a table with aligned columns."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        echo("  ".join(cells).rstrip())
+    from heedful.experiments.page import align_columns
+
+    for line in align_columns(rows, str.ljust):
+        echo(line)

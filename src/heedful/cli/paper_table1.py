@@ -19,9 +19,10 @@ def table1(
     """
     Count and time the layers of Table 1.
 
-    Costs include projections, dependent products are followed, and longest paths are found by
-    gradients. Times are measured against length and width, in as many rounds as the budget allows.
-    After an interruption the same command continues.
+    Costs include projections. Sequential operations are counted as the longest chain of dependent
+    products, and longest paths are found by gradients. Times are measured for several lengths and
+    widths, in as many rounds as the budget allows. After an interruption the same command
+    continues.
     """
     from heedful.paper.table1 import make_table1
     from heedful.settings.durations import parse_duration

@@ -13,24 +13,26 @@ Data = Annotated[
     Path | None,
     typer.Option(
         metavar="FOLDER",
-        help="train, valid and test in two languages, such as train.en and train.de; without it "
-        "the embedded grammar writes them.",
+        help="Folder with train, valid and test in two languages, such as train.en and train.de; "
+        "by default a built-in grammar writes the text.",
     ),
 ]
 SourceLanguage = Annotated[str, typer.Option(help="Ending of the files to translate from.")]
 Vocabulary = Annotated[
-    int, typer.Option(min=100, help="Subwords, with --data; the grammar has 1,000.")
+    int, typer.Option(min=100, help="With --data: vocabulary size; the grammar's is 1,000.")
 ]
 Budget = Annotated[
     str, typer.Option(metavar="TIME", help="Time on this machine, such as 30m or 2h.")
 ]
-TableFolder = Annotated[Path, typer.Option(help="Output folder; a run that it holds is continued.")]
+TableFolder = Annotated[
+    Path, typer.Option(help="Output folder; an interrupted call is continued from it.")
+]
 EarlierPlan = Annotated[
     Path | None,
     typer.Option(
         "--plan",
         metavar="FILE",
-        help="plan.json of another run; this one takes the same steps, budget and threads.",
+        help="plan.json of another call; this call uses the same steps, budget and threads.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -59,11 +61,11 @@ def table2(
     as_json: Json = False,
 ) -> None:
     """
-    Train small siblings of Table 2's systems, and compare them.
+    Train small versions of Table 2's systems, and compare them.
 
-    The budget is converted to steps before the start, by each system's rate. 70 % of it is for
-    training, the same time for each system. The rest is for encoding, validation and scoring. After
-    an interruption the same command continues.
+    Before training, the budget is converted to steps by each system's speed. All systems train for
+    the same time, 70 % of the budget in total. The rest is for encoding, validation and scoring.
+    After an interruption the same command continues.
     """
     from heedful.experiments.corpus import choose_corpus
     from heedful.experiments.report import difference_rows

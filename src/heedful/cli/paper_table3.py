@@ -31,10 +31,10 @@ def table3(
     """
     Train the rows of Table 3, scaled down, and compare them.
 
-    All widths are a quarter (without --data an eighth) and all depths a half of the paper's. All
-    rows take the same number of steps, the big model three times as many. Two more seeds of the
-    base row show the noise. 70 % of the budget is for training, and is converted to steps before
-    the start. After an interruption the same command continues.
+    All widths are a quarter (without --data an eighth) of the paper's, and all depths are half. All
+    rows take the same number of steps, except the big model, which takes three times as many. Two
+    more seeds of the base row show the noise. 70 % of the budget is for training, and is converted
+    to steps before training. After an interruption the same command continues.
     """
     from heedful.experiments.corpus import choose_corpus
     from heedful.files import make_folder
@@ -48,7 +48,7 @@ def table3(
     if as_json:
         echo_json(table.to_dict())
         return
-    typer.echo(f"Published beside ours: {table.text}")
+    typer.echo(f"Published and measured: {table.text}")
     echo_table(table.rows)
     typer.echo()
     for conclusion in table.conclusions:

@@ -19,13 +19,16 @@ def prepare(
     out: Annotated[Path, typer.Option(help="Output folder; an interrupted one is continued.")],
     source: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE", help="Source text, named as for heedful train."),
+        typer.Option(metavar="FILE", help="Source text, in any format that heedful train reads."),
     ] = None,
     target: Annotated[
         list[str] | None, typer.Option(metavar="FILE", help="Target text, aligned line by line.")
     ] = None,
     corpora: Annotated[
-        Path | None, typer.Option(help="A TOML file that describes several corpora, instead.")
+        Path | None,
+        typer.Option(
+            help="A TOML file that describes several corpora, instead of --source and --target."
+        ),
     ] = None,
     tokenizer: Annotated[
         Path | None,
@@ -48,7 +51,8 @@ def prepare(
     valid_source: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILE", help="Held-out source text; pairs that repeat a line are reported."
+            metavar="FILE",
+            help="Held-out source text; training pairs that repeat one of its lines are reported.",
         ),
     ] = None,
     valid_target: Annotated[

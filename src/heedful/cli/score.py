@@ -39,7 +39,8 @@ def score(
     ranks: Annotated[
         bool,
         typer.Option(
-            "--ranks", help="Give the rank of each token, 1 for the most probable (jsonl)."
+            "--ranks",
+            help="With --format jsonl: give the rank of each token; 1 is the most probable.",
         ),
     ] = False,
     alignments: Alignments = False,
@@ -59,9 +60,10 @@ def score(
     """
     Print the log-probability of each given pair.
 
-    Natural logarithm, end symbol included. --alignments adds a tab and the word alignment: 0-0 1-2.
-    --format jsonl adds the log-probability of every token. --gold prints the alignment error rate
-    of every decoder layer instead, best first, each with its value for --align-by.
+    Logarithms are natural, and the end symbol is included. --alignments adds a tab and the word
+    alignment: 0-0 1-2. --format jsonl adds the log-probability of every token. With --gold, only
+    the alignment error rate of each decoder layer is printed, best first, with the --align-by that
+    selects the layer.
     """
     check_choice("--format", format, ("text", "jsonl"))
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))

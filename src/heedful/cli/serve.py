@@ -45,7 +45,7 @@ def serve(
     precision: SearchPrecision = "auto",
     threads: Threads = 0,
     beam: Annotated[
-        int | None, typer.Option(min=1, help="Beam size for requests that name none.")
+        int | None, typer.Option(min=1, help="Beam size for requests without a beam size.")
     ] = None,
     batch_tokens: Annotated[
         int, typer.Option(min=1, help="Source tokens of a batch, padding included.")
@@ -56,7 +56,9 @@ def serve(
     max_characters: Annotated[
         int, typer.Option(min=1, help="Maximum number of characters in a request.")
     ] = 20_000,
-    max_lines: Annotated[int, typer.Option(min=1, help="Maximum texts in a request.")] = 512,
+    max_lines: Annotated[
+        int, typer.Option(min=1, help="Maximum number of texts in a request.")
+    ] = 512,
     max_alternatives: Annotated[
         int, typer.Option(min=0, max=100, help="Maximum number of alternatives of a sentence.")
     ] = 10,
@@ -75,7 +77,8 @@ def serve(
         typer.Option(min=0, help="Requests per minute from an address or key; 0 for no limit."),
     ] = 0,
     wrong_keys: Annotated[
-        int, typer.Option(min=0, help="Wrong keys per minute allowed from an address; 0: no limit.")
+        int,
+        typer.Option(min=0, help="Wrong keys per minute allowed from an address; 0 for no limit."),
     ] = 10,
     trusted_proxies: Annotated[
         str,
@@ -105,7 +108,8 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="ORIGIN",
-            help="Origin whose pages may send requests; may be repeated; * (all) or none.",
+            help="Origin whose pages may send requests; may be repeated; * allows all, none "
+            "refuses all.",
         ),
     ] = None,
     allow_host: Annotated[
@@ -130,12 +134,12 @@ def serve(
         Path | None,
         typer.Option(
             help="File with a term, a tab and its translation on each line, for all requests. A "
-            "request's own win."
+            "request's own entries take precedence."
         ),
     ] = None,
     protected: Annotated[
         Path | None,
-        typer.Option(help="Strings that stay as they are in all requests, one a line."),
+        typer.Option(help="File with strings that stay unchanged in all requests, one per line."),
     ] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Log only errors, not each request.")
@@ -145,10 +149,13 @@ def serve(
     Serve runs over HTTP: LibreTranslate's routes and a web page.
 
     More routes are under /v1. The address is printed when the server is ready. Sentences of all
-    requests are translated in batches. SIGHUP reloads the runs, keys and terms while the old ones
-    still translate; SIGTERM refuses new requests and finishes running ones. The log on standard
-    error never contains texts. Each option can be an environment variable. Sockets that systemd
-    passes are used instead of --host and --port.
+    requests are translated in batches.
+
+    SIGHUP reloads the runs, keys and terms while the old ones still translate; SIGTERM refuses new
+    requests and finishes running ones. The log on standard error never contains texts.
+
+    Each option can also be set by an environment variable. Sockets that systemd passes are used
+    instead of --host and --port.
     """
     check_choice("--engine", engine, ("torch", "ctranslate2"))
     check_choice("--precision", precision, SEARCH_PRECISIONS)
@@ -238,8 +245,8 @@ def _need_extra() -> None:
     )
     if missing := [name for name in needed if find_spec(name) is None]:
         raise MissingExtra(
-            f"a server needs {', '.join(missing)}, not installed here; install it with: "
-            "pip install 'heedful[serve]'"
+            f"a server needs packages that are not installed ({', '.join(missing)}); install them "
+            "with: pip install 'heedful[serve]'"
         )
 
 

@@ -38,8 +38,8 @@ def show(
     """
     Print pairs exactly as the model sees them.
 
-    For each pair: the subwords of the source, the decoder's input and its targets, with every
-    special symbol and language tag, and their numbers. Unknown subwords are written <unk> and
+    For each pair, prints the source subwords, the decoder's input and its targets, with their
+    numbers and with every special symbol and language tag. Unknown subwords are written <unk> and
     counted.
     """
     if (source is None) != (target is None):

@@ -66,7 +66,7 @@ def translate(
         bool,
         typer.Option(
             "--sample",
-            help="Sample translations instead of searching for the best; the same one may "
+            help="Sample translations instead of searching for the best; the same translation may "
             "appear several times.",
         ),
     ] = False,
@@ -112,12 +112,12 @@ def translate(
         bool,
         typer.Option(
             "--join-lines",
-            help="Join the lines of each paragraph, as of mails and PDFs: one line of output for "
-            "each paragraph and each empty line.",
+            help="Join the lines of each paragraph, for text from e-mails and PDFs; the output has "
+            "one line per paragraph or empty line.",
         ),
     ] = False,
     scores: Annotated[
-        bool, typer.Option("--scores", help="Put the score before the text.")
+        bool, typer.Option("--scores", help="Write the score before each translation.")
     ] = False,
     alignments: Alignments = False,
     align_by: AlignBy = "",
@@ -130,7 +130,7 @@ def translate(
     dictionary: Annotated[
         Path | None,
         typer.Option(
-            help="Replace unknown words by this file's translations: a word, a tab, its "
+            help="Replace unknown words by translations from this file: a word, a tab and its "
             "translation on each line."
         ),
     ] = None,
@@ -141,13 +141,13 @@ def translate(
     ] = None,
     protected: Annotated[
         Path | None,
-        typer.Option(help="Strings that stay as they are, one per line."),
+        typer.Option(help="File with strings that stay unchanged, one per line."),
     ] = None,
     long_lines: Annotated[
         Literal["split", "cut"],
         typer.Option(
-            help="Split lines longer than the model reads at ends of sentences, or cut them; "
-            "with reading exact they are cut.",
+            help="A line that is too long for the model is split at ends of sentences, or cut; "
+            "with --reading exact it is always cut.",
         ),
     ] = "split",
     format: Format = "text",
@@ -164,16 +164,22 @@ def translate(
     """
     Translate lines from stdin or a file, in order.
 
-    Search options that are not set are the run's. An empty line stays empty. Each translation is
-    one line: control characters that byte tokens spell become spaces, and a warning counts them.
-    Output is written whenever input pauses, so the command works in a pipe and by hand. With
-    --n-best the format is: number ||| text ||| score. A search lists no text twice, so some lists
-    are shorter. An empty line has one entry. ||| in a text is written as &#124;&#124;&#124;, except
-    in --format jsonl. With --alignments the word alignment follows as one more field, after a tab.
+    Search options that are not given are taken from the run. An empty line stays empty. Each
+    translation is one line: control characters that byte tokens form become spaces, and a warning
+    gives their number. Output is written whenever input pauses, so the command can be used in a
+    pipe or interactively.
+
+    With --n-best the format is: number ||| text ||| score. A search lists no text twice, so a list
+    may have fewer than N entries; an empty line has one. ||| in a text is written as
+    &#124;&#124;&#124;, except in --format jsonl. With --alignments, the word alignment follows
+    after a tab.
+
     The files of --target-prefix, --force-phrases and --avoid-phrases need one line, possibly empty,
-    for each line of the input. A run with data.reading=text copies emoji and placeholders to their
-    places, and restores capitals; --format jsonl says what was done. An input named .html, .srt,
-    .vtt, .md, .docx or .odt is translated as a whole, with its layout, to --output.
+    for each line of the input.
+
+    A run with data.reading=text copies emoji and placeholders to their places, and restores
+    capitals; --format jsonl says what was done. An input named .html, .srt, .vtt, .md, .docx or
+    .odt is translated as a whole, with its layout, to --output.
     """
     check_choice("--format", format, ("text", "jsonl"))
     check_choice("--precision", precision, SEARCH_PRECISIONS)
@@ -317,8 +323,8 @@ def _check_whole_file(output: Path | None, options: dict[str, Any]) -> None:
 
     if find_spec("sentencex") is None:
         raise MissingExtra(
-            "a file of this kind needs sentencex, not installed here; install it with: "
-            "pip install 'heedful[documents]'"
+            "a file of this kind needs sentencex, which is not installed; install it with: pip "
+            "install 'heedful[documents]'"
         )
     if output is None:
         raise typer.BadParameter("needs --output for a file of this kind.", param_hint="--input")

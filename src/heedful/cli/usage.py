@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import chain
 from typing import Any
 
 from typer.exceptions import TyperException
@@ -11,7 +12,7 @@ from heedful.settings.foreign_names import OPTIONS
 
 _ALIKE = 0.75
 _SHORTEST = len("--beam")  # length of a name that is compared with the start of a longer one
-_TOO_MANY = r"there is no argument left for: \1"
+_TOO_MANY = r"the command takes no more arguments, but got: \1"
 _MISSING = ("got none", "got only one")
 
 
@@ -60,13 +61,22 @@ def _explain_unknown(
         words = (word.partition("=")[0] for word in arguments if word.startswith(name))
         name = next(words, name)
     bare = name.lstrip("-").lower().replace("_", "-")
-    known = [option for parameter in command.params for option in parameter.opts]
+    places = [(p.name, p.metavar) for p in command.params if p.param_type_name == "argument"]
+    options = (p.opts for p in command.params if p.param_type_name == "option")
+    known = list(chain.from_iterable(options))
     ours = OPTIONS.get(place, {}).get(bare, ())
     if not ours and "--set" in known:
         ours = tuple(_setting_arguments(bare))
+    ours = ours or tuple({place for field, place in places if bare in (field, place.lower())})
     ours = ours or tuple(option for option in known if _is_alike(name, option))
     shown = name if name.isprintable() else ascii(name)
-    return f"No such option: {shown}" + (f"; use {_join(ours)}" if ours else "")
+    if not ours:
+        return f"No such option: {shown}"
+    example = ""
+    if any(word.isupper() for word in ours):
+        call = " ".join(("heedful", *path, *(place for _, place in places)))
+        example = f", as in `{call}`"
+    return f"No such option: {shown}; use {_join(ours)}{example}"
 
 
 def _join(names: Sequence[str]) -> str:

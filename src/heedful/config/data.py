@@ -26,9 +26,9 @@ class DataConfig(SettingsTable):
     target_language: Language = ""
     """Code of the target language. Empty means the ending of the target files."""
     reading: Literal["exact", "text"] = "exact"
-    """How lines are read: as they are, or as people write them; see docs/howto/text.md."""
+    """Read lines unchanged, or handle capitals, emoji and placeholders; see docs/howto/text.md."""
     vocabulary_size: Count = 37_000
-    """Subwords in the vocabulary, of each language if it is not shared."""
+    """Subwords in the vocabulary, or in the vocabulary of each language if it is not shared."""
     vocabulary_multiple: Count = 8
     """Pad the embedding with unused rows to a multiple of this."""
     subwords: Literal["bpe", "unigram", "character", "word"] = "bpe"
@@ -40,9 +40,9 @@ class DataConfig(SettingsTable):
     ] = "as-source"
     """How target text is split: like the source, or at spaces, for symbols such as brackets."""
     normalization: Literal["identity", "nfc", "nmt_nfkc", "nmt_nfkc_cf"] = "identity"
-    """Rewriting before the split: nothing, accents, all look-alikes, or capitals too."""
+    """Rewrite text before the split: not at all, NFC, sentencepiece's NFKC, or lower-case NFKC."""
     subword_sampling: Share = 0.0
-    """Sample new subwords in every epoch: BPE-dropout for bpe, alpha for unigram. 0 means off."""
+    """Sample new splits in every epoch: rate of BPE-dropout, or alpha of unigram. 0 means off."""
     augment: Annotated[str, AfterValidator(_check_augmentations)] = ""
     """Shares of the pairs to change in every epoch, such as capitals:0.05 typos:0.1."""
     vocabulary_threshold: CountOrZero = 0
@@ -50,9 +50,9 @@ class DataConfig(SettingsTable):
     shared_vocabulary: bool = True
     """Whether both languages share one vocabulary."""
     max_length: Count = 256
-    """Maximum subwords of a sentence; pairs with a longer one are dropped."""
+    """Maximum subwords of a sentence; pairs with a longer sentence are dropped."""
     max_length_ratio: Annotated[float, Field(ge=1)] | None = None
-    """Drop pairs with a larger ratio of lengths, longer side over shorter. None means no limit."""
+    """Drop pairs with a larger ratio of longer to shorter side. None means no limit."""
     min_script_share: Annotated[float, Field(gt=0, le=1)] | None = None
     """Drop pairs with a smaller share of letters in the language's script. None means any."""
     drop_duplicates: bool = False
@@ -60,4 +60,4 @@ class DataConfig(SettingsTable):
     unescape: bool = False
     """Whether escapes of Moses' tokenizer, such as &apos; and @-@, are resolved."""
     mixing_temperature: Annotated[float, Field(ge=1)] = 1.0
-    """Temperature at which corpora without weights are sampled: 1 in proportion to size."""
+    """Temperature to sample corpora without weights; 1 samples in proportion to size."""

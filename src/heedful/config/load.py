@@ -8,6 +8,7 @@ above them names the recipe to start from; without a base, unset settings have t
 """
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from os.path import exists
@@ -148,7 +149,8 @@ def _parse(path: Path) -> dict[str, Any]:
         raise SettingError(f"{path} must be a TOML file, but it cannot be read: {error}.") from None
     except UnicodeDecodeError as error:
         raise SettingError(
-            f"{path} must be a TOML file in UTF-8, but byte {error.start} is not; save it as UTF-8."
+            f"{path} must be a TOML file in UTF-8, but byte {error.start} is invalid; save the "
+            "file as UTF-8."
         ) from None
     except OSError as error:
         raise SettingError(
@@ -172,6 +174,10 @@ def _value(name: str, text: str) -> object:
     types = _types(name)
     if text.lower() in ("true", "false") and bool in types:
         return text.lower() == "true"
+    # options of commands read 2.0 as 2, so settings do
+    match = re.fullmatch(r"([+-]?[0-9_]+)\.0+", text)
+    if match is not None and int in types and float not in types:
+        text = match[1]
     for number in (int, float):
         if number in types:
             try:

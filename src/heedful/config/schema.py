@@ -36,7 +36,7 @@ class _RunSettings(SettingsTable):
     recipe: Name = "custom"
     """Recipe that these settings are based on."""
     reading: Literal["paper", "t2t", "own"] = "own"
-    """Source of the details: the paper's text, the authors' code, or neither."""
+    """Source of the recipe's details: the paper's text, the authors' code, or neither."""
     model: ModelConfig = ModelConfig()
     """The model."""
     data: DataConfig = DataConfig()

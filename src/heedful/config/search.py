@@ -21,7 +21,9 @@ from heedful.settings.table import SettingsTable
 def _check_rules(names: str) -> str:
     """Refuse names of rules that are not registered."""
     if unknown := unknown_rules(names):
-        raise ValueError(f"must name rules of plugins that are loaded, but none has {unknown[0]!r}")
+        raise ValueError(
+            f"must name rules of loaded plugins, but no loaded plugin has a rule {unknown[0]!r}"
+        )
     return names
 
 
@@ -49,17 +51,17 @@ class SearchConfig(SettingsTable):
         "as-joey",
         "as-opennmt",
     ] = "when-none-can-win"
-    """Stop when no open hypothesis can win, when `beam` have finished, or as another toolkit."""
+    """Stop if no open hypothesis can win, if `beam` have finished, or as another toolkit does."""
     length_limit_policy: Literal["cut", "end", "force", "keep"] = "cut"
-    """At the length limit: cut and rank last, end at no cost, end at the cost of EOS, or keep."""
+    """Hypotheses at the length limit: cut and ranked last, ended at no or EOS's cost, or kept."""
     renormalise: bool = False
     """Whether the probabilities of the allowed subwords are normalized to a sum of one."""
     forbidden_ids: Ids = ""
-    """Ids that are never written, separated by spaces; padding and start symbol always belong."""
+    """Ids that are never written, in addition to padding and start symbol; separated by spaces."""
     min_length: Annotated[int, explained(MIN_LENGTH)] = 0
     max_length: Annotated[OutputLength, explained(MAX_LENGTH)] = "input+50"
     no_repeat_ngram: Annotated[int, explained(NO_REPEAT_NGRAM)] = 0
     rules: Annotated[str, AfterValidator(_check_rules)] = ""
-    """Rules of plugins that every search keeps, by their names, separated by spaces."""
+    """Names of plugins' rules that every search follows, separated by spaces."""
     max_source_length: Count = 1024
     """Maximum subwords of a source line; a longer one is cut with a warning."""

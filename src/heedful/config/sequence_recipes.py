@@ -58,7 +58,7 @@ _QUESTIONS: Settings = {
 }
 
 SEQUENCE_RECIPES: dict[str, tuple[str, Settings]] = {
-    "dates": ("Write dates in words as ISO dates, character by character, in minutes.", _DATES),
+    "dates": ("Convert dates in words to ISO dates, character by character, in minutes.", _DATES),
     "kana": ("Transliterate Japanese kana, character by character, in minutes.", _KANA),
     "phonemes": ("Write English words in phonemes, in minutes.", _PHONEMES),
     "questions": ("Answer questions about stories of a small grammar, in minutes.", _QUESTIONS),

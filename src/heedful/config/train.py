@@ -55,7 +55,7 @@ class TrainConfig(SettingsTable):
     min_learning_rate: Annotated[
         NotNegative, ActsIf("train.schedule", ("inverse_sqrt", "cosine", "plateau", "step"))
     ] = 0.0
-    """Lowest learning rate after the warm-up; cosine ends with it."""
+    """Lowest learning rate after the warm-up; the cosine schedule ends at this rate."""
     decay_factor: Annotated[
         float, Field(gt=0, lt=1), ActsIf("train.schedule", ("plateau", "step"))
     ] = 0.5
@@ -87,17 +87,17 @@ class TrainConfig(SettingsTable):
     rdrop_weight: Annotated[Positive, _BY_RDROP] = 5.0
     """Factor of the mean divergence between two passes: the alpha of R-Drop's paper."""
     second_pass_start: Annotated[NotNegative, _BY_TWO_PASSES] = 0.0
-    """Steps with one pass, by likelihood, before those with two: a share of all below 1."""
+    """Steps with one pass (likelihood) before steps with two; below 1: a share of all steps."""
     reward_metric: Annotated[Literal["gleu", "bleu", "chrf"], _BY_EITHER] = "gleu"
     """Reward of a translation: GLEU, smoothed BLEU or chrF of the sentence. Risk is 1 - reward."""
     likelihood_weight: Annotated[NotNegative, _BY_EITHER] = 0.017
     """Factor of the references' log-likelihood, which is added to the reward. 0 means none."""
     samples: Annotated[Several, _BY_REWARD] = 15
-    """Translations drawn of each pair; each one's baseline is the mean reward of the others."""
+    """Translations sampled per pair; the baseline of each is the mean reward of the others."""
     n_best: Annotated[Several, _BY_RISK] = 10
-    """Translations that beam search finds of each pair, to share out the risk among them."""
+    """Size of the n-best list from beam search, over which the risk of a pair is computed."""
     risk_sharpness: Annotated[Positive, _BY_RISK] = 1.0
-    """Exponent of their probabilities before these are renormalized; Shen et al. use 0.005."""
+    """Exponent of the list's probabilities before renormalization; Shen et al. use 0.005."""
     risk_reference: Annotated[bool, _BY_RISK] = False
     """Whether the reference is one of the candidates."""
     label_smoothing: Annotated[Share, _BY_REFERENCES] = 0.1
@@ -105,13 +105,13 @@ class TrainConfig(SettingsTable):
     smoothing_target: Annotated[Literal["uniform", "others"], _BY_REFERENCES] = "uniform"
     """Smooth over all subwords (Szegedy et al.) or over all except the correct one."""
     guided_attention: Annotated[NotNegative, _BY_LIKELIHOOD] = 0.0
-    """Factor of a penalty on attention far from the diagonal; it decreases. 0 means none."""
+    """Initial factor of a penalty on attention far from the diagonal. 0 means none."""
     guided_steps: Annotated[Count, ActsIf("train.guided_attention", unless=(0.0,))] = 1000
     """Updates over which the penalty on attention falls to 0."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     """Random seed."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    """Precision of the matrix products. Auto means the faster one, measured once."""
+    """Precision of the matrix products. Auto means the fastest, measured once on the machine."""
     device: Device = "auto"
     """Where to compute: auto, cpu, cuda or cuda:N."""
     deterministic: bool = False
@@ -172,8 +172,8 @@ class TrainConfig(SettingsTable):
             return self
         if start != round(start) or start >= self.steps:
             raise ValueError(
-                f"`train.second_pass_start` must be a share of the steps below 1 or a whole number "
-                f"of them below `train.steps` ({self.steps}), but got {start:g}"
+                "`train.second_pass_start` must be a fraction of the steps (below 1) or a whole "
+                f"number of steps below `train.steps` ({self.steps}), but got {start:g}"
             )
         return self
 
@@ -203,8 +203,8 @@ class TrainConfig(SettingsTable):
             )
         if self.schedule == "plateau" and self.validate_steps is None:
             wrong.append(
-                "`train.schedule` = plateau decays at validations and needs "
-                "`train.validate_steps`, but got none; set it, or take another schedule"
+                "`train.schedule` = plateau lowers the learning rate at validations and needs "
+                "`train.validate_steps`, but got none; set it, or choose another schedule"
             )
         if wrong:
             raise ValueError("; ".join(wrong))

@@ -115,7 +115,7 @@ def untagged_warning(ids: Iterable[Sequence[int]], tokenizer: Tokenizer) -> str 
     names = ", ".join(list(tags)[:_SHOWN]) + (", …" if len(tags) > _SHOWN else "")
     return (
         f"Every line must begin with a language tag ({names}), but some do not; add the tags, or "
-        "name one by --target-language."
+        "name a language with --target-language."
     )
 
 

@@ -41,8 +41,8 @@ def write_lines(folder: Path, files: Mapping[str, Sequence[str]], origin: str) -
     for path, content in contents.items():
         if path.exists() and (not path.is_file() or read_within(path, sys.maxsize) != content):
             raise TextError(
-                f"{path} would be overwritten, but is not the text of {origin}; name another "
-                "folder, or move it away."
+                f"{path} must be free for the text of {origin}, but holds something else; name "
+                "another folder, or move the file away."
             )
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)

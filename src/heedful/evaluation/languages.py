@@ -62,9 +62,9 @@ def bleu_tokenizer(language: str) -> str:
         BLEU(tokenize=name)
     except RuntimeError:
         _log.warning(
-            "BLEU of %s is computed on characters (tok:char) and compares only with equally "
-            "computed scores, because sacreBLEU's tokenizer %s is not installed; pip install "
-            "'heedful[%s]' installs it.",
+            "BLEU of %s is computed on characters (tok:char), because sacreBLEU's tokenizer %s is "
+            "not installed; compare it only with other scores on characters, or install the "
+            "tokenizer: pip install 'heedful[%s]'",
             _NAMES[code],
             name,
             code,

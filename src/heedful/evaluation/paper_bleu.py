@@ -112,8 +112,9 @@ class PaperBLEU(BLEU):
         self.punctuation: Punctuation = punctuation
         if self.language in _UNSPACED:
             raise TextError(
-                f"The paper's BLEU needs a language that puts spaces between words, for Moses' "
-                f"tokenizer finds none, but the language is “{language}”; use sacreBLEU's figure."
+                "The paper's BLEU needs a language with spaces between words, because Moses' "
+                f"tokenizer separates words only there, but the language is “{language}”; use "
+                "sacreBLEU's score."
             )
         # Like multi-bleu.perl, tokens are not split further, and BLEU is not smoothed.
         super().__init__(

@@ -8,6 +8,7 @@ of two systems with some lines exchanged.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,10 @@ class SufficientStatistics:  # numpydoc ignore=PR02
         precision, so the scores are exact, too.
         """
         assert self.metric is not None
-        return np.array([self.metric._compute_score_from_stats(row).score for row in sums.tolist()])
+        compute = self.metric._compute_score_from_stats
+        # Sums of few lines repeat, and sacreBLEU's formula is slow: compute each score once.
+        score = cache(lambda row: compute([*row]).score)
+        return np.array([score(row) for row in map(tuple, sums.tolist())])
 
 
 def measure(metric: Metric, hypotheses: Sequence[str]) -> SufficientStatistics:

@@ -163,8 +163,8 @@ def _refuse_tasks(reader: Reader, kind: str, options: ReadOptions) -> None:
     if (options.task or options.source_prefix) and not getattr(reader, "HAS_TASKS", False):
         named = "--task" if options.task else "--source-prefix"
         raise ExchangeError(
-            f"{named} is for models that read a task before each text, as T5's do, but this one is "
-            f"of {kind}; leave it out. Languages are named by --source-language and "
+            f"{named} is for models that read a task before each text, such as T5's, but this "
+            f"model is of {kind}; leave {named} out. Name languages with --source-language and "
             "--target-language."
         )
 
@@ -186,7 +186,7 @@ def _check_toolkit(kind: str, origin: Path) -> str:
     else:
         return kind
     raise ExchangeError(
-        f"--from {kind} must name the toolkit of {origin}, but that is {name}; {advice}."
+        f"{origin} must be a model of {kind}, which --from names, but is {name}; {advice}."
     )
 
 
@@ -278,7 +278,7 @@ def _check_class(folder: Path, kind: str, meant: str, run: Run) -> None:
     if meant and (model_type := read_settings_file(folder / _CONFIG).get("model_type")) != meant:
         raise ExchangeError(
             f"--format must name the class of {run.folder.path}, which is {model_type}, but names "
-            f"{meant}; --format {kind} writes the class that the run has."
+            f"{meant}; use --format {kind}."
         )
 
 
@@ -297,7 +297,9 @@ def _fitting(run: Run, sentences: Sequence[str]) -> list[str]:
     rows = run.tokenizer.encode_source(sentences)
     fitting = [text for text, row in zip(sentences, rows, strict=True) if len(row) <= most]
     if not fitting:
-        hint = "this model is for shorter text than any" if made else "give shorter ones"
+        hint = "give shorter sentences"
+        if made:
+            hint = "this model's limit is below the length of any generated sentence"
         raise ExchangeError(
             f"the sentences of the comparison must have at most {most:,} subwords "
             f"(search.max_source_length), but all are longer; {hint}."
@@ -313,9 +315,8 @@ def _refuse_endless(run: Run, origin: Path, sentences: Sequence[str]) -> None:
     hypotheses = search.beam * most
     if hypotheses > _MOST_ROWS or hypotheses * rows > _MOST_CANDIDATES:
         raise ExchangeError(
-            f"a search of {origin} must end within a minute, but its beam of "
-            f"{search.beam:,} compares {rows:,} subwords up to {most:,} times; lower beam or "
-            f"length."
+            f"a search of {origin} must end within a minute, but its beam of {search.beam:,} "
+            f"compares {rows:,} subwords up to {most:,} times; lower the beam or the length limit."
         )
 
 
@@ -342,7 +343,7 @@ def _refuse_other_parts(run: Run, kind: str) -> None:
     if others := [(name, value) for name, value in others if name not in expressed]:
         named = " and ".join(f"`{name}` is {format_value(value)}" for name, value in others)
         raise ExchangeError(
-            f"{kind} can express the Transformer of the paper alone, but {named} in "
+            f"{kind} can express only the Transformer of the paper, but {named} in "
             f"{run.folder.path}; `heedful serve` and `heedful translate` run this model as it is."
         )
 

@@ -41,8 +41,8 @@ class ImportReport:
     def __str__(self) -> str:
         """Format as one line."""
         return (
-            f"{self.tensors}; {self.round_trips} of {self.sentences} sentences keep their subwords "
-            f"when they are joined and cut again; {self.parity or self.why_alone}"
+            f"{self.tensors}; {self.round_trips} of {self.sentences} sentences keep their "
+            f"subwords when they are joined and split again; {self.parity or self.why_alone}"
         )
 
 

@@ -49,7 +49,8 @@ TENSOR_NAMES = TensorNames(
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "silu"}
 _IGNORED = ("*.pe.pe", "loss_function.*")
 _CODES_NOTE = (
-    "Joey NMT splits a subword further if it is not in the word list; heedful makes it unknown"
+    "Joey NMT splits a subword further if it is not in the word list; heedful maps it to "
+    "the unknown symbol"
 )
 SIDES = ("src", "trg")
 """Joey NMT's names of the two sides."""
@@ -116,7 +117,7 @@ def _refuse(
         )
     reasons.refuse(
         f"{path} cannot be expressed here",
-        "A model without these can be imported; no option changes this",
+        "Only models without these features can be imported; no option changes this",
     )
 
 
@@ -142,7 +143,9 @@ def _add_transformer_problems(stacks: list[dict[str, Any]], reasons: Problems) -
     activations = [side.get("activation", "relu") for side in stacks]
     for activation in dict.fromkeys(map(str, activations)):
         reasons.add_if(activation not in _ACTIVATIONS, f"`activation` is {activation[:40]!r}")
-    reasons.add_if(len(set(map(str, activations))) > 1, "the activations of the sides differ")
+    reasons.add_if(
+        len(set(map(str, activations))) > 1, ("the activations of encoder and decoder differ")
+    )
 
 
 def _language(text: Mapping[str, Any]) -> str:
@@ -201,7 +204,7 @@ def _text_notes(texts: list[dict[str, Any]], splitter: str) -> list[str]:
         if any(text.get(name) for text in texts):
             notes.append(f"Joey NMT was set to {name} text first, which heedful does not do")
     moses = any(_table(text, "tokenizer_cfg").get("pretokenizer") == "moses" for text in texts)
-    notes += ["text must be tokenized by Moses' rules, which Joey NMT did itself"] * moses
+    notes += ["text must be tokenized by Moses' rules first, which Joey NMT did itself"] * moses
     notes += [_CODES_NOTE] * (splitter == "codes")
     return notes + [SPACES_NOTE] * (splitter == "spaces" and texts[0].get("level") == "bpe")
 
@@ -246,8 +249,8 @@ def _search(testing: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     notes = []
     if longest < 0:
         notes.append(
-            "Joey NMT ends translations at 1.5 times the source's length; here they end at the "
-            "source's length + 50 (search.max_length)"
+            "Joey NMT ends translations at 1.5 times the source's length; heedful ends them at "
+            "the source's length + 50 (search.max_length)"
         )
     search: dict[str, Any] = {
         "beam": beam,

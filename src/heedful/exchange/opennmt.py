@@ -137,8 +137,8 @@ def read_vocabularies(vocab: Any) -> tuple[list[str], list[str]]:
     pieces = [_pieces(named.get(side)) if isinstance(named, dict) else None for side in _SIDES]
     if pieces[0] is None or pieces[1] is None:
         raise ExchangeError(
-            "A checkpoint of OpenNMT-py must have the words of both sides, but their form is "
-            "unknown; import a model without word features."
+            "A checkpoint of OpenNMT-py must have the words of both sides in a known form, but "
+            "has another; import a model without word features."
         )
     return pieces[0], pieces[1]
 
@@ -188,11 +188,14 @@ def _refuse(settings: Mapping[str, Any], tensors: Mapping[str, Array], path: Pat
         f"`pos_ffn_activation_fn` is {activation[:40]!r}, which has gates or is unknown",
     )
     old = any(name.endswith(".a_2") for name in tensors)
-    reasons.add_if(old, "its norms are those of version 0, which divide by another deviation")
-    reasons.add_if(_layout(tensors) is None, "its positions are not sinusoids that are added")
+    reasons.add_if(
+        old,
+        ("its norms are those of version 0, which compute the standard deviation in another way"),
+    )
+    reasons.add_if(_layout(tensors) is None, "its positions are not added sinusoids")
     reasons.refuse(
         f"{path} cannot be expressed here",
-        "A model without these can be imported; no option changes this",
+        "Only models without these features can be imported; no option changes this",
     )
 
 
@@ -236,7 +239,7 @@ def start_symbol(settings: Mapping[str, Any], vocab: Any) -> str:
     if token not in kinds:
         raise ExchangeError(
             f"The decoder must begin with one of {', '.join(kinds)}, but this model's begins with "
-            f"{token[:40]!r}; it cannot be expressed here."
+            f"{token[:40]!r}; heedful cannot express this model."
         )
     return kinds[token]
 

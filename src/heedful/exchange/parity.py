@@ -132,7 +132,11 @@ class Parity:
             f"{self.same_tokens} with equal subwords, {self.same_outputs} of "
             f"{self.sentences} translations "
             f"equal, in {self.seconds:.2f} s and {self.reference_seconds:.2f} s"
-            + (f"; {self.left_out} more would have taken too long" if self.left_out else "")
+            + (
+                f"; {self.left_out} more were skipped because they would take too long"
+                if self.left_out
+                else ""
+            )
         )
 
 

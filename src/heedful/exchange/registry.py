@@ -32,7 +32,7 @@ TOOLKITS = {
     "marian": Toolkit(
         "heedful.exchange.marian.read",
         "heedful.exchange.marian.write",
-        "the folders of Hugging Face's OPUS-MT",
+        "Hugging Face's folders of OPUS-MT",
         "also opus-mt",
         {"marianmt": "marian", "opus-mt": "marian"},
         ("marian",),
@@ -42,7 +42,7 @@ TOOLKITS = {
         "heedful.exchange.bart.read",
         "heedful.exchange.bart.write",
         "Hugging Face's folders of BART, mBART, M2M100 and NLLB",
-        "also m2m100, nllb, mbart and mbart50, for runs of that class",
+        "also m2m100, nllb, mbart and mbart50, each for runs of its class",
         {
             **dict.fromkeys(("m2m100", "m2m-100", "nllb"), "m2m_100"),
             **dict.fromkeys(("mbart", "mbart50", "mbart-50"), "mbart"),
@@ -74,7 +74,7 @@ _ALIASES = ("hf", "transformers")
 def reader_names() -> dict[str, str]:
     """Name the toolkits for imports, each with a remark."""
     readers = {name: toolkit.reads for name, toolkit in TOOLKITS.items() if toolkit.reader}
-    return {HUGGING_FACE: "a folder of one of its classes", **readers}
+    return {HUGGING_FACE: "a folder of Hugging Face's transformers", **readers}
 
 
 def writer_names() -> dict[str, str]:

@@ -11,7 +11,7 @@ from torch import nn
 
 from heedful.exchange.formats import Problems
 from heedful.model.attention import MultiHeadAttention
-from heedful.model.feed_forward import ACTIVATIONS
+from heedful.model.feed_forward import ACTIVATIONS, FeedForward
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import DecoderLayer, EncoderLayer
 from heedful.model.residual import RESIDUALS
@@ -71,12 +71,12 @@ def copy_parameters(source: nn.Module, target: nn.Module, names: Mapping[str, st
 def refuse(summary: str, reasons: Iterable[str]) -> None:
     """Raise `ExchangeError` with all reasons at once, if there are any."""
     Problems(list(reasons)).refuse(
-        f"{summary} must compute the same, but cannot", "Exchange the other parts one by one"
+        f"{summary} must compute the same, but cannot", "Convert the other parts one by one"
     )
 
 
 def attention_from_torch_reasons(theirs: nn.Module, path: str) -> Iterator[str]:
-    """List features of a torch attention that ours lacks; dropout does not act in inference."""
+    """List features of a torch attention that ours lacks."""
     if not isinstance(theirs, nn.MultiheadAttention):
         yield f"{path} is a {type(theirs).__name__}, not a torch.nn.MultiheadAttention"
         return
@@ -84,13 +84,13 @@ def attention_from_torch_reasons(theirs: nn.Module, path: str) -> Iterator[str]:
         width = getattr(theirs, name)
         if width != theirs.embed_dim:
             yield (
-                f"{path} has {name}={width}, and our queries, keys and values come from states of "
-                f"one width, here {theirs.embed_dim}"
+                f"{path} has {name}={width}, but heedful's queries, keys and values come from "
+                f"states of one width, here {theirs.embed_dim}"
             )
     if theirs.bias_k is not None or theirs.bias_v is not None:
-        yield f"{path} has add_bias_kv=True, a learned key and value behind every sequence"
+        yield f"{path} has add_bias_kv=True, a learned key and value after every sequence"
     if theirs.add_zero_attn:
-        yield f"{path} has add_zero_attn=True, a key and value of zeros behind every sequence"
+        yield f"{path} has add_zero_attn=True, a key and value of zeros after every sequence"
 
 
 def attention_to_torch_reasons(ours: MultiHeadAttention, path: str) -> Iterator[str]:
@@ -99,11 +99,20 @@ def attention_to_torch_reasons(ours: MultiHeadAttention, path: str) -> Iterator[
         yield f"{path} is a {type(ours).__name__}, not a MultiHeadAttention"
         return
     if ours.score != "scaled":
-        yield f"{path} has score={ours.score}, and torch's scores are scaled products"
+        yield f"{path} has score={ours.score}, but torch's scores are scaled products"
+    if ours.kv_heads != ours.heads:
+        yield (
+            f"{path} has kv_heads={ours.kv_heads}, but torch's attention has one for each of "
+            f"heads={ours.heads}"
+        )
+    for name in ("norms", "rotation", "relation"):
+        part = getattr(ours, name)
+        if part is not None:
+            yield f"{path}.{name} is a {type(part).__name__}, but torch's attention has none"
     for name, width in (("d_k", ours.d_k), ("d_v", ours.d_v)):
         if width * ours.heads != ours.d_model:
             yield (
-                f"{path} has heads={ours.heads} of {name}={width}, and torch's heads share "
+                f"{path} has heads={ours.heads} of {name}={width}, but torch's heads share "
                 f"d_model={ours.d_model} equally"
             )
 
@@ -121,11 +130,12 @@ def layer_from_torch_reasons(
         if ours.endswith("attention"):
             yield from attention_from_torch_reasons(part, f"{path}.{name}")
             settings.append(("num_heads", getattr(part, "num_heads", None)))
+            settings.append(("attention dropout", getattr(part, "dropout", None)))
         elif ours.endswith("norm"):
             yield from norm_reasons(part, f"{path}.{name}")
             dropout = getattr(theirs, name.replace("norm", "dropout"))
             settings += [("eps", getattr(part, "eps", None)), ("dropout", dropout.p)]
-    for setting in ("num_heads", "eps", "dropout"):
+    for setting in ("num_heads", "attention dropout", "eps", "dropout"):
         if len({value for name, value in settings if name == setting}) > 1:
             yield f"the sub-layers of {path} differ in {setting}"
     if activation_name(theirs.activation) is None:
@@ -148,12 +158,15 @@ def layer_to_torch_reasons(ours: OurLayer, parts: Mapping[str, str], path: str) 
     for name in parts:
         if name.endswith("attention"):
             yield from attention_to_torch_reasons(getattr(ours, name), f"{path}.{name}")
-    if getattr(ours.feed_forward, "gated", False):
+    network = ours.feed_forward
+    if not isinstance(network, FeedForward):
+        yield f"{path}.feed_forward is a {type(network).__name__}, not a FeedForward"
+    elif network.gated:
         yield f"{path}.feed_forward is gated"
     wirings = {type(getattr(ours, name.split(".")[0])) for name in parts if name.endswith("norm")}
     if len(wirings) > 1 or not wirings <= set(RESIDUALS.values()):
         names = ", ".join(sorted(wiring.__name__ for wiring in wirings))
-        yield f"{path} is wired by {names}, not by PostNorm or PreNorm throughout"
+        yield f"{path} uses {names} instead of only PostNorm or only PreNorm"
     for name in parts:
         wiring = getattr(ours, name.split(".")[0])
         if name.endswith("norm"):
@@ -170,6 +183,7 @@ def shape_of_torch(theirs: TorchLayer) -> LayerConfig:
         heads=theirs.self_attn.num_heads,
         activation=activation_name(theirs.activation) or "",
         dropout=theirs.dropout1.p,
+        attention_dropout=theirs.self_attn.dropout,
         norm="pre" if theirs.norm_first else "post",
         norm_epsilon=theirs.norm1.eps,
     )

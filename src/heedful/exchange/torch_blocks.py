@@ -6,9 +6,9 @@ our blocks and ours become them, with equal outputs and gradients. The result ha
 weights, and the mode (training or evaluation) of the original.
 
 Our masks are true where attention is allowed, torch's where it is forbidden. Our decoder is always
-causal, torch's needs ``tgt_mask``. Torch applies dropout also to attention weights and inside the
-feed-forward network, ours only to the sub-layers' output (section 5.4). So in evaluation both are
-equal, and in training if dropout is zero.
+causal, torch's needs ``tgt_mask``. The dropout of sub-layers and of attention weights is converted.
+Torch also applies dropout inside the feed-forward network, ours does not. So in evaluation both are
+equal, and in training if that dropout is zero they have the same distribution.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -54,7 +54,7 @@ def from_torch_attention(module: nn.MultiheadAttention) -> MultiHeadAttention:
     True
     """
     refuse("torch.nn.MultiheadAttention as ours", attention_from_torch_reasons(module, "it"))
-    ours = MultiHeadAttention(module.embed_dim, module.num_heads)
+    ours = MultiHeadAttention(module.embed_dim, module.num_heads, dropout=module.dropout)
     copy_parameters(module, ours, _inverse(ATTENTION))
     return ours.train(module.training)
 
@@ -68,7 +68,10 @@ def to_torch_attention(
     Raises `ExchangeError` if heads times d_k or heads times d_v is not d_model.
     """
     refuse("MultiHeadAttention as torch's", attention_to_torch_reasons(attention, "it"))
-    theirs = nn.MultiheadAttention(attention.d_model, attention.heads, batch_first=batch_first)
+    dropout = 0.0 if attention.dropout is None else attention.dropout.probability
+    theirs = nn.MultiheadAttention(
+        attention.d_model, attention.heads, dropout, batch_first=batch_first
+    )
     copy_parameters(attention, theirs, ATTENTION)
     return theirs.train(attention.training)
 
@@ -206,7 +209,10 @@ def _stack_to_torch_reasons(
     if not len(stack.layers):
         yield f"{path} has no layers"
     if stack.window is not None:
-        yield f"{path} attends within a window, and torch's layers would need it in their mask"
+        yield f"{path} attends within a window, which torch's layers can have only in their mask"
+    if stack.score_bias is not None:
+        bias = type(stack.score_bias).__name__
+        yield f"{path}.score_bias is a {bias}, which torch's layers can have only in their mask"
     for number, layer in enumerate(stack.layers):
         yield from layer_to_torch_reasons(layer, parts, f"{path}.layers.{number}")  # type: ignore[arg-type]
     if not isinstance(stack.norm, nn.Identity):

@@ -28,7 +28,7 @@ def triton_kernels(device: torch.device) -> Any:
     except Exception as error:  # of many kinds, such as a missing C compiler
         reason = str(error).strip().partition("\n")[0]
         warnings.warn(
-            f"Triton compiles no kernels here, so others are used: {reason}", stacklevel=2
+            f"Triton cannot compile its kernels here, so torch's are used: {reason}", stacklevel=2
         )
         return None
     return SimpleNamespace(**functions)

@@ -200,13 +200,14 @@ def plain_packed_attention(
         if not own.size(1) or not keys.size(1):
             contexts.append(value.new_zeros(own.size(1), *value.shape[1:]))
             continue
-        distance = _distances(own.size(1), keys.size(1))
-        seen = torch.ones_like(distance, dtype=torch.bool)
-        if before >= 0:
-            seen &= distance >= -before
-        if behind >= 0:
-            seen &= distance <= behind
-        seen = seen.to(query.device)
+        seen = None
+        if max(before, behind) >= 0:
+            distance = _distances(own.size(1), keys.size(1)).to(query.device)
+            seen = torch.ones_like(distance, dtype=torch.bool)
+            if before >= 0:
+                seen &= distance >= -before
+            if behind >= 0:
+                seen &= distance <= behind
         attend = nn.functional.scaled_dot_product_attention
         contexts.append(attend(own, keys, values, attn_mask=seen).transpose(0, 1))
     return torch.cat(contexts)

@@ -29,7 +29,7 @@ def resolve_device(name: str) -> torch.device:
         return torch.device("cpu")
     index = local if name in ("auto", "cuda") else int(name.removeprefix("cuda:"))
     if index >= count:
-        there = f"only {count} of them" if count else "no CUDA device"
+        there = f"only {count} CUDA device{'s' if count > 1 else ''}" if count else "no CUDA device"
         raise DeviceError(
             f"the device {name} must exist, but torch finds {there} on this machine; choose "
             "--device cpu or auto, or see `heedful info`."

@@ -148,7 +148,10 @@ def lack_of_memory(error: BaseException) -> str:
     advice = "use a smaller model, smaller batches or fewer threads"
     if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
         advice += ", or raise the limit of its address space (ulimit -v)"
-    return f"the machine has not enough memory for this{f' ({words})' if words else ''}; {advice}."
+    return (
+        f"the machine does not have enough memory for this{f' ({words})' if words else ''}; "
+        f"{advice}."
+    )
 
 
 def _lack(error: BaseException | None) -> str | None:

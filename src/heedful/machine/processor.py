@@ -35,12 +35,13 @@ def check_threads(threads: int, name: str = "threads") -> None:
     most = max(_MANY_THREADS, 8 * usable_cores())
     if not 0 <= threads <= most:
         raise SettingError(
-            f"{name} must be from 0, which takes one for each core ({usable_cores()} here), to "
-            f"{most}, but is {threads:,}."
+            f"{name} must be from 0 (one for each core, here {usable_cores()}) to {most}, but is "
+            f"{threads:,}."
         )
     if threads > usable_cores() and not can_start_threads(threads):
         raise SettingError(
-            f"{name} must be no more than this process may start, but is {threads:,}; take fewer."
+            f"{name} must be at most the number that this process may start, but is {threads:,}; "
+            "choose fewer."
         )
 
 

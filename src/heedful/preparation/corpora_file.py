@@ -58,7 +58,7 @@ def read_corpora(path: Path) -> list[CorpusPart]:
     weighed = [part.name for part in parts if part.weight is not None]
     if weighed and len(weighed) < len(parts):
         raise SettingError(
-            f"{path} must give every corpus a weight or none, but gives one only to "
+            f"{path} must give a weight to every corpus or to none, but gives one only to "
             f"{', '.join(weighed)}."
         )
     return parts
@@ -70,7 +70,7 @@ def _parse(path: Path) -> dict[str, Any]:
         return tomllib.loads(read_text_within(path))
     except OSError as error:
         raise SettingError(
-            f"--corpora must be a TOML file that can be read, but {path} cannot: {error.strerror}."
+            f"--corpora must be a readable TOML file, but {path} cannot be read: {error.strerror}."
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingError(f"{path} must be a TOML file in UTF-8, but is not: {error}.") from None
@@ -82,7 +82,7 @@ def _part(path: Path, name: str, table: object) -> CorpusPart:
     if not isinstance(table, Mapping) or not _NAME.fullmatch(name):
         raise SettingError(
             f"{path} must hold one table for each corpus, named in letters, digits, - and _, but "
-            f"{name!r} is not one."
+            f"{name!r} is not such a table."
         )
     if unknown := sorted(table.keys() - _KEYS):
         raise SettingError(

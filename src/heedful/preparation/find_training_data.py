@@ -36,7 +36,7 @@ def find_training_data(
         if source or target or exclude or corpora or data:
             raise TextError(
                 f"{task.alone}, but --source, --target, --corpora, --exclude or --data was given "
-                "too; leave that out."
+                "too; leave it out."
             )
         training_data: TrainingData = import_module(task.text).find_text(task_text, tokenizer)
         return training_data
@@ -45,8 +45,7 @@ def find_training_data(
             raise TextError(
                 f"--data {data} sets the text, the exclusions and the tokenizer, "
                 "but --source, --target, --corpora, --exclude or --tokenizer "
-                "was given too; give one "
-                "or the other."
+                "was given too; give one or the other."
             )
         return PreparedText.open(data, settings)
     return find_text(source, target, exclude, corpora, tokenizer)
@@ -65,14 +64,13 @@ def find_text(
         if source or target:
             raise TextError(
                 f"--corpora {corpora} names the text, but --source or --target "
-                "was given too; give one "
-                "or the other."
+                "was given too; give one or the other."
             )
         return RawText(tuple(read_corpora(Path(corpora))), excluded, tokenizer)
     if not source or not target:
         raise TextError(
             "Training needs text: both --source and --target, or --corpora with a file, or --data "
-            "with a folder of `heedful data prepare`, or `pairs` in Python."
+            "with a folder made by `heedful data prepare`, or `pairs` in Python."
         )
     corpus = Corpus(expand(as_list(source)), expand(as_list(target)))
     return RawText((CorpusPart("", corpus),), excluded, tokenizer)

@@ -31,7 +31,8 @@ def read_held_out(corpus: Corpus) -> tuple[HeldOutPairs, str]:
     filled = [(line, s, t) for line, (s, t) in enumerate(pairs, 1) if s.strip() and t.strip()]
     if not filled:
         raise TextError(
-            "the validation files must hold pairs, but every pair has an empty side; give others."
+            "the validation files must hold pairs, but every pair has an empty side; give other "
+            "files."
         )
     note = "; ".join([note_on_empty(len(pairs) - len(filled)), *corpus.skipped.notes()])
     lines, sources, targets = map(list, zip(*filled, strict=True))

@@ -101,8 +101,8 @@ class PairText(UnpreparedText):
         elif self.rows and (number := first_difference(corpus, pairs)) is not None:
             raise RunFolderError(
                 f"--resume must continue the run in {folder.path} with the pairs it was begun "
-                f"with, but pair {number} of `pairs` differs. Give the same pairs, or leave "
-                "`pairs` out."
+                f"with, but pair {number} of `pairs` differs. Give the same pairs, or "
+                "leave `pairs` out."
             )
         self._texts[:] = [self._raw(corpus)]
         self._texts[0].prepare(folder, config, processes, say, held_out)
@@ -131,7 +131,7 @@ def find_pair_text(
     """
     if pairs is not None and other_text:
         raise TextError(
-            "`pairs` are the text of a training, but another text was given too (--source, "
+            "`pairs` are the training text, but another text was given too (--source, "
             "--target, --corpora, --data or a task's text); give only one."
         )
     stored = resumed and stored_pairs(resumed.path / PAIRS, "train")

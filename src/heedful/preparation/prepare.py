@@ -78,7 +78,7 @@ def prepare(
     check_given_tokenizer(folder, tokenizer, config, "--out")
     done = _is_complete(folder.path, record) and all(ids.exists() for ids in text.ids(folder))
     if done and has_subwords(folder):
-        say("the text was encoded before")
+        say("the text is already encoded")
         pairs = _open(folder, text)
     else:
         pairs = _fill(folder, text, config, record, held_out, processes, say)
@@ -144,7 +144,7 @@ def _is_complete(path: Path, record: dict[str, Any]) -> bool:
         if old.get(key) != new.get(key)
     ]
     differences += [
-        f"the files of --{side.replace('_', '-')} have other sizes"
+        f"the files of --{side.replace('_', '-')} have different sizes"
         for side in sorted(record["corpus"].keys() | begun["corpus"].keys())
         if _without_names(record["corpus"].get(side, []))
         != _without_names(begun["corpus"].get(side, []))

@@ -53,7 +53,7 @@ def read_record(path: Path) -> dict[str, Any]:
     if not expected:
         raise RunFolderError(
             f"{path / RECORD} must have the fields of format {FORMAT} (complete, settings, "
-            "corpus), but it differs: it was changed, or a newer version wrote it. Prepare the "
+            "corpus), but does not: it was changed, or a newer version wrote it. Prepare the "
             "text again into another folder, or upgrade heedful."
         )
     return record
@@ -129,14 +129,15 @@ class PreparedText:
         explicit = {setting.partition("=")[0].strip() for setting in self.user_settings}
         data = {key: value for key, value in self.settings.items() if key.startswith("data.")}
         wrong = [
-            f"{key} is {data[key]!r} there and {current[key]!r} in the command"
+            f"{key} is {data[key]!r} in the folder and {current[key]!r} in the command"
             for key in sorted(explicit & data.keys())
             if current[key] != data[key]
         ]
         if wrong:
             raise SettingError(
-                f"--set must not contradict what {self.folder.path} was prepared with, but "
-                f"{'; '.join(wrong)}. Leave it out, or prepare the text again into another folder."
+                f"--set must not contradict the settings of {self.folder.path}, but "
+                f"{'; '.join(wrong)}. Leave them out, or prepare the text again into another "
+                "folder."
             )
         return config.with_settings(data)
 

@@ -40,7 +40,7 @@ def show_pairs(
     pairs = EncodedPairs.open(data, view.tokenizer)
     if first >= len(pairs):
         raise TextError(
-            f"--first must name one of the pairs, 0 to {len(pairs) - 1:,}, but got {first:,}."
+            f"--first must be the number of a pair, 0 to {len(pairs) - 1:,}, but got {first:,}."
         )
     texts = Texts.open(data) if (data / "source.text").exists() else None
     for number in range(first, min(first + count, len(pairs))):
@@ -66,7 +66,7 @@ def _of_corpus(data: Path, name: str) -> Path:
     """Find the folder with the ids of one corpus."""
     parts = {meta.parent.name: meta.parent for meta in sorted(data.glob("*/meta.json"))}
     if name and name not in parts:
-        there = f"only {', '.join(parts)}" if parts else "only one, without a name"
+        there = f"only {', '.join(parts)}" if parts else "only one corpus, without a name"
         raise TextError(f"--corpus must name a corpus of {data.parent}, which has {there}.")
     if name or parts:
         return parts[name or min(parts)]

@@ -86,8 +86,8 @@ def check_given_tokenizer(
     if not could_have_given(Path(tokenizer_path), own, sides):
         raise RunFolderError(
             f"{option} must continue with the subwords that {folder.path} was begun with, but "
-            f"--tokenizer {tokenizer_path} has others. Leave --tokenizer out, or name another "
-            "folder with --out."
+            f"--tokenizer {tokenizer_path} has different subwords. Leave --tokenizer out, or name "
+            "another folder with --out."
         )
 
 

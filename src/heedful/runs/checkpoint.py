@@ -219,7 +219,7 @@ def check_alike(models: Sequence[Tensors], places: Sequence[Path]) -> None:
             name for name in first.keys() | shapes.keys() if first.get(name) != shapes.get(name)
         ):
             raise RunFolderError(
-                f"checkpoints must be of one model to be averaged, but {places[0]} and {place} "
+                f"checkpoints must belong to one model to be averaged, but {places[0]} and {place} "
                 f"differ in {', '.join(differing[:5])}{', …' if len(differing) > 5 else ''}; "
                 "delete the checkpoint of another run."
             )
@@ -357,7 +357,7 @@ def _check_signature(folder: Path, state: Mapping[str, Any], signature: Signatur
     # Weights from before there were signatures, and imported ones, lack what is not compared.
     if state.get("tokenizer") not in (None, signature["tokenizer"]):
         raise RunFolderError(
-            f"the weights in {folder} must be used with the subwords they were trained with, but "
+            f"the weights in {folder} must be used with the subwords of their training, but "
             f"{run} has another tokenizer. Copy tokenizer.json and the files beside it, or the "
             "whole folder, from the run of these weights."
         )
@@ -367,9 +367,9 @@ def _check_signature(folder: Path, state: Mapping[str, Any], signature: Signatur
     trained, configured = LanguagePair.of(settings), LanguagePair.of(signature["settings"])
     if trained.contradicts(configured):
         raise RunFolderError(
-            f"the weights in {folder} must be used for the direction of their training, {trained}, "
-            f"but {run / 'config.json'} says {configured}. Copy the whole run folder of these "
-            "weights."
+            f"the weights in {folder} must be used for the language direction of their training, "
+            f"{trained}, but {run / 'config.json'} says {configured}. Copy the whole run folder of "
+            "these weights."
         )
     changed = [
         f"{key} was {settings[key]!r} and is now {value!r}"
@@ -380,8 +380,8 @@ def _check_signature(folder: Path, state: Mapping[str, Any], signature: Signatur
     ]
     if changed:
         raise RunFolderError(
-            f"the weights in {folder} must be used with the settings of the model they were "
-            f"trained with, but in {run / 'config.json'} {'; '.join(changed)}. Restore that file, "
+            f"the weights in {folder} must be used with the model settings of their training, "
+            f"but in {run / 'config.json'} {'; '.join(changed)}. Restore that file, "
             "or copy the whole run folder."
         )
 
@@ -389,7 +389,7 @@ def _check_signature(folder: Path, state: Mapping[str, Any], signature: Signatur
 def _damage_error(path: Path, why: str) -> str:
     """Build the error for a damaged file."""
     return (
-        f"{path} must be a whole, unchanged checkpoint file, but {why}. Delete the folder "
-        f"{path.parent} to continue from the checkpoint before it, or name another checkpoint with "
+        f"{path} must be a complete, unchanged checkpoint file, but {why}. Delete the folder "
+        f"{path.parent} to continue from the previous checkpoint, or name another checkpoint with "
         "--weights."
     )

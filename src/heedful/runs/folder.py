@@ -110,7 +110,7 @@ def read_json(path: Path) -> dict[str, Any]:
         raise RunFolderError(f"{path} cannot be read: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
         raise RunFolderError(
-            f"{path} must be a JSON file, but is not ({error}); it is damaged or another file."
+            f"{path} must be a JSON file, but is not ({error}); it is damaged or a different file."
         ) from error
     if not isinstance(content, dict):
         raise RunFolderError(f"{path} must contain a JSON object, but contains something else.")

@@ -13,7 +13,7 @@ _LARGEST = 1 << 20
 _REGISTRY = "heedful.exchange.registry"
 _TYPES = {
     "bert": "BERT",
-    "encoder-decoder": "an encoder and a decoder of Hugging Face",
+    "encoder-decoder": "EncoderDecoder",
     "fsmt": "FSMT",
     "gpt2": "GPT-2",
     "llama": "Llama",
@@ -57,10 +57,10 @@ def _by_files(path: Path) -> KnownModel | None:
     if (path / "model.bin").is_file():
         name = "ctranslate2"
         exported = (path / "heedful.json").is_file()
-        use = "translate with it by --engine ctranslate2, or " if exported else ""
+        use = "translate with --engine ctranslate2, or " if exported else ""
         return KnownModel(name, "a model of CTranslate2", f"{use}{_importing(path, name)}")
     if (path / "onnx.json").is_file() or (path / "step.onnx").is_file():
-        advice = "give the run that it was exported from; docs/howto/onnx.md explains its use"
+        advice = "give the run from which it was exported; docs/howto/onnx.md explains its use"
         return KnownModel("", "a run exported to ONNX", advice)
     if (path / "config.yaml").is_file() and any(path.glob("*.ckpt")):
         return KnownModel("joey", "a model of Joey NMT", _importing(path, "joey"))
@@ -81,8 +81,8 @@ def _by_settings(path: Path) -> KnownModel | None:
     return KnownModel(
         "",
         f"a model of Hugging Face's class {_TYPES.get(kind, ascii(kind)[1:-1][:40])}",
-        "heedful cannot express it; use it with transformers, or import a model of another class "
-        f"({', '.join(titles)})",
+        "heedful does not support this class; use it with transformers, or import a model of "
+        f"another class ({', '.join(titles)})",
     )
 
 
@@ -93,7 +93,7 @@ def _is_native_marian(folder: Path) -> bool:
 
 def _importing(path: Path, kind: str) -> str:
     """Describe how to import it."""
-    return f"make a run of it first: heedful import {path} --from {kind} --out RUN"
+    return f"convert it to a run first: heedful import {path} --from {kind} --out RUN"
 
 
 def _settings(path: Path) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def advice_on_missing(path: Path) -> str:
     """Return advice about a path that does not exist."""
     text = str(path)
     if page := _PAGE.match(text):
-        return f"write {page[1]} for a model of Hugging Face's hub"
+        return f"write {page[1]} to name a model of Hugging Face's hub"
     if _BARE.fullmatch(text):
         return (
             "check the path. A model of Hugging Face's hub has an organization in its name, such "
@@ -86,7 +86,7 @@ def advice_on_missing(path: Path) -> str:
         )
     if HubName.parse(text) is None or "@" in text or path.parts[0] == "runs":
         return "check the path"
-    return f"check the path. {path}@main is a name on Hugging Face's hub, whatever folders are here"
+    return f"check the path. {path}@main always names a model of Hugging Face's hub, not a folder"
 
 
 def run_folder(path: str | PathLike[str]) -> Path:

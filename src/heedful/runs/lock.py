@@ -79,7 +79,7 @@ def _lock(path: Path, descriptor: int) -> None:
     except BlockingIOError as error:
         raise RunFolderError(
             f"{path.parent} must have one writer at a time, but {_holder(path)} writes into it. "
-            "Wait until that has ended, or name another folder."
+            "Wait until that process has ended, or name another folder."
         ) from error
     except OSError:
         pass  # a file system without locks

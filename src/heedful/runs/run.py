@@ -127,7 +127,7 @@ class Run:
         if reading == "text" and self.task.is_verbatim:
             raise SettingError(
                 f"reading must be exact with {self.folder.path}, whose task reads lines as they "
-                "are, but it is text; leave it out."
+                "are, but is text; leave reading out."
             )
         return replace(self, config=self.config.with_settings({"data.reading": reading}))
 
@@ -166,7 +166,7 @@ class Run:
         if max(forbidden, default=0) >= self.tokenizer.target_size:
             raise SettingError(
                 f"`search.forbidden_ids` must be ids of the target, below "
-                f"{self.tokenizer.target_size}, but got {max(forbidden)}; leave it out."
+                f"{self.tokenizer.target_size}, but got {max(forbidden)}; leave that id out."
             )
         return forbidden
 
@@ -339,7 +339,7 @@ def read_settings(folder: RunFolder, changed_plugins: bool = False) -> RunConfig
     except SettingError as error:
         raise RunFolderError(
             f"{folder.config} must hold the settings of a run of format {_FORMAT}, but does not: "
-            f"{str(error).rstrip('.')}. If the run was written before that format, {_LAST_READER} "
+            f"{str(error).rstrip('.')}. If the run is older than that format, {_LAST_READER} "
             "is the last commit that reads it."
         ) from error
 
@@ -356,8 +356,8 @@ def read_machine_settings(folder: RunFolder) -> MachineSettings:
     choices = RecordedParts.of(_read_config(folder)).choices
     if choices is None:
         raise RunFolderError(
-            f"{folder.config} must hold the choices made when the run began, but does not; it is "
-            "damaged."
+            f"{folder.config} must hold the choices made at the start of the run, but does not; it "
+            "is damaged."
         )
     return choices
 
@@ -422,7 +422,7 @@ def _read_config(folder: RunFolder) -> dict[str, Any]:
         RecordedParts.of(content)
     except SettingError as error:
         raise RunFolderError(
-            f"{folder.config} must be as heedful wrote it, but it was changed or damaged: {error} "
+            f"{folder.config} must be unchanged, but it was changed or damaged: {error} "
             "Restore it, or copy the whole run folder again."
         ) from error
     return content

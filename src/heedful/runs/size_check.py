@@ -58,11 +58,11 @@ def check_sizes(
         wrong += [f"the model would have {needed:,} weights instead of {held:,}"] * much
         if held > _MOST_TIMES * needed + _ALWAYS:  # before all of them are read
             raise RunFolderError(
-                f"{origin} must describe the weights beside it, but the model has {needed:,} "
-                f"weights and the file {held:,}; copy the run folder again."
+                f"{origin} must describe the weights next to it, but the model has {needed:,} "
+                f"weights and the file has {held:,}; copy the run folder again."
             )
     if wrong:
         raise RunFolderError(
-            f"{origin} must describe the weights beside it, but {' and '.join(wrong)}, which is "
-            "more than the weights have; copy the run folder again."
+            f"{origin} must describe the weights next to it, but {' and '.join(wrong)}, which "
+            "does not fit the weights; copy the run folder again."
         )

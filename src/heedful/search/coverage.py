@@ -105,15 +105,15 @@ def check_coverage(beta: float | None, models: Sequence[Seq2Seq]) -> None:
     if not beta:
         return
     models = [member for candidate in models for member in _members_of(candidate)]
-    model, off = models[0], "leave it out, or set it to 0, which is off"
+    model, off = models[0], "leave the penalty out, or set it to 0"
     if len(models) > 1:
         reason = f"an ensemble has one attention in each of its {len(models)} models; {off}"
     elif isinstance(model, EncoderDecoder) and not model.decoder.attends:
-        reason = f"this decoder has none; {off}"
+        reason = f"this decoder has no attention to the source; {off}"
     elif not isinstance(model, EncoderDecoder) or not model.decoder.attends_once:
-        reason = f"this decoder has many, in layers and heads; {off}"
+        reason = f"this decoder has one for each layer and head; {off}"
     elif not model.encoder.positions_differ:
-        reason = f"here every position of the source gets the same attention; {off}"
+        reason = f"this decoder gives the same attention to every source position; {off}"
     else:
         return
     raise SettingError(

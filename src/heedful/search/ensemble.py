@@ -57,7 +57,7 @@ class Ensemble(Seq2Seq):
         counts = [1.0] * len(models) if weights is None else list(weights)
         if not models or len(counts) != len(models) or min(counts) <= 0.0:
             raise ValueError(
-                f"an ensemble needs one weight above 0 for each of its models, at least one, but "
+                f"an ensemble needs at least one model and one weight above 0 for each model, but "
                 f"has {len(models)} models and the weights {counts}"
             )
         super().__init__(models[0].padding, models[0].start_token, models[0].end_token)
@@ -133,7 +133,7 @@ class Ensemble(Seq2Seq):
         """Refuse: an ensemble has no single output matrix."""
         # A mean of softmaxes is not a softmax of a product; use `project`. The loss needs a matrix,
         # so an ensemble cannot be trained as one model.
-        raise TypeError("an ensemble has an output table for each member and none of its own")
+        raise TypeError("an ensemble has no output matrix of its own; each member has one")
 
     @property
     def device(self) -> torch.device:

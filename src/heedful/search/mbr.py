@@ -61,10 +61,10 @@ def _shares(weights: Sequence[float] | None, count: int) -> Float[np.ndarray, " 
     masses = np.ones(count) if weights is None else np.asarray(weights, dtype=float)
     if masses.shape != (count,) or not count:
         raise ValueError(
-            f"there must be one weight for each reference, {count}, and at least one reference"
+            f"there must be at least one reference, and one weight for each of the {count}"
         )
     if not np.isfinite(masses).all() or (masses < 0).any() or not masses.any():
-        raise ValueError("weights must be at least 0, and one of them above 0")
+        raise ValueError("weights must be at least 0, and at least one must be above 0")
     return masses / masses.sum()
 
 

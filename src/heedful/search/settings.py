@@ -64,13 +64,15 @@ class Sampling:
         if not _COLDEST <= self.temperature < math.inf:
             raise SettingError(
                 f"the temperature of sampling must be at least {_COLDEST}, but is "
-                f"{self.temperature}; for the most probable token at each step, take a beam of 1."
+                f"{self.temperature}; for the most probable token at each step, use a beam of 1."
             )
         if self.top_k < 0:
-            raise SettingError(f"top-k must be at least 0, but is {self.top_k}; 0 is all tokens.")
+            raise SettingError(
+                f"top-k must be at least 0, but is {self.top_k}; 0 allows all tokens."
+            )
         if not 0.0 < self.top_p <= 1.0:
             raise SettingError(
-                f"top-p must be above 0 and at most 1, but is {self.top_p}; 1 is all tokens."
+                f"top-p must be above 0 and at most 1, but is {self.top_p}; 1 allows all tokens."
             )
         if not 0 <= self.seed <= _LARGEST_SEED:
             raise SettingError(
@@ -116,7 +118,7 @@ class SearchOptions:
     )
     """The stopping rule, a name of `heedful.search.stopping.stopping_rules`."""
     rules: str | None = flag(
-        "Rules of plugins, by their names, separated by spaces; the run's by default."
+        "Names of plugins' search rules, separated by spaces; by default the run's."
     )
     """Names of `heedful.plugins.RULES`, separated by spaces."""
     no_repeat_ngram: int | None = _shared_setting(NO_REPEAT_NGRAM)
@@ -126,7 +128,7 @@ class SearchOptions:
     )
     """Number of groups of diverse beam search."""
     diversity_strength: float | None = flag(
-        "With --diverse-groups: penalty for subwords of earlier groups; 0.5 by default."
+        "With --diverse-groups: penalty for subwords that earlier groups chose; 0.5 by default."
     )
     """Cost, a log-probability, of a token that an earlier group chose in the step; 0.5 if None."""
     eos_candidates: Literal["beam", "twice"] | None = None
@@ -151,8 +153,8 @@ class SearchOptions:
                 raise SettingError(f"{name} must be at most {most:,}, but is {value:,}.")
         if unknown := unknown_rules(self.rules or ""):
             raise SettingError(
-                f"rules must be names that a plugin has registered, but none has {unknown[0]!r}; "
-                "name its file with --plugin."
+                f"rules must be names that a plugin has registered, but {unknown[0]!r} is not "
+                "registered; name the plugin's file with --plugin."
             )
         cost = self.diversity_strength
         if cost is not None and not (math.isfinite(cost) and cost >= 0.0):
@@ -286,7 +288,7 @@ class SearchOptions:
         excess = "sampling" if self.sample is not None else excess
         if excess:
             raise SettingError(
-                f"force-phrases needs a beam that is divided by the phrases met, but got {excess} "
+                f"force-phrases groups the beam by the number of phrases met, but got {excess} "
                 "as well; leave out one of the two."
             )
 

@@ -18,7 +18,7 @@ NodeStatus = Literal["open", "ended", "dropped", "best"]
 
 _REASONS: dict[DropReason, str] = {
     "end": "It ended, but was not among the best candidates of its step.",
-    "limit": "It was at the limit and had not ended.",
+    "limit": "It had not ended at the length limit.",
     "win": "No continuation could beat the best hypothesis that had ended.",
     "full": "Enough hypotheses had ended.",
 }
@@ -92,7 +92,9 @@ class Trace:
             ]
             if candidates:
                 return *max(candidates, key=lambda pair: pair[1].score), complete
-        raise ValueError(f"sentence {sentence} must have been watched to its end, but was not")
+        raise ValueError(
+            f"the search for sentence {sentence} must be recorded to its end, but was not"
+        )
 
 
 def _candidate_views(snapshot: Snapshot) -> list[HypothesisView]:
@@ -145,14 +147,14 @@ def _status(
         reason = "It has the best score of all complete hypotheses."
         return (
             "best",
-            reason if complete else "No hypothesis ended within the limit; it was cut there.",
+            reason if complete else "No hypothesis ended within the limit; this one was cut there.",
         )
     if seen in snapshot.ended:
         return "ended", f"Its score, {seen.score:.3f}, is not above the best, {best_score:.3f}."
     if seen in snapshot.dropped:
         count = len(snapshot.open) + sum(dropped.why in _FOLLOWED for dropped in snapshot.dropped)
         places = "The one place" if count == 1 else f"The {count} places"
-        return "dropped", _REASONS.get(seen.why, f"{places} in the beam went to others.")
+        return "dropped", _REASONS.get(seen.why, f"{places} in the beam went to other hypotheses.")
     return ("open", "") if after is None else _status_of_open(snapshot.open.index(seen), after)
 
 

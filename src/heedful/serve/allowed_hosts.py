@@ -44,8 +44,8 @@ class AllowedHosts:
         shown = name[:_MAX_SHOWN]
         raise HttpError(
             421,
-            "a request must be to localhost or to a name that the server was started with, as "
-            f"--allow-host NAME, but this one is to {shown!r}.",
+            "a request must be sent to localhost or to a name that the server allows with "
+            f"--allow-host NAME, but this one was sent to {shown!r}.",
         )
 
 

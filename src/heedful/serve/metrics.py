@@ -35,7 +35,9 @@ class Metrics:
             registry=registry,
         )
         self.gone = Counter(
-            "heedful_clients_gone", "Clients that left before their answer.", registry=registry
+            "heedful_clients_gone",
+            "Clients that disconnected before their answer.",
+            registry=registry,
         )
         self.open = Gauge("heedful_requests_open", "Requests being answered.", registry=registry)
         self.connections = Gauge(
@@ -60,7 +62,7 @@ class Metrics:
             "heedful_reloads", "Reloads of the models.", ["result"], registry=registry
         )
         queue = Gauge(
-            "heedful_queue_sentences", "Sentences that wait for a batch.", registry=registry
+            "heedful_queue_sentences", "Sentences that are waiting for a batch.", registry=registry
         )
         queue.set_function(waiting)
         models = Gauge("heedful_models_loaded", "Models in memory.", registry=registry)

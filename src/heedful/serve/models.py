@@ -257,7 +257,7 @@ def _directions(
     if not codes and len(pairs) > 1:
         raise SettingError(
             f"{spec} has no language tags, so it has one direction, but {len(pairs)} were "
-            "given; give one."
+            "given; give one direction."
         )
     return tuple(Direction(source, target, codes.get(target, "")) for source, target in pairs)
 
@@ -275,10 +275,10 @@ def _chosen_directions(spec: ModelSpec, tokenizer: Tokenizer) -> tuple[Direction
 def _reasons(engine: str, translator: Any) -> tuple[str, str, str]:
     """Explain why attention, alignment and a coverage penalty are missing; empty if available."""
     if engine != "torch":
-        reason = "this one runs in CTranslate2, which does not provide them"
+        reason = "this model runs in CTranslate2, which provides neither"
         coverage = (
-            "coverage_penalty needs a model that runs in torch, but this one runs in CTranslate2, "
-            "which does not have it; leave it out."
+            "coverage_penalty needs a model that runs in torch, but this model runs in "
+            "CTranslate2, which does not support it; leave coverage_penalty out."
         )
         return reason, reason, coverage
     from heedful.search.coverage import check_coverage
@@ -289,14 +289,14 @@ def _reasons(engine: str, translator: Any) -> tuple[str, str, str]:
     except SettingError as error:
         no_coverage = str(error)
     if len(translator.models) > 1:
-        reason = "this one is an ensemble, and each of its models has its own"
+        reason = "this model is an ensemble, whose members each have their own"
         return reason, reason, no_coverage
     config = translator.run.config.model
     if config.no_attention:
-        reason = f"the decoder of this one has none ({config.no_attention})"
+        reason = f"this model's decoder has none ({config.no_attention})"
         return reason, reason, no_coverage
     if config.no_alignment:
-        reason = f"attention of this one is the same for all words ({config.no_alignment})"
+        reason = f"this model's attention is the same for all words ({config.no_alignment})"
         return "", reason, no_coverage
     return "", "", no_coverage
 

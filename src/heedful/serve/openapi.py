@@ -23,13 +23,13 @@ from heedful.serve.response_schemas import ErrorResponse
 
 _WRONG = {
     400: "The request is wrong.",
-    403: "A key is needed, or the key is not valid.",
+    403: "The key is missing or not valid.",
     404: "There is no such model, or no such file.",
     408: "The request did not arrive in time.",
     413: "The body is too large.",
-    415: "The body is of another type.",
-    421: "The host is not a name of this machine and is not allowed.",
-    429: "Too many sentences wait, or too many requests were sent; see Retry-After.",
+    415: "The type of the body is not accepted.",
+    421: "The request was sent to a host name that is not allowed.",
+    429: "Too many sentences are waiting, or too many requests were sent; see Retry-After.",
     500: "The server failed.",
     503: "The server is stopping, or the answer took too long.",
 }

@@ -22,13 +22,15 @@ from heedful.serve.documents.file_kinds import FILE_KINDS, file_ending
 from heedful.settings.field_types import explained
 from heedful.settings.search import BEAM, COVERAGE_PENALTY, LENGTH_PENALTY, PENALTY_FORM
 
-Language = Annotated[str, Field(min_length=1, max_length=35, description="Its code, such as en.")]
+Language = Annotated[
+    str, Field(min_length=1, max_length=35, description="Code of the language, such as en.")
+]
 # Bounds of a request's terms: each line is searched for all of them.
 _MOST_TERMS, _LONGEST_TERM = 300, 100
 _Term = Annotated[str, Field(min_length=1, max_length=_LONGEST_TERM, pattern=r"\S")]
 # `fail_fast` stops at the first error: a list of a hundred thousand numbers must not cause as many.
 _Terms = Annotated[list[_Term], Field(max_length=_MOST_TERMS, fail_fast=True)]
-_PROTECTED = "Strings that the translation keeps as they are in the text, once each."
+_PROTECTED = "Strings to keep unchanged; the translation contains each occurrence exactly once."
 RequestText = str | Annotated[list[str], Field(min_length=1, fail_fast=True)]
 
 
@@ -85,7 +87,11 @@ class RequestBody(BaseModel):
     exact: ClassVar[bool] = False
     """Whether JSON must have the exact types, such as 5 and not "5". Forms contain only text."""
 
-    api_key: str = Field("", max_length=512, description="Or as Authorization: Bearer KEY.")
+    api_key: str = Field(
+        "",
+        max_length=512,
+        description="API key; it may be sent as Authorization: Bearer KEY instead.",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -120,7 +126,7 @@ class _BodyWithTexts(RequestBody):
 class TranslateRequest(_BodyWithTexts):
     """The body of ``POST /translate``, as LibreTranslate defines it."""
 
-    source: Language = Field(description="Code of its language, or auto.")
+    source: Language = Field(description="Code of the text's language, or auto.")
     target: Language = Field(description="Code of the language to translate into.")
     format: Literal["text", "html"] = Field("text", description="Format of q.")
     join_lines: JoinLines = False
@@ -138,7 +144,7 @@ class TranslateRequest(_BodyWithTexts):
 class DetectRequest(_BodyWithTexts):
     """The body of ``POST /detect``, as LibreTranslate defines it."""
 
-    q: RequestText = Field(description="A text, or a list of texts that count as one.")
+    q: RequestText = Field(description="A text, or a list of texts that are joined to one.")
 
 
 @dataclass(frozen=True)
@@ -192,7 +198,7 @@ class TranslateFileRequest(RequestBody):
             }
         ),
     ]
-    source: Language = Field(description="Code of its language, or auto.")
+    source: Language = Field(description="Code of the file's language, or auto.")
     target: Language = Field(description="Code of the language to translate into.")
     join_lines: JoinLines = False
 
@@ -209,10 +215,11 @@ class SearchRequest(RequestBody):
 
     source: Language = Field("auto", description="Code of the text's language, or auto.")
     target: Language | None = Field(
-        None, description="Code of the target language; the model's first one if absent."
+        None,
+        description="Code of the target language; the model's first target language if absent.",
     )
     model: str | None = Field(
-        None, max_length=200, description="Name of a model in GET /v1/models."
+        None, max_length=200, description="Name of a model that GET /v1/models lists."
     )
     beam: Annotated[int | None, _NUMBER] = explained(BEAM, _OR_THE_MODELS, default=None, le=100)
     length_penalty: str | None = explained(
@@ -224,7 +231,7 @@ class SearchRequest(RequestBody):
     )
     coverage_penalty: Annotated[float | None, _NUMBER] = explained(
         COVERAGE_PENALTY,
-        f"{_OR_THE_MODELS} For models whose `coverage_penalty` in GET /v1/models is a number.",
+        f"{_OR_THE_MODELS} Only for models whose `coverage_penalty` in GET /v1/models is a number.",
         default=None,
         allow_inf_nan=False,
     )
@@ -235,7 +242,7 @@ class TranslateV1Request(_BodyWithTexts, SearchRequest):
 
     split: Flag = Field(
         True,
-        description="Whether to split texts into sentences. If not, only texts longer than the "
+        description="Whether to split texts into sentences. If false, only texts longer than the "
         "model accepts are split.",
     )
     join_lines: JoinLines = False
@@ -249,8 +256,8 @@ class TranslateV1Request(_BodyWithTexts, SearchRequest):
     )
     reading_notes: Flag = Field(
         False,
-        description="Whether to return notes on how each sentence was read: parts that were held "
-        "back, numbers that the translation lacks, and the like.",
+        description="Whether to return notes on how each sentence was read, such as parts "
+        "that the model did not see and numbers that the translation lacks.",
     )
     glossary: Annotated[dict[_Term, _Term], Field(max_length=_MOST_TERMS)] | None = Field(
         None,

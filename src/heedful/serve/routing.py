@@ -74,7 +74,7 @@ def _choose_model(
     """Choose the model for a text."""
     called = models.find(name)
     if not called:
-        raise HttpError(404, f"model must be a name of GET /v1/models, but is {name!r}.")
+        raise HttpError(404, f"model must be a name that GET /v1/models lists, but is {name!r}.")
     every = [direction for model in called for direction in model.directions]
     is_auto = source.lower() == "auto"
     if target is None:

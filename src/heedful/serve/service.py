@@ -77,7 +77,9 @@ class Service:
                 raise GONE
             seconds = self.limits.seconds
             raise HttpError(
-                503, f"the answer must be ready within {seconds:g} s, but was not; send less.", 1
+                503,
+                f"the answer must be ready within {seconds:g} s, but was not; send less text.",
+                1,
             )
         except UserError as error:
             raise HttpError(400, str(error)) from error

@@ -28,7 +28,7 @@ def passed_sockets() -> list[socket.socket]:
             listener = socket.socket(fileno=number)
         except OSError as error:
             raise SettingError(
-                f"LISTEN_FDS must count the sockets that are passed, but socket {number} cannot "
+                f"LISTEN_FDS must be the number of passed sockets, but socket {number} cannot "
                 f"be used: {error.strerror}."
             ) from None
         listener.set_inheritable(False)
@@ -37,7 +37,7 @@ def passed_sockets() -> list[socket.socket]:
         ):
             listener.close()
             raise SettingError(
-                "a socket that is passed must listen on TCP, but socket "
+                "each passed socket must listen on TCP, but socket "
                 f"{number} does not; set ListenStream= to an address and a port."
             )
         passed.append(listener)

@@ -21,9 +21,9 @@ class AttentionSettings(SettingsTable):
     table: ClassVar[str] = "model.attention"
 
     encoder: Annotated[str, ActsIf("model.encoder", ("transformer",))] = "attention"
-    """The part that mixes the positions in a layer of the encoder."""
+    """The part that mixes positions in each encoder layer."""
     decoder: Annotated[str, ActsIf("model.decoder", ("transformer",))] = "attention"
-    """The part that mixes the positions in a layer of the decoder."""
+    """The part that mixes positions in each decoder layer."""
     score: Annotated[
         Literal["scaled", "unscaled", "additive"],
         _WITH_PAIRS,
@@ -31,9 +31,9 @@ class AttentionSettings(SettingsTable):
     ] = "scaled"
     """Score of query and key: q k / sqrt(d_k) (paper), q k, or v tanh(q + k)."""
     qk_norm: Annotated[str, _WITH_PAIRS] = "none"
-    """Norm of queries and keys, head by head."""
+    """Norm of queries and keys in each head."""
     kv_heads: Annotated[Width | None, _WITH_PAIRS] = None
-    """Heads of keys and values, each shared by a group of heads of queries. None means heads."""
+    """Number of key-value heads; each serves a group of query heads. None means heads."""
     dropout: Annotated[Share, _WITH_PAIRS] = 0.0
     """Dropout probability of attention weights; the paper has none there."""
     window: Annotated[Width | None, ActsIf(_MIXERS, ("attention",), families_with="window")] = None

@@ -40,7 +40,7 @@ class ActsIf:
         values, unless = self.values, self.unless
         if self.families_with:
             names = names_with(self.families_with, self.names)
-            values = (*values, *names) or ("a family that is not here",)
+            values = (*values, *names) or ("a family that is not registered",)
         if self.families_without:
             unless = (*names_with(self.families_without, self.names), *unless)
         return ActsIf(self.settings, values, unless)
@@ -60,7 +60,7 @@ class ActsIf:
         names = " or ".join(f"`{name}`" for name in self.names)
         if self.values:
             return f"set {names} to {list_values(self.values)}"
-        return f"set {names} to another value than {list_values(self.unless)}"
+        return f"set {names} to a value other than {list_values(self.unless)}"
 
 
 NamesWith = Callable[[str, tuple[str, ...]], tuple[str, ...]]

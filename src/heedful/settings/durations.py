@@ -18,6 +18,7 @@ def parse_duration(text: str, option: str) -> float:
     seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
     if not 0 < seconds < 1e7:
         raise SettingError(
-            f"{option} must be a time such as 90s, 30m or 2h, but is {text!r}; give one."
+            f"{option} must be a time such as 90s, 30m or 2h, but is {text!r}; give a number and a "
+            "unit (s, m or h)."
         )
     return seconds

@@ -28,8 +28,8 @@ _RULES = {
     "string_too_long": "at most {max_length} characters",
     "string_too_short": "at least {min_length} characters",
     "string_type": "text",
-    "too_long": "a list of at most {max_length}",
-    "too_short": "a list of at least {min_length}",
+    "too_long": "a list of at most {max_length} entries",
+    "too_short": "a list of {min_length} or more entries",
     "missing": "given",
     "model_type": "a table of settings",
 }

@@ -48,7 +48,7 @@ LengthPenalty = Annotated[
     str,
     written_as(
         PENALTY_FORM,
-        "must be gnmt:ALPHA, power:ALPHA or none, where ALPHA is a number to 10, such as 0.6",
+        "must be gnmt:ALPHA, power:ALPHA or none, where ALPHA is a number up to 10, such as 0.6",
     ),
 ]
 OutputLength = Annotated[
@@ -64,11 +64,11 @@ Sharing = Annotated[
     BeforeValidator(number_as_text),
     written_as(
         r"([1-9][0-9]{0,3}(,[1-9][0-9]{0,3})*)?",
-        "must name the weights of each layer by numbers with commas between, such as 1,1,2,2",
+        "must number the weights of each layer, with commas between numbers, such as 1,1,2,2",
     ),
 ]
 Ids = Annotated[
     str,
     BeforeValidator(number_as_text),
-    written_as(r"([0-9]+( [0-9]+)*)?", "must be whole numbers with spaces between"),
+    written_as(r"([0-9]+( [0-9]+)*)?", "must be whole numbers separated by spaces"),
 ]

@@ -24,6 +24,7 @@ SETTINGS = _by_name(
             "nwordssrc nwordstgt src-vocab-size tgt-vocab-size voc-limit vocab-size"
         ),
         ("model.activation",): "activation-fn",
+        ("model.attention.dropout",): "attention-dropout",
         ("model.d_ff",): ("decoder-ffn-embed-dim encoder-ffn-embed-dim ff-size transformer-ff"),
         ("model.d_model",): (
             "decoder-embed-dim embedding-dim encoder-embed-dim hidden-size rnn-size word-vec-size"
@@ -107,7 +108,14 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
             ("--source",): "src",
         }
     ),
-    "export": _by_name({("--format",): "output-format to", ("--quantization",): "quantize"}),
+    "export": _by_name(
+        {
+            ("--format",): "output-format to",
+            ("--quantization",): "quantize",
+            ("DIR",): "o output output-dir",
+            ("RUN",): "model model-path path",
+        }
+    ),
     "import": _by_name(
         {
             ("--from",): "format kind",

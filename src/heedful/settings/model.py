@@ -49,9 +49,9 @@ class ModelSettings(SettingsTable):
     decoder_layers: Annotated[Depth, DEPTHS[1]] = 6
     """Layers of the decoder."""
     encoder_sharing: Annotated[Sharing, ENCODER] = ""
-    """The weights of each layer of the encoder by number, such as 1,1,2,2; empty for its own."""
+    """Number of the weights of each encoder layer, such as 1,1,2,2. Empty: each has its own."""
     decoder_sharing: Annotated[Sharing, DECODER] = ""
-    """The weights of each layer of the decoder by number, likewise."""
+    """Number of the weights of each decoder layer, such as 1,1,2,2. Empty: each has its own."""
     encoder_heads: Annotated[Width | None, ENCODER, _HEADS] = None
     """Attention heads of the encoder. None means heads."""
     decoder_heads: Annotated[Width | None, DECODER] = None
@@ -69,9 +69,9 @@ class ModelSettings(SettingsTable):
     dropout: Share = 0.1
     """Dropout probability of each sub-layer's output and of the sum of embedding and position."""
     norm_kind: Annotated[str, TRANSFORMER] = "layer"
-    """Layer norm (paper), or none."""
+    """Kind of norms: layer norm (paper), another kind, or none."""
     norm: Annotated[Norm, TRANSFORMER, _WITH_NORM] = "post"
-    """Norm post each sum (paper), pre each sub-layer, or pre and no final one."""
+    """Norm after each sum (paper), before each sub-layer, or before it without a final norm."""
     encoder_norm: Annotated[Norm | None, ENCODER, _WITH_NORM] = None
     """Where the encoder normalizes. None means norm."""
     decoder_norm: Annotated[Norm | None, DECODER, _WITH_NORM] = None
@@ -79,9 +79,9 @@ class ModelSettings(SettingsTable):
     norm_epsilon: Annotated[Positive, TRANSFORMER, _WITH_NORM] = 1e-6
     """Added to the variance inside every norm."""
     residuals: Annotated[bool, TRANSFORMER] = True
-    """Whether the input of a sub-layer is added to its output; false is for teaching."""
+    """Whether the input of a sub-layer is added to its output; false only for demonstration."""
     causal_mask: Annotated[bool, DECODER] = True
-    """Whether the decoder hides later positions in training; false is for teaching."""
+    """Whether the decoder hides later positions in training; false only for demonstration."""
     positions: Annotated[str, POSITIONS] = "interleaved"
     """Sinusoids alternating (paper), in halves (its code), grouped (Marian); learned, or none."""
     position_offset: Annotated[CountOrZero, POSITIONS, ActsIf("model.positions", SINUSOIDS)] = 0
@@ -131,7 +131,7 @@ class ModelSettings(SettingsTable):
             yield from (self._near_divisors(name) for name in self._heads_that_do_not_divide())
         if has_positions and self.positions in SINUSOIDS and self.d_model % 2:
             yield (
-                f"`model.d_model` must be even for sines and cosines, but got {self.d_model} "
+                f"`model.d_model` must be even for sinusoidal positions, but got {self.d_model} "
                 "(or set `model.positions` to learned)"
             )
 
@@ -154,7 +154,6 @@ class ModelSettings(SettingsTable):
         divisors = [n for n in range(1, most + 1) if self.d_model % n == 0]
         near = [max(n for n in divisors if n < heads), *[n for n in divisors if n > heads][:1]]
         return (
-            f"`model.{name}` must divide `model.d_model` ({self.d_model}) unless "
-            f"`model.d_k` and `model.d_v` are both set, but it is {heads}; "
-            f"near it, {' and '.join(map(str, near))} would do"
+            f"`model.{name}` must divide `model.d_model` ({self.d_model}) unless `model.d_k` and "
+            f"`model.d_v` are both set, but it is {heads}; set it to {' or '.join(map(str, near))}"
         )

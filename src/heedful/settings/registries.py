@@ -73,9 +73,9 @@ def _wrong_metric(name: str, part: Any) -> str:
     if not isinstance(part, ValidationMetric):
         return f"must be a `ValidationMetric`, but is {type(part).__name__}"
     if part.key != name:
-        return f"must have its name as key, but has {part.key!r}"
+        return f"must have its name as `key`, but `key` is {part.key!r}"
     if name in _LOGGED:
-        return "must have another name, because each validation in the log has that entry already"
+        return "must have another name, because each validation in the log already has this entry"
     return cannot_take(part.score, ("references", "language"))
 
 
@@ -178,5 +178,5 @@ def augmentation_shares(text: str) -> dict[str, float]:
             raise ValueError("must be NAME:SHARE for each augmentation, such as capitals:0.05")
         shares[name] = float(number)
     if sum(shares.values()) > 1:
-        raise ValueError("must have shares of at most 1 together")
+        raise ValueError("must have shares with a sum of at most 1")
     return shares

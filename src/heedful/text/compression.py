@@ -126,7 +126,7 @@ def open_unpacked(path: Path, stack: ExitStack) -> BufferedReader:
         if magic.match(start):
             raise TextError(
                 f"{path} must be text, but its first bytes are those of {what}; unpack it "
-                f"({command.format(path)}) and name the text."
+                f"({command.format(path)}) and give the unpacked file."
             )
     if path.suffix.lower() in SUFFIXES:
         _refuse_uncompressed(path, start)
@@ -138,6 +138,7 @@ def _refuse_uncompressed(path: Path, start: bytes) -> None:
     if len(start) < _LEAST:
         raise EOFError(f"it ends after {len(start)} bytes")
     raise TextError(
-        f"{path} must be compressed, as its name says, but its first bytes are not; if it is "
-        f"plain text, rename it to {path.with_suffix('').name}, or fetch it again."
+        f"{path} must be compressed, as its name says, but its first bytes are not those of a "
+        f"compressed file; rename it to {path.with_suffix('').name} if it is plain text, or "
+        "download it again."
     )

@@ -201,8 +201,8 @@ def _refuse_same(source: TextSource, target: TextSource) -> None:
         alike = f"{source} and {target} are the same file"
         raise TextError(
             "Source and target must be two texts, but "
-            f"{f'got {source} for both' if str(source) == str(target) else alike}; name the "
-            "translation of the source, or, to train on a copy on purpose, a copy of the file."
+            f"{f'got {source} for both' if str(source) == str(target) else alike}; give the "
+            "translation of the source; to train on a copy on purpose, give a copy of the file."
         )
 
 

@@ -121,8 +121,8 @@ class TextSource:  # numpydoc ignore=PR02
             return
         if not kind.example:
             raise TextError(
-                f"{self.path} must be named without a part, for the whole file is one text; "
-                f"take “:{self.part}” away."
+                f"{self.path} must be named without a part, because the whole file is one text; "
+                f"remove “:{self.part}”."
             )
         actual = f"got “{self.part}”" if self.part else "got none"
         raise TextError(

@@ -57,8 +57,8 @@ def open_text(path: Path) -> Iterator[BufferedReader]:
 def _damage_error(path: Path, error: Exception) -> TextError:
     """Build the error for a compressed file that cannot be unpacked."""
     return TextError(
-        f"{path} must be a whole compressed file, but it is cut off or damaged ({error}); fetch or "
-        "compress it again."
+        f"{path} must be a complete compressed file, but it is cut off or damaged ({error}); "
+        "download or compress it again."
     )
 
 

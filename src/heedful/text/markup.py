@@ -170,8 +170,8 @@ class _Handler:
         line = self._parser.CurrentLineNumber
         if began := self._began[tag]:
             raise TextError(
-                f"{self._name} must close each <{tag}> before the next begins, but line {line} has "
-                f"one inside that of line {began}; repair the file."
+                f"{self._name} must close each <{tag}> before the next begins, but line {line} "
+                f"opens one inside the <{tag}> of line {began}; repair the file."
             )
         self._began[tag] = line
 

@@ -46,13 +46,13 @@ def refuse_other_files(path: Path, part: str = "") -> None:
         ),
     )
     if ending in _ARCHIVES:
-        kind, advice = "an archive", "unpack it and name the text in it"
+        kind, advice = "an archive", "unpack it and give a text file in it"
     elif ending not in _DOCUMENTS:
         kind, what = ("data", "field") if ending == ".json" else ("a table", "column")
         name = part if part and not part.isdecimal() else what.upper()
         advice = f"write each {what} to a file of its own ({_command(path, plain, ending, name)})"
     if kind == "a table":
-        advice += ", or save it as CSV, read as pairs.csv:en"
+        advice += ", or save it as CSV and give its columns, such as pairs.csv:en"
     raise TextError(
         f"{path} must hold one sentence a line, but its name says that it is {kind} ({ending}); "
         f"{advice}. If it does hold one sentence a line, rename it."

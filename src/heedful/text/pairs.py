@@ -55,7 +55,8 @@ class PairRows:
         if len(self.columns) not in (0, _COUNT):
             shown = ", ".join(map(str, self.columns))
             raise ArgumentError(
-                f"`{name}` must have two columns, or one named translation with two languages, but "
+                f"`{name}` must have two columns, or one column `translation` with two languages, "
+                "but "
                 f'its columns are {shown}; choose two: zip(table["en"], table["de"]).'
             )
 
@@ -68,8 +69,8 @@ class PairRows:
         is_swapped = not fits and (second == source_language or first == target_language)
         if self._are_sorted and not fits and not is_swapped:
             raise ArgumentError(
-                f"`{self.name}` must say which language is the source, but {first} and {second} "
-                "have no order; set data.source_language or data.target_language."
+                f"`{self.name}` must say which language is the source, but the order of "
+                f"{first} and {second} does not; set data.source_language or data.target_language."
             )
         return (second, first) if is_swapped else (first, second)
 
@@ -103,7 +104,7 @@ class PairRows:
         if not isinstance(text, str):
             raise ArgumentError(
                 f"`{self.name}` must hold pairs of strings, but {place} is {shorten(text)}; leave "
-                "such pairs out, as table.dropna() does where something is missing."
+                "such pairs out, as table.dropna() does for missing values."
             )
         if any(character in text for character in "\n\r\0"):
             raise TextError(
@@ -114,8 +115,8 @@ class PairRows:
             text.encode()
         except UnicodeEncodeError as error:
             raise TextError(
-                f"`{self.name}` must hold text, but {place} has half of a surrogate pair at place "
-                f"{error.start}; it was decoded wrongly."
+                f"`{self.name}` must hold text, but {place} has half of a surrogate pair at "
+                f"position {error.start}; decode it as UTF-8."
             ) from None
         return text.removeprefix(_BYTE_ORDER_MARK) if number == 0 else text
 

@@ -27,7 +27,7 @@ class SkippedRows:
         if self._refuses:
             raise TextError(
                 f"{name} must have text in every row, because other files are aligned with it, but "
-                f"{place} {reason}; repair or remove it in all of them."
+                f"{place} {reason}; repair this row, or remove it from all files."
             )
         self._counts[name] = self._counts.get(name, 0) + 1
         shown = self._first.setdefault(name, [])

@@ -116,7 +116,7 @@ def _even_rows(rows: Iterator[Row]) -> Iterator[Row]:
         if isinstance(cells, str) or len(cells) == width:
             yield number, cells
         else:
-            yield number, f"has {len(cells)} cells and the first row {width}"
+            yield number, f"has {len(cells)} cells, but the first row has {width}"
 
 
 def _with_note_on_header(
@@ -129,7 +129,7 @@ def _with_note_on_header(
             skipped.remark(
                 name,
                 f"the first line looks like the names of columns ({names}) but is read as text; "
-                "name the columns, and it is not",
+                "select columns by name to skip this line",
             )
         yield number, line.split("\t", most)
 
@@ -195,8 +195,8 @@ class _RowLines:
     def endless(self) -> TextError:
         """Build the error for a quotation mark that is never closed."""
         return TextError(
-            f"{self._name} must close every quotation mark, but one stays open in the row of line "
-            f"{self._start:,}; write a mark that is text twice."
+            f"{self._name} must close every quotation mark, but one stays open in the row that "
+            f"begins in line {self._start:,}; double each mark that is part of the text."
         )
 
 
@@ -226,8 +226,8 @@ def _select_named(
     columns = [_column(names, part, name) for part in parts]
     if len(set(columns)) < len(set(parts)):
         raise TextError(
-            f"{name} must be read by different columns, but {_list_names(parts)} are the same one; "
-            "name another."
+            f"{name} must be read from different columns, but {_list_names(parts)} are the same "
+            "column; give another."
         )
     return _select(rows, name, columns, skipped)
 
@@ -242,8 +242,8 @@ def _column(names: Sequence[str], part: str, name: str) -> int:
     if places:
         first, second = (number + 1 for number in places[:2])
         raise TextError(
-            f"{name} must have a single column “{part}”, but columns {first} and {second} are both "
-            f"called so; name a number: {name}:{first}."
+            f"{name} must have a single column “{part}”, but columns {first} and {second} both "
+            f"have this name; give a number: {name}:{first}."
         )
     alike = [number for number, column in enumerate(names) if column.lower() == part.lower()]
     if len(alike) == 1:
@@ -272,7 +272,7 @@ def _select(
         yield tuple(_one_line(cells[column]) for column in columns)
     if is_empty and reason:
         raise TextError(
-            f"{name} must have a column {most} in its rows, but none has: {reason}; name another."
+            f"{name} must have a column {most}, but every row lacks it: {reason}; give another."
         )
 
 

@@ -98,7 +98,7 @@ def _nothing(name: str, needed: Iterable[str], languages: dict[str, str]) -> Tex
             listed = ", ".join(names[:_MOST_NAMED]) + ", …" * (len(names) > _MOST_NAMED)
             return TextError(
                 f"{name} must hold text in the language “{code}”, but it holds "
-                f"{listed or 'no text in any'}; name a language that is there."
+                f"{listed or 'no text in any'}; give a language that it holds."
             )
     return TextError(
         f"{name} must hold units in “{'” and “'.join(needed)}” together, but each of its units "

@@ -115,7 +115,7 @@ def read_sides(
             sides = ", ".join(f"“{side}”" for side in available)
             raise TextError(
                 f"{name} must hold the side “{part}” of a test set, but it holds "
-                f"{sides or 'no document with text'}; name a side that is there."
+                f"{sides or 'no document with text'}; give a side that it holds."
             )
 
 
@@ -265,7 +265,7 @@ def _risen(attributes: str, last: int, scan: _Scan) -> int:
     number = int(match[2]) if match else last
     if number < last:
         raise TextError(
-            f"{scan.name} must hold the segments of a document in their order, but in line "
+            f"{scan.name} must hold the segments of a document in ascending order, but in line "
             f"{scan.number} segment {number} comes after segment {last}; sort them, because the "
             "other files have this order."
         )
@@ -292,7 +292,9 @@ def _column(document: _Document, part: str, name: str) -> dict[str, str]:
     matches = [side for side in document if _answers(side, part)]
     if len(matches) > 1:
         sides = ", ".join(f"“{side}”" for side in matches)
-        raise TextError(f"{name} must be read by one “{part}”, but it holds {sides}; name one.")
+        raise TextError(
+            f"{name} must have a single side “{part}”, but it holds {sides}; choose one of these."
+        )
     return document[matches[0]] if matches else {}
 
 

@@ -83,7 +83,8 @@ class ByteLevelBpe:
             if not known >= {first, second, first + second}:
                 raise TokenizerError(
                     "Merges must join two subwords of the vocabulary to a third, but line "
-                    f"{number} is {f'{first} {second}'[:60]!r}; the two belong to different models."
+                    f"{number} is {f'{first} {second}'[:60]!r}; give the merges and the vocabulary "
+                    "of one model."
                 )
             ranks[first, second] = rank  # of repeated merges the last counts
         self._known, self._is_spaced = known, is_spaced

@@ -72,7 +72,7 @@ class Frame:
             ]
         )
         shown = [*near][:_NEAR] or known[:_NEAR]
-        what = "near ones are" if near else f"of its {len(known):,} some are"
+        what = "similar ones are" if near else f"some of its {len(known):,} languages are"
         raise SettingError(
             f"{option} must be a language of this model, but is {language!r:.40}; {what} "
             f"{', '.join(shown)}."
@@ -106,6 +106,6 @@ class Frame:
             if fits:
                 return cls(record["source"], record["target"], dict(pairs))
         raise TokenizerError(
-            "The frame of a tokenizer must have places and a known token for each language, but "
-            "this one does not; copy the run folder again."
+            "The frame of a tokenizer must give the place and a known id of each language token, "
+            "but this one does not; copy the run folder again."
         )

@@ -80,8 +80,8 @@ def read_given(path: Path) -> SentencePieceModel | CodesFile | WordList:
     if any(map(_SCORED_SYMBOL.fullmatch, lines[:4])):
         model_path = path.with_suffix(".model")
         raise TokenizerError(
-            f"A tokenizer must be able to cut text, but {path} only lists the subwords of a "
-            "sentencepiece model; give the .model beside it"
+            f"A tokenizer must be able to split text, but {path} only lists the subwords of a "
+            "sentencepiece model; give its .model file"
             + (f": {model_path}." if model_path.exists() else ", which `spm_train` wrote with it.")
         )
     in_twos = all(len(part) == 2 and all(part) for part in parts)
@@ -220,6 +220,6 @@ def _check_shared(models: Sequence[SubwordModel], shared: bool, path: Path) -> N
     if shared != share_vocabulary(models):
         raise TokenizerError(
             f"data.shared_vocabulary must be {str(not shared).lower()} for the tokenizer in "
-            f"{path}, whose number of vocabularies is {2 if shared else 1}, "
-            f"but it is {str(shared).lower()}; set data.shared_vocabulary."
+            f"{path}, which has {'two vocabularies' if shared else 'one vocabulary'}, but it is "
+            f"{str(shared).lower()}; change data.shared_vocabulary."
         )

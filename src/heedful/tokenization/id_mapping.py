@@ -99,7 +99,7 @@ class IdMapping:
         except (ValueError, RecursionError, KeyError, TypeError) as error:
             raise _not_imported(f"{type(error).__name__}: {error}") from error
         if not is_valid:
-            raise _not_imported("pieces and ids do not belong together")
+            raise _not_imported("pieces and ids do not match")
         return cls(tuple(pieces), tuple(ids))
 
     def to_json(self) -> bytes:
@@ -115,12 +115,12 @@ def _check_numbers(
     wrong = [f"{piece!r} has the id {n}" for piece, n in numbers.items() if not 0 <= n < rows]
     twice = len(numbers) - len(set(numbers.values()))
     lacking = [piece for piece in special.values() if piece is not None and piece not in numbers]
-    reasons = [f"{', '.join(wrong[:5])}, beyond the table"] * bool(wrong)
+    reasons = [f"{', '.join(wrong[:5])}, beyond the last row"] * bool(wrong)
     reasons += [f"{twice} ids stand for more than one piece"] * (twice > 0)
     reasons += [f"it lacks {', '.join(map(repr, lacking))}"] * bool(lacking)
     if reasons:
         raise TokenizerError(
-            f"A vocabulary must give each piece its own row of the {rows:,} in the model's table, "
+            f"A vocabulary must give each piece its own row in the model's {rows:,} embeddings, "
             f"but does not: {'; '.join(reasons)}. Use the vocabulary of this model."
         )
 

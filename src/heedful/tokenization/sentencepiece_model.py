@@ -120,9 +120,9 @@ class SentencePieceModel:
         """Choose the sampling method of the model's type."""
         if any(SPACE in piece[1:] for piece in self._numbers):
             raise TokenizerError(
-                "Sampled subwords must be inside a word, but some of this sentencepiece model "
-                "cross a space; set data.subword_sampling=0 or train "
-                "another one."
+                "Subword sampling needs subwords within words, but some subwords of this "
+                "sentencepiece model cross a space; set data.subword_sampling=0 or train another "
+                "model."
             )
         if self.kind == "unigram":
             return self._lattice(rate).sample

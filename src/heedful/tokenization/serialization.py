@@ -123,7 +123,7 @@ def read_models(folder: Path) -> tuple[list[SubwordModel], TokenizerFacts]:
     facts = TokenizerFacts(source, target, prefix, frame)
     if frame is not None and frame.languages and not {source, target} <= {*frame.languages}:
         raise TokenizerError(
-            f"{path} must name languages with a token, but does not; copy it again."
+            f"{path} must name only languages that have a token, but does not; copy it again."
         )
     return models, facts
 
@@ -194,7 +194,7 @@ def _checked_record(content: bytes, path: Path) -> dict[str, Any]:
     if not expected:
         raise TokenizerError(
             f"{path} must have the fields of format {_FORMATS[-1]} (kind, shared, languages, "
-            f"special ids {SPECIAL_IDS}, sha256), but it differs; copy it again or upgrade heedful."
+            f"special ids {SPECIAL_IDS}, sha256), but does not; copy it again or upgrade heedful."
         )
     return dict(record)
 

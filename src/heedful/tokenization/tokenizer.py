@@ -156,14 +156,14 @@ class Tokenizer:
             elif name and names and self.tags:
                 shown = f"{', '.join(self.tags[:5])}{', ...' if len(self.tags) > 5 else ''}"
                 raise SettingError(
-                    f"{option} chooses among the languages of a model, but this model reads a tag "
-                    f"before each text ({shown}) and got {name!r:.40}; begin the text with a tag."
+                    f"{option} must be left out for a model that reads a tag before each text "
+                    f"({shown}), but is {name!r:.40}; begin the text with a tag."
                 )
             elif name and look_up(name, [own]) is None:
                 raise SettingError(
-                    f"{option} chooses among the languages of a model, but this one has a single "
-                    f"direction, {self.source_language or '?'} to {self.target_language or '?'}, "
-                    f"and got {name!r:.40}; leave it out."
+                    f"{option} must fit the model's single direction, "
+                    f"{self.source_language or '?'} to {self.target_language or '?'}, but is "
+                    f"{name!r:.40}; leave it out."
                 )
             else:
                 names.append(own)

@@ -236,8 +236,8 @@ class _Sentences:
         assert rare is not None
         number, lines = len(rare.characters), rare.cost(len(rare.characters))
         return (
-            f"vocabulary: {number:,} {'character has' if number == 1 else 'characters have'} no "
-            f"place in it, because only {lines:,} of {self.total:,} lines hold "
+            f"vocabulary: {number:,} {'character is' if number == 1 else 'characters are'} left "
+            f"out, because only {lines:,} of {self.total:,} lines hold "
             f"{'it' if number == 1 else 'them'} (data.character_coverage={coverage:g}); "
             f"{'it is' if number == 1 else 'they are'} {fate}: {self._examples(rare.characters)}"
         )
@@ -253,8 +253,8 @@ class _Sentences:
             return ""
         number = losses.within(lines)
         return (
-            f"; or set data.character_coverage={coverage_for(lines, self.total):g} to give no "
-            f"place to {number:,} characters that only {lines:,} of {self.total:,} lines hold: "
+            f"; or set data.character_coverage={coverage_for(lines, self.total):g} to leave out "
+            f"{number:,} characters that only {lines:,} of {self.total:,} lines hold: "
             f"{self._examples(rarest[:number])}"
         )
 

@@ -88,7 +88,7 @@ class Vocabulary:
         except (ValueError, RecursionError, KeyError, TypeError) as error:
             raise _not_a_vocabulary(f"{type(error).__name__}: {error}") from error
         if not is_valid:
-            raise _not_a_vocabulary("an entry is there twice, or is not a list")
+            raise _not_a_vocabulary("tags or pieces are not a list, or hold an entry twice")
         return cls(names[1], names[0], record["splits_others"])
 
 

@@ -88,8 +88,8 @@ def _check(config: RunConfig, options: TrainingOptions, share: float) -> None:
         )
     if not (options.source and options.target):
         raise SettingError(
-            f"{_FLAG} exchanges --source and --target, but the text has another form; give both, "
-            "or train on both directions and use --finetune-from yourself."
+            f"{_FLAG} exchanges --source and --target, but one of them is missing; give both, or "
+            "train a run on both directions and continue it with --finetune-from."
         )
     if options.finetune_from is not None:
         raise SettingError(

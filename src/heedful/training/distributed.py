@@ -11,10 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import count
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
 
 from heedful.errors import SettingError, TrainingFailed
 from heedful.kernels.api import copy_all
@@ -33,6 +36,9 @@ _LAUNCHERS = {
     "MV2_COMM_WORLD_SIZE": ("mpirun", "MV2_COMM_WORLD_RANK"),
 }
 _OF_A_JOB = ("RANK", "MASTER_ADDR", "MASTER_PORT")
+# A process may train several times. Each group needs keys of its own in the launcher's store, where
+# the addresses of an earlier group remain.
+_numbers = count()
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,9 @@ def rank_group(device: torch.device) -> Iterator[RankGroup]:
         return
     # Small tensors on the processor go through gloo even where gradients go through NCCL.
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
-    dist.init_process_group(backend, timeout=_TIMEOUT)
+    store, rank, world = next(rendezvous("env://", timeout=_TIMEOUT))
+    store = PrefixStore(f"training {next(_numbers)}", store)
+    dist.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=_TIMEOUT)
     try:
         yield RankGroup(dist.get_rank(), dist.get_world_size())
     finally:
@@ -106,10 +114,9 @@ def refuse_separate_processes(environment: Mapping[str, str]) -> None:
             if count.isdecimal() and int(count) > 1:
                 raise SettingError(
                     f"several processes must train one run together, but {launcher} started "
-                    f"{count} of them ({name}={count}) that know nothing of each other. Let it "
-                    "start one process on each machine, and that start `torchrun --nproc-per-node "
-                    "N -m heedful train ...`; or set WORLD_SIZE=1 if this process is to train "
-                    "alone."
+                    f"{count} independent processes ({name}={count}). Let it start `torchrun "
+                    "--nproc-per-node N -m heedful train ...` once on each machine; or set "
+                    "WORLD_SIZE=1 to train with this process alone."
                 )
         return
     if not (world.isdecimal() and int(world) > 0):

@@ -72,10 +72,19 @@ def _steps(
     """Yield how a GPU computes steps, and why with padding, if so; nothing for a processor."""
     device, settings = resolve_device(setup.config.train.device), setup.config.train
     if device.type == "cuda":
-        padded = why_padded(model, device, machine_settings.precision, settings.optimizer)
-        if settings.objective != "likelihood":
-            padded = padded or f"the objective is {settings.objective}"
+        padded = padding_reason(model, device, machine_settings.precision, settings)
         yield describe_steps(padded).replace("steps: ", "steps       ")
+
+
+def padding_reason(
+    model: EncoderDecoder, device: torch.device, precision: str, settings: TrainConfig
+) -> str:
+    """Return the reason why a training by these settings computes padding; empty if none."""
+    if reason := why_padded(model, device, precision, settings.optimizer):
+        return reason
+    if settings.objective != "likelihood":
+        return f"the objective is {settings.objective}"
+    return "attention is guided" if settings.guided_attention else ""
 
 
 def _target_share(pairs: Sequence[EncodedPairs]) -> float:
@@ -93,8 +102,8 @@ def _by_objective(settings: TrainConfig) -> str:
         return f", by {settings.objective}"
     first = settings.single_pass_steps + 1
     return (
-        f", by {settings.objective} from step {first:,}, where a step has twice the operations: "
-        f"{settings.mean_passes:.3g} times those of the likelihood in all"
+        f", by {settings.objective} from step {first:,} on, with twice the operations a step; in "
+        f"total {settings.mean_passes:.3g} times those of the likelihood"
     )
 
 

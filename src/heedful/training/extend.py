@@ -130,8 +130,8 @@ def extend(
         except RunFolderError as error:
             raise TokenizerError(
                 f"the vocabulary of {old.folder.path} cannot be extended, because its model has "
-                "other weights for each subword than embeddings and an output layer; train anew "
-                "with --reset tokenizer."
+                "weights for each subword besides embeddings and output layer; train again with "
+                "--reset tokenizer."
             ) from error
     return Extended(goal, sizes, notes)
 
@@ -140,8 +140,8 @@ def _check(run: Run, language: NewLanguage) -> None:
     """Refuse invalid arguments before text is read."""
     if task_of(flat_settings(run.config)) is not TRANSLATION:
         raise SettingError(
-            f"a language is added to a translator, but {run.folder.path} has another task; name "
-            "the run of a translator."
+            f"a language can only be added to a translator, but {run.folder.path} has another "
+            "task; give the run of a translator."
         )
     known = (*run.tokenizer.tags, *run.tokenizer.languages)
     tag = language.symbol(run.tokenizer)
@@ -158,13 +158,13 @@ def _check(run: Run, language: NewLanguage) -> None:
     alike = _alike(language.code, run.tokenizer.languages) if tag else []
     if alike:
         raise SettingError(
-            f"--tag must be a new language, but {language.code} is {alike[0]} of "
-            f"{run.folder.path}; leave --tag out to add subwords alone."
+            f"--tag must be a new language, but {language.code} is the same language as {alike[0]} "
+            f"of {run.folder.path}; leave --tag out to add subwords alone."
         )
     if tag and tag == language.code and not BARE_CODE.fullmatch(tag):
         raise SettingError(
-            f"--tag must be written as the codes of {run.folder.path} are, such as {known[0]}, "
-            f"but is {tag!r}: a language token without a script or country could be a word."
+            f"--tag must have the form of the codes of {run.folder.path}, such as {known[0]}, but "
+            f"is {tag!r}: a language token without a script or country could be a word."
         )
     if language.pieces and language.source is None and language.target is None:
         raise TextError(
@@ -207,7 +207,7 @@ def _extend_models(
         learned.append(_harmless(side, pieces, keep_lines))
     if language.pieces and not any(learned):
         raise TokenizerError(
-            "the text must have a subword, at least twice, that the vocabulary lacks"
+            "the text must hold, at least twice, a subword that the vocabulary lacks"
             + (" and absent from --keep" if keep_lines else "")
             + ", but no new subword is possible; give more text, or --pieces 0 for the tag alone."
         )
@@ -228,8 +228,8 @@ def _extend_models(
         notes.append(f"all {len(keep_lines):,} lines of --keep still have the same ids")
     else:
         notes.append(
-            "text that holds the new subwords is cut otherwise, in the old languages too; --keep "
-            "with text of these prevents it"
+            "text with the new subwords is now split differently, in the old languages too; --keep "
+            "with text in the old languages prevents this"
         )
     if tags and not (tokenizer.tags or same):
         notes.append(f"lines without {tags[0]} are translated as before the tag was added")

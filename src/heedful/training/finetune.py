@@ -99,7 +99,7 @@ def find_pretrained(
                 raise SettingError(f"{option} must be one of {', '.join(known)}, but is {word!r}.")
     if "optimizer" in keep_state and reset:
         raise SettingError(
-            "--keep-state optimizer needs every weight that it has moments of, but --reset "
+            "--keep-state optimizer continues with the moments of all weights, but --reset "
             f"{' --reset '.join(reset)} replaces some of them; choose one of the two."
         )
     parent = Run.open(path)
@@ -110,7 +110,7 @@ def find_pretrained(
     if not (isinstance(steps, list) and steps and all(type(step) is int for step in steps)):
         raise RunFolderError(
             f"{place / 'state.json'} must say after how many steps the weights were written, but "
-            "does not; it was changed. Name others with --finetune-weights."
+            "does not; it was changed. Choose other weights with --finetune-weights."
         )
     step = max(steps)  # an average counts as its newest checkpoint
     if "optimizer" in keep_state and not (place / "training.safetensors").is_file():
@@ -171,9 +171,9 @@ def check_objective(pretrained: PretrainedRun | None, objective: str) -> None:
         )
     if pretrained.reset:
         raise SettingError(
-            f"train.objective = {objective} must start from all of a trained run, but got --reset "
-            f"{' --reset '.join(pretrained.reset)}, after which translations are noise; train "
-            "by likelihood after a reset first, then from that run."
+            f"train.objective = {objective} must start from a complete trained run, but got "
+            f"--reset {' --reset '.join(pretrained.reset)}, after which translations are noise; "
+            "first train by likelihood with the reset, then start from that run."
         )
 
 
@@ -207,7 +207,8 @@ def check_shape(pretrained: PretrainedRun, model: ModelConfig) -> None:
     ]
     raise SettingError(
         f"--finetune-from {pretrained.run} must have a model of the same shape, but "
-        f"{'; '.join(differences)}. Leave these settings out, or begin those parts with --reset."
+        f"{'; '.join(differences)}. Leave these settings out, or train these parts anew with "
+        "--reset."
     )
 
 
@@ -285,8 +286,8 @@ def subwords_of(pretrained: PretrainedRun, tokenizer: str | Path | None) -> Path
         return None if tokenizer is None else Path(tokenizer)
     if tokenizer is not None:
         raise SettingError(
-            "--tokenizer must go with --reset tokenizer where --finetune-from brings subwords of "
-            "its own; add that, or leave --tokenizer out."
+            "--tokenizer needs --reset tokenizer with --finetune-from, whose run has its own "
+            "subwords; add --reset tokenizer, or leave --tokenizer out."
         )
     return run_folder(pretrained.run)
 
@@ -304,7 +305,7 @@ def first_weights(pretrained: PretrainedRun, run: Run, model: EncoderDecoder) ->
     checkpoint = parent.load_checkpoint(place, with_training="optimizer" in pretrained.keep_state)
     if checkpoint.state["sha256"].get("model.safetensors") != pretrained.sha256:
         raise RunFolderError(
-            f"--finetune-from must lead to the weights that this run was begun with, but those in "
+            "--finetune-from must give the weights that this run began with, but the weights in "
             f"{place} have changed since. Start a new run with another --out."
         )
     with torch.device("meta"):
@@ -344,9 +345,7 @@ def _all_pieces(tokenizer: Tokenizer, side: str) -> list[str]:
 
 
 def _with_rows(table: Tensor, old: Tensor, rows: Sequence[tuple[int, int]]) -> Tensor:
-    """Replace some rows of a table by rows of `old`; return `old` if the widths differ."""
-    if table.shape[1:] != old.shape[1:]:
-        return old
+    """Replace some rows of a table by rows of `old`; `check_shape` has compared the widths."""
     filled = table.clone()
     to, since = (torch.tensor(part, dtype=torch.long) for part in zip(*rows, strict=True))
     filled[to] = old[since]

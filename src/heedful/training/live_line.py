@@ -32,8 +32,17 @@ class LiveLine:
             self.show(text)
 
     def show_object(self, shown: Any) -> None:
-        """Replace the line by an object with an HTML representation."""
+        """Replace the line by an object with an HTML representation, unless the cell shows it."""
         self._update(repr(shown), shown._repr_html_())
+        events = _shell().events
+
+        def after_cell(cell: Any) -> None:
+            events.unregister("post_run_cell", after_cell)
+            # a notebook shows the value of a cell's last line, so the object would be there twice
+            if cell.result is shown:
+                self._update("", "")
+
+        events.register("post_run_cell", after_cell)
 
     def _update(self, text: str, html: str) -> None:
         """Display the line at the first call, and update it afterwards."""
@@ -52,5 +61,9 @@ def live_line() -> LiveLine | None:
 
 def in_notebook() -> bool:
     """Decide whether an IPython kernel runs this process; IPython in a terminal has none."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return getattr(shell, "kernel", None) is not None
+    return getattr(_shell(), "kernel", None) is not None
+
+
+def _shell() -> Any:
+    """Return IPython's shell; None if this process has none."""
+    return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()

@@ -210,6 +210,6 @@ def _lines_up_to(path: Path, step: int) -> bytes | None:
     except OSError as error:
         raise RunFolderError(
             f"{path} must be the log of this run, but cannot be read: {error.strerror}; move it "
-            "away, and another one is begun."
+            "away, and a new log is begun."
         ) from error
     return b"".join(complete)

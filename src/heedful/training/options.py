@@ -116,20 +116,21 @@ class RunOptions:
     )
     """A pretrained run whose weights, shape and subwords are taken over."""
     finetune_weights: str = flag(
-        "Weights of --finetune-from: average, best, last or step-N; by default as in translate.",
+        "Weights of --finetune-from: average, best, last or step-N; the default is that of "
+        "translate.",
         "default",
         show_default=False,
     )
     """Which of its weights: ``average``, ``best``, ``last`` or ``step-N``."""
     keep_state: Sequence[str] = flag(
-        "Take this state over from --finetune-from: optimizer or schedule; repeatable.",
+        "Take over this state from --finetune-from: optimizer or schedule; may be repeated.",
         (),
         metavar="PART",
     )
     """State that is kept besides the weights: ``optimizer`` or ``schedule``."""
     reset: Sequence[str] = flag(
-        "Do not take this part over from --finetune-from: tokenizer, embeddings, encoder or "
-        "decoder; repeatable.",
+        "Do not take over this part from --finetune-from: tokenizer, embeddings, encoder or "
+        "decoder; may be repeated.",
         (),
         metavar="PART",
     )

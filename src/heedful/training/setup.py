@@ -149,9 +149,7 @@ class TrainingSetup:
         if options.tensorboard is not None:
             require_tensorboard()
         if options.resume and options.out is None:
-            raise SettingError(
-                "--resume needs --out, the folder of the run that would be continued."
-            )
+            raise SettingError("--resume needs --out, the folder of the run to continue.")
         settings, pretrained = setting_list(options.settings), None
         task, task_text, task_valid = _choose_task(task_texts or {})
 
@@ -163,8 +161,8 @@ class TrainingSetup:
             )
         elif options.keep_state or options.reset or options.finetune_weights != "default":
             raise SettingError(
-                "--finetune-weights, --keep-state and --reset say what to take over from "
-                "--finetune-from, but that is missing; add it, or leave them out."
+                "--finetune-weights, --keep-state and --reset need --finetune-from, but it is "
+                "missing; add it, or leave them out."
             )
         if pretrained is not None:
             origin = flat_settings(Run.open(pretrained.run).config)
@@ -240,7 +238,10 @@ def _choose_task(texts: Mapping[str, Files | None]) -> tuple[Task, Files | None,
         if text:
             return task, text, valid
         if valid:
-            raise TextError(f"`{valid_name}` validates a training with `{name}`; give that, too.")
+            raise TextError(
+                f"`{valid_name}` validates a training with `{name}`, but `{name}` is missing; give "
+                "both."
+            )
     return TRANSLATION, None, None
 
 
@@ -305,9 +306,9 @@ def _check_same(folder: RunFolder, setup: TrainingSetup) -> None:
         inexactly = ", or add --allow-inexact-resume to go on with small differences"
         raise RunFolderError(
             f"--resume must continue the run in {folder.path} with the settings it was begun with, "
-            f"but {'; '.join(changes)}. Use the same settings, or go on from its weights in a new "
-            f"run with others: --finetune-from {folder.path} --keep-state schedule and another "
-            f"--out{inexactly * of_the_machine}."
+            f"but {'; '.join(changes)}. Use the same settings, or continue from its weights in a "
+            f"new run with other settings: --finetune-from {folder.path} --keep-state schedule and "
+            f"another --out{inexactly * of_the_machine}."
         )
     if isinstance(setup.training_data, UnpreparedText):
         check_given_tokenizer(folder, setup.training_data.tokenizer, setup.config, "--resume")
@@ -315,13 +316,13 @@ def _check_same(folder: RunFolder, setup: TrainingSetup) -> None:
     if _without_names(files) != _without_names(began):
         raise RunFolderError(
             f"--resume must continue the run in {folder.path} with the text it was begun with, but "
-            "the files now have other sizes, or --data is another. Give the same, or start a new "
+            "the files now have other sizes, or --data differs. Give the same text, or start a new "
             "run."
         )
     if changed := _of_other_content(began, files):
         raise RunFolderError(
             f"--resume must continue the run in {folder.path} with the validation text it was "
-            f"begun with, but {changed} has changed since. Give the same, or start a new run."
+            f"begun with, but {changed} has changed since. Give the same text, or start a new run."
         )
 
 
@@ -460,8 +461,8 @@ def resumed_settings(folder: RunFolder, setup: TrainingSetup, ranks: RankGroup) 
         return began
     if not setup.allow_inexact:
         raise RunFolderError(
-            f"--resume must continue the run in {folder.path} bit for bit, which began on "
-            f"{began.device}, but {'; '.join(differences)}. Use what it began with, or add "
+            f"--resume must continue the run in {folder.path}, which began on {began.device}, bit "
+            f"for bit, but {'; '.join(differences)}. Restore these, or add "
             "--allow-inexact-resume to go on with small differences."
         )
     detected = _detect_settings(setup.config, ranks)

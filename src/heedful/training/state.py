@@ -27,6 +27,7 @@ class Clock:
 
 
 _LARGEST = 2**63
+_COUNTS = ("step", "epoch", "position", "source_tokens", "target_tokens")
 # Results of a validation by name: numbers, and sample texts.
 Validation = dict[str, Any]
 
@@ -175,8 +176,8 @@ class TrainState:
         since_log = values.get("since_log", list(LogSums()))
         expected = (
             isinstance(counters, dict)
-            and all(_is_count(value) for name, value in counters.items() if name != "flops")
-            and _is_number(counters.get("flops", 0))
+            and all(_is_number(counters.get(name, 0)) for name in ("flops", "seconds"))
+            and all(_is_count(counters.get(name, 0)) for name in _COUNTS)
             and _is_count(values.get("step"))
             and counters.get("step") == values["step"]
             and isinstance(best, list)
@@ -238,8 +239,8 @@ class StopSignal:
 
 
 def _is_count(value: object) -> bool:
-    """Return whether a value is a number from 0 to below 2^63."""
-    return isinstance(value, int | float) and 0 <= value < _LARGEST
+    """Return whether a value is a whole number from 0 to below 2^63."""
+    return type(value) is int and 0 <= value < _LARGEST
 
 
 def _is_number(value: object) -> bool:

@@ -181,8 +181,7 @@ def run_training(
 
             # 5. the end
             step = train_state.counters.step
-            if session.ranks.is_first:
-                require_usable(run.folder)
+            session.wait_for_checkpoint()
             log.say(f"ended by {reason} at step {step:,}; the run is in {run.folder.path}")
             result = TrainingResult(
                 reason, run.folder.path, step, tuple(train_state.best), run.folder.log
@@ -299,6 +298,12 @@ class _Session:
             *(joined, self.run, self.machine_settings, collator, mixture, sampler, without_padding)
         )
 
+    def wait_for_checkpoint(self) -> None:
+        """Wait until rank zero has written the last checkpoint, which a next training may read."""
+        self.ranks.barrier()
+        if self.ranks.is_first:
+            require_usable(self.run.folder)
+
     def introduce(self, log: RunLog, parameters: int, train_state: TrainState) -> None:
         """Report model, data and machine before the first step."""
         config, machine = self.run.config, self.machine_settings
@@ -329,7 +334,8 @@ def require_sums_in_order(device: torch.device, settings: TrainConfig) -> None:
     if is_asked and settings.objective not in ("likelihood", *TWO_PASSES):
         raise SettingError(
             "`train.deterministic` must be false on a GPU with `train.objective` "
-            f"{settings.objective}, whose samples it sums in no fixed order; leave one of them out."
+            f"{settings.objective}, because a GPU sums its samples in no fixed order; leave one of "
+            "them out."
         )
 
 

@@ -131,9 +131,9 @@ class Trainer:
                 raise
             raise DeviceError(
                 f"the largest batch must fit into the memory of {self.model.device}, but "
-                f"{len(rows)} pairs ({self.batches.micro_batch_tokens:,} tokens a side) do "
-                f"not; lower train.micro_batch_tokens (it is {self.batches.micro_batch_tokens:,}; "
-                "batches stay the same, they are computed in more parts) or data.max_length."
+                f"{len(rows)} pairs ({self.batches.micro_batch_tokens:,} tokens a side) do not; "
+                f"lower train.micro_batch_tokens (it is {self.batches.micro_batch_tokens:,}; the "
+                "batches stay the same, but are computed in more parts) or data.max_length."
             ) from error
         finally:
             self._restore_averages(before)
@@ -400,8 +400,9 @@ class Trainer:
             when = f"ended at step {step:,}" if ended else f"will end near step {at_end:,.0f}"
             self.log.say(
                 f"the {config.minutes:g} minutes {when}, inside the warm-up of {schedule.warmup:,} "
-                "steps (train.warmup), while the learning rate still rises: give more minutes, or "
-                f"a new run a shorter warm-up, such as train.warmup={max(1, round(at_end / 4)):,}"
+                "steps (train.warmup), while the learning rate still rises: set more minutes, or "
+                "begin a new run with a shorter warm-up, such as "
+                f"train.warmup={max(1, round(at_end / 4)):,}"
             )
 
     def _flops(self) -> dict[str, int]:

@@ -38,12 +38,12 @@ def held_out_corpus(source: Files | None, target: Files | None, config: RunConfi
         if config.train.patience is not None:
             raise TextError(
                 "train.patience waits for better validations and needs --valid-source and "
-                "--valid-target, but there are none; give them or set train.patience=none."
+                "--valid-target, but they are missing; give them or set train.patience=none."
             )
         if config.train.schedule == "plateau":
             raise TextError(
                 "train.schedule=plateau lowers the rate when validations are not getting better "
-                "and needs --valid-source and --valid-target, but there are none; give them or "
+                "and needs --valid-source and --valid-target, but they are missing; give them or "
                 "set another schedule."
             )
     return corpus

@@ -161,8 +161,8 @@ class Aligner:
                 else "the attention of this run is the same for all source words"
             )
             raise SettingError(
-                "word alignments, and the source words that replace unknown ones, are computed "
-                f"from attention, but {fault} ({model.no_alignment}); name another run."
+                "word alignments and the replacement of unknown words are computed from attention, "
+                f"but {fault} ({model.no_alignment}); name another run."
             )
         parsed = Extraction.parse(text)
         parsed.check(*model.cross_attention)
@@ -181,7 +181,7 @@ class Aligner:
         for number, sides in enumerate(zip(*ids, strict=True), start=1):
             if (length := max(map(len, sides))) > limit:
                 raise TextError(
-                    f"a given pair must have at most {limit:,} subwords per side "
+                    f"a pair to align must have at most {limit:,} subwords per side "
                     f"(search.max_source_length), but pair {number} has {length:,}; leave it out."
                 )
         return ids
@@ -221,7 +221,7 @@ class Aligner:
         heads = cross[0].size(1) if cross else 0
         if (len(cross), heads) != self.run.config.model.cross_attention:
             raise SettingError(
-                "alignments of an ensemble need members with equally many decoder layers and "
+                "alignments of an ensemble need members with the same number of decoder layers and "
                 "heads, but they differ; align with one run alone."
             )
         return torch.stack(cross, dim=1).float()
@@ -248,9 +248,9 @@ class Aligner:
             far = [max((link[side] for link in links.possible), default=-1) for side in (0, 1)]
             if far[0] >= words[0] or far[1] >= words[1]:
                 raise TextError(
-                    f"gold links must number words between spaces from 0, but pair {number} has "
+                    f"gold links must number space-separated words from 0, but pair {number} has "
                     f"{words[0]} and {words[1]} words and links up to {far[0]} and {far[1]}; give "
-                    "the annotated text."
+                    "the text that was annotated."
                 )
         return rate_layers(
             (cross, pairs[number][0].units, pairs[number][1].units, gold[number])

@@ -51,7 +51,7 @@ def read_constraints(
         for ids in (prefix, *wanted[number]):
             if UNKNOWN in ids and warn is not None:
                 warn(
-                    f"line {numbers[number]} asks for “{tokenizer.decode(ids)}”, with ⁇ for text "
+                    f"line {numbers[number]} requests “{tokenizer.decode(ids)}”, with ⁇ for text "
                     "that the tokenizer does not know; the translation will have ⁇, too."
                 )
         line_constraints.append(LineConstraints(tuple(prefix), wanted[number], unwanted[number]))
@@ -100,7 +100,8 @@ def warn_missing(
         names = " and ".join(f"“{tokenizer.decode(phrase)}”" for phrase in missing)
         warn(
             f"line {line} has no translation with {names} that ends within its length limit; the "
-            "nearest is given, cut at the limit. Allow more with max-length, or a wider beam."
+            "nearest translation is returned, cut at the limit. Raise max-length, or use a wider "
+            "beam."
         )
 
 

@@ -20,9 +20,9 @@ def check_members(runs: Sequence[Run]) -> None:
         if not same_tokens or member.config.model.source_end != first.config.model.source_end:
             what = "model.source_end" if same_tokens else "subwords"
             raise RunFolderError(
-                "runs of an ensemble must have the same subwords and source ends, but "
+                "runs of an ensemble must have the same subwords and model.source_end, but "
                 f"{first.folder.path} and {member.folder.path} differ in their {what}; train them "
-                "on the same prepared text, or translate with one."
+                "on the same prepared text, or translate with one of them."
             )
         # with language tags the input chooses the direction, and the settings name only the first
         chosen = first.tokenizer.tags or first.tokenizer.languages

@@ -165,8 +165,8 @@ def warn_of_loops(
     for number, result in enumerate(results, start=first_line):
         if result.reading is not None and result.reading.loops:
             warn(
-                f"line {number} has a translation with a repetition that the source lacks; it was "
-                "cut at the second round."
+                f"line {number} has a translation with a repetition that the source lacks; only "
+                "the first round was kept."
             )
 
 
@@ -220,17 +220,21 @@ class TextReader:
             tag, text = split_tag(line.strip(), self._spaced) if self.tokenizer.tags else ("", line)
             text = text if self.reads_text else self.read_plain([text])[0]
             layout: TextLayout | None = None
-            if self.reads_text and not self._fits(reader, tag, text):
+            parts_read: dict[str, _LinePart | None] = {}
+            fits = partial(self._fits, reader, tag, parts_read)
+            if self.reads_text and not fits(text):
                 # the text between the parts is not translated, so controls are replaced here
                 text, _ = without_controls(text)
                 if long_lines == "cut":
                     cut.add(number)
                 else:
-                    rule = CutRule(partial(self._fits, reader, tag), reader.unbroken)
+                    rule = CutRule(fits, reader.unbroken)
                     layout = split(text, self.tokenizer.source_language, rule)
                     layout = layout if layout.pieces else None
             pieces = layout.pieces if layout is not None else (text,)
-            parts.append(tuple(self._part(reader, tag, piece) for piece in pieces))
+            parts.append(
+                tuple(parts_read.get(piece) or self._part(reader, tag, piece) for piece in pieces)
+            )
             layouts.append(layout)
         return ReadLines(tuple(parts), tuple(layouts), frozenset(cut))
 
@@ -293,10 +297,20 @@ class TextReader:
         read = reader.read(text, target)
         return _LinePart(f"{tag} {read.text}" if tag and read.text else read.text, tag, read)
 
-    def _fits(self, reader: LineReader, tag: str, text: str) -> bool:
-        """Whether a model can read a text as one row."""
+    def _fits(
+        self, reader: LineReader, tag: str, parts_read: dict[str, _LinePart | None], text: str
+    ) -> bool:
+        """
+        Whether a model can read a text as one row.
+
+        `parts_read`: the texts that were read, each with its part, or None if it is too long.
+        """
         # No subword is shorter than a byte; the space before the first word may be one more.
         if len(text.encode()) + 2 + sum(self.tokenizer.around_source) < self.longest:
             return True
-        (ids,) = self.tokenizer.models[0].encode([reader.read(text).text])
-        return len(ids) + bool(tag) + sum(self.tokenizer.around_source) <= self.longest
+        if text not in parts_read:
+            part = self._part(reader, tag, text)
+            (ids,) = self.tokenizer.models[0].encode(["" if part.read is None else part.read.text])
+            length = len(ids) + bool(tag) + sum(self.tokenizer.around_source)
+            parts_read[text] = part if length <= self.longest else None
+        return parts_read[text] is not None

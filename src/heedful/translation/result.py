@@ -134,8 +134,8 @@ class Attention:
         """Convert a number that counts from 1, or negatively from the last, to an index."""
         if not 1 <= abs(number) <= count:
             raise SettingError(
-                f"`{what}` must be from 1 to {count}, or from -1, the last, back to -{count}, but "
-                f"is {number}."
+                f"`{what}` must be from 1 to {count}, or, counted from the end, from -1 to "
+                f"-{count}, but is {number}."
             )
         return number - 1 if number > 0 else count + number
 
@@ -205,12 +205,12 @@ def check_found(hypotheses: Sequence[Hypothesis], line: int, restricted: bool) -
     if score == -math.inf and restricted:
         raise HeedfulError(
             f"line {line} has no translation that satisfies all constraints of this search, such "
-            "as rules of trees, min_length, target_prefix or force_phrases; change these. "
-            "Without any, these weights have diverged: use earlier ones with "
-            "--weights, or train again."
+            "as the rule of well-formed trees, min_length, target_prefix or force_phrases; change "
+            "these. If none is set, the weights have diverged: use earlier weights with --weights, "
+            "or train again."
         )
     if not math.isfinite(score):
-        raise divergence_error(f"for line {line} it gives none")
+        raise divergence_error(f"the score of line {line} is not finite")
 
 
 def divergence_error(symptom: str) -> HeedfulError:

@@ -152,8 +152,8 @@ def translate_lines(
         output.flush()
     if replaced:
         warn(
-            f"the model wrote {replaced:,} control characters or ends of lines in the "
-            f"translations of {replaced_lines:,} lines; each was replaced by a space."
+            f"the model wrote {replaced:,} control characters or line breaks in the translations "
+            f"of {replaced_lines:,} lines; each was replaced by a space."
         )
     for sentence in changed.warnings():
         warn(sentence)

@@ -7,8 +7,6 @@ A trained run that translates, scores and shows its attention.
     translator.translate("A dog runs.").text
 """
 
-import platform
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
@@ -16,9 +14,6 @@ from typing import Any, Literal, overload
 
 from heedful.arguments import Files, check_counts, checked, read_pairs, read_texts, with_fields_of
 from heedful.data.length_batches import by_length
-from heedful.errors import DeviceError
-from heedful.kernels.api import resolve_precision, why_not_native
-from heedful.machine.devices import has_int8, resolve_device, resolve_threads
 from heedful.machine.forks import Turns, in_turn
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.plugins import load_plugins
@@ -34,8 +29,8 @@ from heedful.translation.aligner import Aligner
 from heedful.translation.attention_of_pairs import AttentionOfPairs
 from heedful.translation.batches import mean_scores, search_batches
 from heedful.translation.constraints import by_line, check_prefixes, read_constraints, warn_missing
-from heedful.translation.ensemble import check_members
 from heedful.translation.languages import LanguageChoice, chooses_languages
+from heedful.translation.load_models import load_models
 from heedful.translation.reading import LongLines, TextReader, warn_of_loops, without_links
 from heedful.translation.result import (
     Translation,
@@ -128,22 +123,7 @@ class Translator(LanguageChoice, AttentionOfPairs):
         """
         load_plugins(plugins)
         runs = [Run.open(name) for name in ([path] if isinstance(path, str | PathLike) else path)]
-        check_members(runs)
-        place = resolve_device(device)
-        resolve_threads(threads)
-        if precision == "int8" and not has_int8(place):
-            raise DeviceError(
-                f"int8 needs an x86 processor, but got {place} of {platform.machine()}; choose "
-                "auto, fp32 or bf16, or the device cpu."
-            )
-        if precision == "int8" and (reason := why_not_native()):
-            warnings.warn(
-                f"int8 is slow here, because compiled functions are missing: {reason}.",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-        precision = resolve_precision(precision, place)
-        models = [run.load_model(weights, place, precision) for run in runs]
+        models = load_models(runs, weights, device, precision, threads)
         return cls(runs[0].with_reading(reading), *models)
 
     @cached_property

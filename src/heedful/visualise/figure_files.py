@@ -36,8 +36,8 @@ def check_ending(out: Path, formats: Sequence[str] = PICTURES) -> None:
     """
     if out.suffix.lower() not in formats:
         raise SettingError(
-            f"A figure ends in {', '.join(formats)}, but {str(out)!r} ends "
-            f"in {out.suffix or 'nothing'!r}; choose one of them."
+            f"The file of a figure must end in {', '.join(formats)}, but {str(out)!r} ends in "
+            f"{out.suffix or 'nothing'!r}; choose one of these endings."
         )
 
 

@@ -73,8 +73,8 @@ def _panels(weights: np.ndarray, rows: int, columns: int) -> dict[str, np.ndarra
     """Check the shape of the weights, and give each picture its title."""
     if weights.shape[-2:] != (rows, columns) or weights.ndim not in (2, 3) or not weights.size:
         raise ValueError(
-            f"weights must have shape ({rows}, {columns}) or (heads, {rows}, {columns}), none of "
-            f"them 0, but have shape {weights.shape}"
+            f"weights must have shape ({rows}, {columns}) or (heads, {rows}, {columns}), without "
+            f"dimensions of 0, but have shape {weights.shape}"
         )
     if not np.isfinite(weights).all():
         raise ValueError("weights must be finite numbers, but some are infinite or not numbers")

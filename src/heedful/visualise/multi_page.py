@@ -63,7 +63,8 @@ class HeatmapPage:
         shapes = [panel.shape for _, panel in self.panels]
         if not shapes or 0 in wanted or any(shape != wanted for shape in shapes):
             raise ValueError(
-                f"a sheet must have panels of shape {wanted}, none of them 0, but has {shapes}"
+                f"a sheet must have panels of shape {wanted}, without dimensions of 0, but has "
+                f"{shapes}"
             )
 
 

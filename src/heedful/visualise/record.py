@@ -45,7 +45,7 @@ class Node:
     fate: RecordedStatus
     """Whether it stayed open, ended, was dropped, or was returned."""
     why: str = ""
-    """The reason, such as “The 4 places in the beam went to others.”"""
+    """The reason, such as “The 4 places in the beam went to other hypotheses.”"""
 
 
 class Phrase(NamedTuple):
@@ -105,8 +105,8 @@ class ModelRecord:
         _check_weights("cross", self.cross, target, source)
         if self.steps and len(self.steps) != target:
             raise ValueError(
-                f"steps must be one for each of the {target} target tokens, "
-                f"but are {len(self.steps)}"
+                f"there must be one step for each of the {target} target tokens, but there are "
+                f"{len(self.steps)}"
             )
         _check_beam(self.beam)
         for phrase in self.phrases:
@@ -152,7 +152,7 @@ class ExplorerRecord:
 
     def __post_init__(self) -> None:
         if len(self.models) not in (1, 2):
-            raise ValueError(f"models must be one or two, but are {len(self.models)}")
+            raise ValueError(f"there must be one or two models, but there are {len(self.models)}")
 
     def document(self) -> dict[str, Any]:
         """Convert to JSON values."""
@@ -173,7 +173,7 @@ def _check_weights(name: str, weights: np.ndarray | None, queries: int, keys: in
         return
     if weights.ndim != 4 or weights.shape[2:] != (queries, keys) or not weights.size:
         raise ValueError(
-            f"{name} must have shape (layers, heads, {queries}, {keys}), none of them 0, "
+            f"{name} must have shape (layers, heads, {queries}, {keys}), without dimensions of 0, "
             f"but has shape {weights.shape}"
         )
     # In bf16 the sum of a row is not exactly one; NaN fails both comparisons.

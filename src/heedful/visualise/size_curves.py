@@ -26,6 +26,8 @@ class SizeCurve:
     values: tuple[float, ...]
     margins: tuple[float, ...] = ()
     """Half the widths of confidence intervals, where there are any."""
+    repeats: tuple[tuple[float, ...], ...] = ()
+    """The measurements of each size from which value and margin are computed, if any are kept."""
 
 
 @dataclass(frozen=True)

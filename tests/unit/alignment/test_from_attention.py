@@ -226,7 +226,7 @@ WRONG = (
 
 @pytest.mark.parametrize("text", WRONG.split())
 def test_what_is_no_extraction_is_refused(text):
-    with pytest.raises(SettingError, match="must be different parts"):
+    with pytest.raises(SettingError, match="must be chosen by distinct settings"):
         Extraction.parse(text)
 
 

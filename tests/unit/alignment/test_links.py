@@ -49,7 +49,7 @@ def test_what_is_no_link_is_refused_with_its_place(line):
 
 
 def test_possible_links_are_refused_where_links_are_found():
-    with pytest.raises(TextError, match="only a gold set may"):
+    with pytest.raises(TextError, match="allowed only in gold sets"):
         read_links("0-0 1p1")
 
 

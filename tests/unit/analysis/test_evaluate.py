@@ -13,6 +13,7 @@ from heedful.evaluation.paper_bleu import paper_bleu
 from heedful.evaluation.significance import Resampling
 from heedful.search.settings import SearchOptions
 from heedful.text.corpus import read_lines
+from heedful.tokenization.tokenizer import Tokenizer
 from heedful.training.result import TrainingResult
 from heedful.translation.translator import Translator
 from tests.unit.translation.test_translator import SMALL
@@ -83,7 +84,7 @@ def test_what_is_no_language_leaves_the_papers_bleu_out_and_says_why(files, tmp_
 
 def test_a_language_that_moses_cannot_tokenize_leaves_it_out_too(files):
     found = evaluate(files / "ours.txt", [files / "reference.de"], language="zh")
-    assert "puts spaces between words" in found.paper_bleu_missing
+    assert "with spaces between words" in found.paper_bleu_missing
     assert "tok:zh" in found.scores["bleu"].signature
 
 
@@ -188,7 +189,9 @@ def test_files_must_be_aligned(files, tmp_path, role):
     short = tmp_path / "short.de"
     short.write_text("Eins.\nZwei.\n", encoding="utf-8")
     references = [short if role == "reference" else files / "reference.de"]
-    with pytest.raises(TextError, match=f"hypothesis and {role} must have as many lines") as caught:
+    with pytest.raises(
+        TextError, match=f"hypothesis and {role} must have the same number of lines"
+    ) as caught:
         evaluate(
             files / "ours.txt",
             references,
@@ -232,6 +235,13 @@ def test_a_result_whose_run_is_gone_is_no_file_of_translations(files, tmp_path):
     gone = TrainingResult("steps", tmp_path / "gone", 5, (), tmp_path / "gone" / "log.jsonl")
     with pytest.raises(RunFolderError, match="gone is not there"):
         evaluate(gone, source=files / "source.en", reference=files / "reference.de")
+
+
+def test_a_run_that_is_named_by_its_path_is_opened_once(small_run, monkeypatch):
+    opened, load = [], Tokenizer.load
+    monkeypatch.setattr(Tokenizer, "load", lambda path: opened.append(path) or load(path))
+    found = evaluate(small_run, pairs=[("w1", "w2")], options=SearchOptions(beam=1, max_length=3))
+    assert opened == [small_run] == [found.file]
 
 
 def test_a_run_translates_before_it_is_scored(small_run, tmp_path):

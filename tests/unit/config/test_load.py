@@ -157,6 +157,7 @@ def test_values_are_read_as_the_type_of_their_setting():
             "train.steps=1_000",
             "model.dropout=3e-1",
             "train.clip_norm=1",
+            "train.seed=3.0",
             "train.checkpoint_minutes=none",
             "model.output_bias=True",
             "search.max_length=100",
@@ -165,6 +166,7 @@ def test_values_are_read_as_the_type_of_their_setting():
         ],
     )
     assert (config.train.steps, config.model.dropout, config.train.clip_norm) == (1000, 0.3, 1.0)
+    assert type(config.train.seed) is int and config.train.seed == 3
     assert config.train.checkpoint_minutes is None
     assert config.model.output_bias is True
     assert (config.search.max_length, config.search.length_penalty) == ("100", "none")
@@ -178,6 +180,7 @@ def test_values_are_read_as_the_type_of_their_setting():
         ("steps=5", ["unknown setting `steps`; did you mean `train.steps`?"]),
         ("train.steps", ["must be key=value", "got 'train.steps'"]),
         ("=5", ["must be key=value"]),
+        ("train.steps=2.5", ["`train.steps` must be a whole number, but got '2.5'"]),
         ("train.steps=many", ["`train.steps` must be a whole number, but got 'many'"]),
         ("train.steps=", ["`train.steps` must be a whole number, but got ''"]),
         ("train.steps=none", ["`train.steps` must be a whole number"]),
@@ -188,7 +191,7 @@ def test_values_are_read_as_the_type_of_their_setting():
             "model.tie_embeddings=some",
             ["`model.tie_embeddings` must be 'all', 'output', 'embeddings' or 'none'"],
         ),
-        ("model.heads=7", ["`model.heads` must divide", "4 and 8 would do"]),
+        ("model.heads=7", ["`model.heads` must divide", "set it to 4 or 8"]),
     ],
 )
 def test_a_wrong_change_is_explained(change, parts):

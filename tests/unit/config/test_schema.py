@@ -155,7 +155,7 @@ STEP = {"train.schedule": "step", "train.learning_rate": 0.5, "train.decay_steps
         (
             {"train.learning_rate": 1e-3},
             "`train.learning_rate` acts only if `train.schedule` is not paper, but that is paper; "
-            "leave `train.learning_rate` out, or set `train.schedule` to another value than paper",
+            "leave `train.learning_rate` out, or set `train.schedule` to a value other than paper",
         ),
         (
             {"train.momentum": 0.9},
@@ -184,7 +184,8 @@ STEP = {"train.schedule": "step", "train.learning_rate": 0.5, "train.decay_steps
                 "train.learning_rate": 0.1,
                 "train.validate_steps": None,
             },
-            "`train.schedule` = plateau decays at validations and needs `train.validate_steps`",
+            "`train.schedule` = plateau lowers the learning rate at validations and needs "
+            "`train.validate_steps`",
         ),
         (
             {"train.schedule": "cosin"},
@@ -219,7 +220,7 @@ def test_what_no_longer_acts_because_of_a_change_is_reset():
 
 
 # Stands for the names of families with a trait, where none is here.
-NOT_HERE = ("a family that is not here",)
+NOT_HERE = ("a family that is not registered",)
 
 
 def test_every_condition_names_a_setting_and_values_that_it_can_have():
@@ -309,13 +310,13 @@ def test_heads_that_do_not_divide_name_their_neighbors_that_do():
     message = complaint({"model.heads": 7})
     assert "`model.heads` must divide `model.d_model` (512)" in message
     assert "but it is 7" in message
-    assert "4 and 8 would do" in message
+    assert "set it to 4 or 8" in message
 
 
 def test_heads_of_one_side_are_checked_too():
     message = complaint({"model.decoder_heads": 24})
     assert "`model.decoder_heads`" in message
-    assert "16 and 32 would do" in message
+    assert "set it to 16 or 32" in message
 
 
 def test_heads_that_no_side_uses_are_not_checked():
@@ -337,7 +338,7 @@ def test_suggested_heads_always_divide(half, heads):
         return
     with pytest.raises(SettingError) as caught:
         ModelConfig(d_model=width, heads=heads)
-    suggested = re.search(r"near it, ([0-9]+)(?: and ([0-9]+))? would do", str(caught.value))
+    suggested = re.search(r"set it to ([0-9]+)(?: or ([0-9]+))?", str(caught.value))
     assert suggested is not None
     numbers = [int(number) for number in suggested.groups() if number]
     assert all(width % number == 0 for number in numbers)

@@ -175,7 +175,7 @@ def test_without_four_words_in_a_row_there_is_nothing():
 
 @pytest.mark.parametrize("language", ["zh", "ja-JP", "th"])
 def test_a_language_without_spaces_is_refused(language):
-    with pytest.raises(TextError, match="puts spaces between words"):
+    with pytest.raises(TextError, match="with spaces between words"):
         paper_bleu(["a"], [["a"]], language)
 
 

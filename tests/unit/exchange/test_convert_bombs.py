@@ -54,7 +54,7 @@ def test_aliases_of_ctranslate2_cannot_multiply_a_small_file(tmp_path):
     parts = {"a/weight": stored(weight), "a/weight_scale": stored(np.ones(1000, np.float32))}
     aliases = [(f"layer_{n}/weight", "a/weight") for n in range(1500)]
     (tmp_path / "model.bin").write_bytes(model_bin(parts, aliases))
-    with pytest.raises(ExchangeError, match="aliases make 1,50"):
+    with pytest.raises(ExchangeError, match="numbers into 1,50"):
         read_model_file(tmp_path / "model.bin")
     (tmp_path / "model.bin").write_bytes(model_bin(parts, aliases[:2]))
     floats = read_model_file(tmp_path / "model.bin").floats()
@@ -217,7 +217,7 @@ def test_settings_of_another_size_than_the_weights_are_refused(changes, run, tmp
         (tmp_path / "run" / file.name).symlink_to(file)
     (tmp_path / "run" / "config.json").unlink()
     (tmp_path / "run" / "config.json").write_text(json.dumps(content))
-    with pytest.raises(RunFolderError, match="more than the weights have"):
+    with pytest.raises(RunFolderError, match="does not fit the weights"):
         Run.open(tmp_path / "run").build()
     Run.open(run).build()
 

@@ -264,12 +264,33 @@ def test_modes_types_and_frozen_weights_come_along_and_nothing_is_shared():
     assert torch.equal(theirs.in_proj_weight, before)
 
 
-def test_dropout_stays_where_ours_has_it():
-    theirs = to_torch_encoder(Encoder(LayerConfig(8, 16, 2, dropout=0.3), 2))
-    layer = theirs.layers[1]
-    assert (layer.dropout1.p, layer.dropout2.p) == (0.3, 0.3)
-    assert (layer.dropout.p, layer.self_attn.dropout) == (0.0, 0.0)
-    assert from_torch_encoder(theirs).layers[0].self_residual.dropout.probability == 0.3
+@pytest.mark.parametrize("dropped", [0.0, 0.2])
+def test_dropout_of_sub_layers_and_weights_both_ways(dropped):
+    shape = LayerConfig(8, 16, 2, dropout=0.3, attention_dropout=dropped)
+    theirs = to_torch_transformer(Encoder(shape, 2), Decoder(shape, 1))
+    layer, decoding = theirs.encoder.layers[1], theirs.decoder.layers[0]
+    assert (layer.dropout1.p, layer.dropout2.p, layer.dropout.p) == (0.3, 0.3, 0.0)
+    for attention in (layer.self_attn, decoding.self_attn, decoding.multihead_attn):
+        assert attention.dropout == dropped
+    encoder, decoder = from_torch_transformer(theirs)
+    ours = encoder.layers[0], decoder.layers[0]
+    assert [layer.self_residual.dropout.probability for layer in ours] == [0.3, 0.3]
+    for attention in (*(layer.self_attention for layer in ours), ours[1].cross_attention):
+        assert (attention.dropout is None) == (dropped == 0.0)
+        assert attention.dropout is None or attention.dropout.probability == dropped
+
+
+def test_dropout_of_an_attention_alone():
+    ours = from_torch_attention(nn.MultiheadAttention(8, 2, dropout=0.25))
+    assert ours.dropout.probability == 0.25
+    assert to_torch_attention(ours).dropout == 0.25
+    x = torch.randn(1, 3, 8)
+    assert not torch.equal(ours(x, x)[0], ours(x, x)[0])  # it acts in training mode
+    layer = nn.TransformerDecoderLayer(8, 2, 16, dropout=0.1)
+    layer.multihead_attn.dropout = 0.5
+    reason = r"sub-layers of it\.layers\.0 differ in attention dropout"
+    with pytest.raises(ExchangeError, match=reason):
+        from_torch_decoder(nn.TransformerDecoder(layer, 1))
 
 
 @pytest.mark.parametrize(
@@ -301,15 +322,55 @@ def test_an_attention_that_torch_cannot_express():
     assert "heads=4 of d_k=8" in text and "heads=4 of d_v=2" in text
 
 
+def no_norm(width, epsilon):
+    del width, epsilon
+    return nn.Identity()
+
+
+def turned(config):
+    from heedful.families.rotary.rotation import RotaryPositions
+
+    return RotaryPositions(config.d_model // config.heads, 10_000.0)
+
+
+def biased(config):
+    from heedful.families.relative_buckets.buckets import RelativeBuckets
+
+    return RelativeBuckets(config.heads, 8, 16, True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        (
+            {"kv_heads": 2},
+            r"0\.self_attention has kv_heads=2, but torch's attention has one for each of heads=4",
+        ),
+        ({"qk_norm": no_norm}, r"0\.self_attention\.norms is a HeadNorms"),
+        pytest.param(
+            *({"rotation": turned}, r"0\.self_attention\.rotation is a RotaryPositions"),
+            marks=pytest.mark.family("rotary"),
+        ),
+        pytest.param(
+            *({"score_bias": biased}, r"score_bias is a Relative"),
+            marks=pytest.mark.family("relative_buckets"),
+        ),
+    ],
+)
+def test_parts_of_later_models_that_torch_does_not_have(settings, reason):
+    with pytest.raises(ExchangeError, match=reason):
+        to_torch_encoder(Encoder(LayerConfig(16, 24, 4, **settings), 1))
+
+
 @pytest.mark.parametrize("score", ["unscaled", "additive"])
 def test_scores_that_torch_does_not_have(score):
-    with pytest.raises(ExchangeError, match=f"it has score={score}, and torch's scores are"):
+    with pytest.raises(ExchangeError, match=f"it has score={score}, but torch's scores are"):
         to_torch_attention(MultiHeadAttention(12, 3, score=score))
 
 
 def test_a_window_that_torch_does_not_have():
     stack = Encoder(LayerConfig(12, 24, 3, window=2), 1)
-    with pytest.raises(ExchangeError, match="it attends within a window, and torch's layers"):
+    with pytest.raises(ExchangeError, match="it attends within a window, which torch's layers"):
         to_torch_encoder(stack)
 
 
@@ -357,12 +418,14 @@ def test_stacks_that_are_none_or_uneven():
 def test_our_stacks_that_torch_cannot_express():
     wide = Encoder(LayerConfig(12, 16, 2, d_k=4, d_v=6), 2)
     odd = Decoder(LayerConfig(12, 16, 2), 1)
+    wide.layers[1].feed_forward = nn.Linear(12, 12)
     odd.layers[0].cross_residual = LayerConfig(12, 16, 2, norm="pre").residual()
     text = message_of(to_torch_transformer, wide, odd)
     for reason in (
         "encoder.layers.0.self_attention has heads=2 of d_k=4",
         "encoder.layers.1.self_attention has heads=2 of d_k=4",
-        "decoder.layers.0 is wired by PostNorm, PreNorm",
+        "encoder.layers.1.feed_forward is a Linear, not a FeedForward",
+        "decoder.layers.0 uses PostNorm, PreNorm",
     ):
         assert reason in text
     text = message_of(

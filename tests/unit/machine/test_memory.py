@@ -108,7 +108,7 @@ print(kept, before - held())
 def test_an_error_for_lack_of_memory_is_recognized_by_its_words(error, words):
     assert memory.is_lack_of_memory(error)
     message = memory.lack_of_memory(error)
-    assert message.startswith("the machine has not enough memory for this")
+    assert message.startswith("the machine does not have enough memory for this")
     assert f"({words}" in message if words else "(" not in message
     wrapped = ImportError("a library cannot be loaded")
     wrapped.__cause__ = error
@@ -157,5 +157,5 @@ for room in range(3 << 20, 0, -(1 << 15)):
     reports = done.stdout.splitlines()
     assert reports
     for report in reports:
-        assert report.startswith("True the machine has not enough memory for this (could not")
+        assert report.startswith("True the machine does not have enough memory for this (could not")
         assert report.endswith("raise the limit of its address space (ulimit -v).")

@@ -47,7 +47,9 @@ def test_corpora_have_names_files_weights_and_tags(folder):
 def test_the_weight_is_optional_for_all_or_none(folder):
     one = '[a]\nsource = "a.en"\ntarget = "a.de"\n'
     assert described(folder, one)[0].weight is None
-    with pytest.raises(HeedfulError, match="a weight or none, but gives one only to b"):
+    with pytest.raises(
+        HeedfulError, match="a weight to every corpus or to none, but gives one only to b"
+    ):
         described(folder, one + '[b]\nsource = "b.en"\ntarget = "b.de"\nweight = 1\n')
 
 
@@ -81,5 +83,5 @@ def test_what_is_wrong_is_said_with_its_place(folder, text, message):
 
 
 def test_a_missing_file_is_one_sentence(folder):
-    with pytest.raises(HeedfulError, match="cannot: No such file"):
+    with pytest.raises(HeedfulError, match="cannot be read: No such file"):
         read_corpora(folder / "none.toml")

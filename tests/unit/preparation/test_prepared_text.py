@@ -56,7 +56,7 @@ def times(folder: Path) -> dict[Path, int]:
 def test_the_same_again_does_nothing(text, prepared):
     before, said = times(prepared), []
     report = prepare("tiny", **text, out=prepared, settings=SETTINGS, say=said.append)
-    assert said == ["the text was encoded before", "300 pairs kept, 0 dropped"]
+    assert said == ["the text is already encoded", "300 pairs kept, 0 dropped"]
     assert report.kept + report.total_dropped == 300
     assert times(prepared) == before
 
@@ -84,11 +84,11 @@ def test_other_settings_are_refused_and_named(text, prepared):
 
 
 def test_other_text_is_refused(text, prepared):
-    with pytest.raises(RunFolderError, match="the files of --exclude have other sizes"):
+    with pytest.raises(RunFolderError, match="the files of --exclude have different sizes"):
         prepare("tiny", **text, out=prepared, settings=SETTINGS, exclude=text["source"])
     with text["source"].open("a", encoding="utf-8") as file:
         file.write("a dog\n")
-    with pytest.raises(RunFolderError, match="the files of --source have other sizes"):
+    with pytest.raises(RunFolderError, match="the files of --source have different sizes"):
         prepare("tiny", **text, out=prepared, settings=SETTINGS)
 
 
@@ -113,7 +113,7 @@ def test_text_that_cannot_be_used_leaves_nothing(tmp_path, source, target, error
 
 
 def test_text_of_which_nothing_is_left_can_be_tried_again_elsewhere(text, tmp_path):
-    with pytest.raises(TextError, match=r"left none .*\(300 too long\).*data\.max_length"):
+    with pytest.raises(TextError, match=r"but none did .*\(300 too long\).*data\.max_length"):
         prepare("tiny", **text, out=tmp_path / "out", settings=[SETTINGS[0], "data.max_length=1"])
     assert not list((tmp_path / "out").glob("*data*"))
     with pytest.raises(RunFolderError, match="not: `heedful data prepare` was interrupted"):
@@ -170,7 +170,7 @@ def test_a_recipe_gives_way_to_the_folder_and_the_user_does_not(prepared):
     assert config.train.seed == 7
     other = ["data.max_length_ratio=3", "data.vocabulary_size=300"]
     with pytest.raises(
-        SettingError, match=r"data\.max_length_ratio is 2\.5 there and 3\.0 in the command"
+        SettingError, match=r"data\.max_length_ratio is 2\.5 in the folder and 3\.0 in the command"
     ):
         PreparedText.open(prepared, other).configure(load_config("tiny", other))
 
@@ -202,7 +202,7 @@ def test_damaged_ids_show_before_training(prepared, tmp_path):
     ids[-2] ^= 1
     (copy / "data" / "source.ids").write_bytes(ids)
     assert PreparedText.open(prepared).describe().startswith("300 pairs")
-    with pytest.raises(RunFolderError, match="as it was written"):
+    with pytest.raises(RunFolderError, match="must be unchanged"):
         PreparedText.open(copy).describe()
 
 
@@ -228,5 +228,5 @@ def test_a_run_goes_on_with_the_text_it_was_begun_with(tmp_path, change, refused
     files = {"source": side, "target": side, "exclude": [], "prepared": prepared}
     write_config(folder, config, ONE_THREAD, files, {})
     setup = TrainingSetup(config, RawText(()), {**files, **change}, folder=folder, resume=True)
-    with pytest.raises(RunFolderError, match="or --data is another") if refused else nullcontext():
+    with pytest.raises(RunFolderError, match="or --data differs") if refused else nullcontext():
         check_folder(folder, setup)

@@ -321,7 +321,7 @@ def test_a_replaced_folder_has_only_the_new_content(tmp_path):
 def test_what_cannot_be_written_is_said_and_the_old_stays(tmp_path):
     write_json(tmp_path / "x.json", {"a": 1})
     (tmp_path / ".x.json.partial").mkdir()  # in the way of the new file
-    with pytest.raises(StorageError, match=r"cannot write to .*what was written before is intact"):
+    with pytest.raises(StorageError, match=r"cannot write to .*files written earlier are intact"):
         write_json(tmp_path / "x.json", {"a": 2})
     assert read_json(tmp_path / "x.json") == {"a": 1}
 
@@ -370,7 +370,7 @@ def test_checkpoints_of_several_models_are_not_averaged(second, tmp_path):
     folder = RunFolder(tmp_path)
     for step, shapes in enumerate(({"a": (2,), "b": (3, 1)}, second)):
         save_checkpoint(folder.checkpoint(step), tensors(**shapes), None, {"reason": "regular"})
-    with pytest.raises(RunFolderError, match=r"must be of one model .* differ in"):
+    with pytest.raises(RunFolderError, match=r"must belong to one model .* differ in"):
         average_checkpoints(folder, 2, {"tokenizer": None, "settings": {}})
     assert not folder.average.exists()
 

@@ -15,7 +15,7 @@ from heedful.runs.foreign_models import recognize
         (("model.bin", "config.json"), "CTranslate2", "--from ctranslate2"),
         (("model.npz", "decoder.yml"), "Marian's own format", "ct2-marian-converter"),
         (("config.yaml", "best.ckpt"), "Joey NMT", "--from joey"),
-        (("onnx.json",), "ONNX", "the run that it was exported from"),
+        (("onnx.json",), "ONNX", "the run from which it was exported"),
     ],
 )
 def test_a_model_of_another_toolkit_is_named_with_what_to_do(files, name, advice, tmp_path):
@@ -29,7 +29,7 @@ def test_a_model_of_another_toolkit_is_named_with_what_to_do(files, name, advice
 @pytest.mark.parametrize("kind", ["bert", "pegasus", "something-new"])
 def test_models_of_other_classes_are_named_when_they_are_given_as_marian(kind, tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
-    with pytest.raises(ExchangeError, match="cannot express it") as caught:
+    with pytest.raises(ExchangeError, match="does not support this class") as caught:
         import_model("marian", tmp_path, tmp_path / "run")
     names = {"bert": "BERT", "pegasus": "Pegasus"}
     assert names.get(kind, kind) in str(caught.value)

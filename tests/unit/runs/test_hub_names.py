@@ -85,7 +85,9 @@ def test_a_path_that_is_no_name_on_the_hub_is_to_be_checked(path, tmp_path, monk
 def test_a_name_that_a_folder_here_hides_is_told(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "there").mkdir()
-    with pytest.raises(RunFolderError, match=r"check the path. there/en-de@main is a name on"):
+    with pytest.raises(
+        RunFolderError, match=r"check the path. there/en-de@main always names a model"
+    ):
         RunFolder(Path("there/en-de")).require()
 
 
@@ -93,9 +95,9 @@ def test_a_name_that_a_folder_here_hides_is_told(tmp_path, monkeypatch):
     ("path", "advice"),
     [
         ("t5-small", "such as google-t5/t5-small"),
-        ("https://huggingface.co/org/name", "write org/name for a model"),
-        ("https://hf.co/org/name/tree/main", "write org/name for a model"),
-        ("hf://org/name", "write org/name for a model"),
+        ("https://huggingface.co/org/name", "write org/name to name a model"),
+        ("https://hf.co/org/name/tree/main", "write org/name to name a model"),
+        ("hf://org/name", "write org/name to name a model"),
     ],
 )
 def test_other_ways_to_write_a_name_are_told(path, advice, tmp_path, monkeypatch):

@@ -83,7 +83,7 @@ def test_a_wrong_value_is_refused_with_file_and_field_by_whoever_opens_the_run(
     for read in (lambda one: Run.open(one.path), read_machine_settings, read_corpus):
         with pytest.raises(RunFolderError, match=rule) as caught:
             read(folder)
-        assert str(caught.value).startswith(f"{folder.config} must be as heedful wrote it")
+        assert str(caught.value).startswith(f"{folder.config} must be unchanged")
         assert f"`{place}`" in str(caught.value)
 
 
@@ -116,5 +116,5 @@ def test_a_run_without_choices_translates_and_cannot_be_resumed(folder: RunFolde
     folder.config.write_text(json.dumps(content))
     Run.open(folder.path)
     assert read_corpus(folder) == {}
-    with pytest.raises(RunFolderError, match="must hold the choices made when the run began"):
+    with pytest.raises(RunFolderError, match="must hold the choices made at the start of the run"):
         read_machine_settings(folder)

@@ -48,11 +48,11 @@ def test_the_width_of_blocks_that_are_not_there_passes():
 def test_sizes_beyond_the_weights_are_refused_before_anything_is_built(changed, rows, told):
     with pytest.raises(RunFolderError) as refusal:
         check(MODEL.model_copy(update=changed), rows)
-    assert f"config.json must describe the weights beside it, but {told}" in str(refusal.value)
+    assert f"config.json must describe the weights next to it, but {told}" in str(refusal.value)
     assert str(refusal.value).endswith("copy the run folder again.")
 
 
 def test_weights_far_beyond_the_settings_are_refused_before_they_are_read():
     large = SHAPES | {"vast": (1 << 20, 64)}
-    with pytest.raises(RunFolderError, match=r"but the model has .* weights and the file 67,1"):
+    with pytest.raises(RunFolderError, match=r"but the model has .* weights and the file has 67,1"):
         check(MODEL, shapes=large)

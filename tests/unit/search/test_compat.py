@@ -52,8 +52,12 @@ def test_nothing_stops_before_the_beam_is_complete(stop):
     assert not may_improve(stop, float("-inf"), 3, 10, 3)
 
 
-def slow_joey(model, source, limit, beam, penalty, least):
-    """Search as Joey NMT 2.3 does, with plain lists: ended hypotheses keep their positions."""
+def slow_joey(model, source, limit, beam, penalties, least):
+    """
+    Search as Joey NMT 2.3 does, with plain lists: ended hypotheses keep their positions.
+
+    The penalty chooses among those that are complete: returns the best by each.
+    """
     texts, totals, complete, seen = [()], [0.0], [], set()
     for step in range(1, limit + 1):
         table = log_probabilities(
@@ -74,22 +78,24 @@ def slow_joey(model, source, limit, beam, penalty, least):
                 seen.add(place)
             first_end = text[-1] == END and END not in text[:-1]
             if first_end or (step == limit and END not in text):
-                complete.append((total / penalty.divisor(step), text))
+                complete.append((total, step, text))
         if len(seen) == beam:
             break
-    return max(complete)
+    return [
+        max((total / penalty.divisor(step), text) for total, step, text in complete)
+        for penalty in penalties
+    ]
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
 @pytest.mark.parametrize("least", [1, 3])
-def test_joey_ends_when_every_place_of_the_beam_has_held_an_end(alpha, least):
-    penalty, differ = LengthPenalty("gnmt", alpha), 0
+def test_joey_ends_when_every_place_of_the_beam_has_held_an_end(least):
+    penalties, differ = [LengthPenalty("gnmt", alpha) for alpha in (0.0, 0.6, 2.0)], [0, 0, 0]
     for seed in range(4):
         model = tiny(seed, vocabulary=12)
         source, _ = batch_of_five(seed)
         limits = [8, 3, 5, 4, 6]
 
-        def found(stop, model=model, source=source, limits=limits):
+        def found(stop, penalty, model=model, source=source, limits=limits):
             return run_search(
                 model,
                 source,
@@ -104,14 +110,18 @@ def test_joey_ends_when_every_place_of_the_beam_has_held_an_end(alpha, least):
                 rules=[AllowedTokens(12, FORBIDDEN)],
             )
 
-        for row, ((best, *_), (other, *_)) in enumerate(
-            zip(found("as-joey"), found("when-beam-finished"), strict=True)
-        ):
-            score, text = slow_joey(model, alone(source, row), limits[row], 3, penalty, least)
-            assert (*best.tokens, END)[: len(text)] == text
-            assert best.score == pytest.approx(score, abs=1e-4)
-            differ += best.tokens != other.tokens
-    assert differ or alpha < 2.0
+        expected = [
+            slow_joey(model, alone(source, row), limit, 3, penalties, least)
+            for row, limit in enumerate(limits)
+        ]
+        for number, penalty in enumerate(penalties):
+            stops = (found(stop, penalty) for stop in ("as-joey", "when-beam-finished"))
+            for by_penalty, (best, *_), (other, *_) in zip(expected, *stops, strict=True):
+                score, text = by_penalty[number]
+                assert (*best.tokens, END)[: len(text)] == text
+                assert best.score == pytest.approx(score, abs=1e-4)
+                differ[number] += best.tokens != other.tokens
+    assert differ[-1]  # with the largest penalty
 
 
 def slow_opennmt(model, source, limit, beam, penalty, least):

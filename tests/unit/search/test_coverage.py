@@ -198,10 +198,10 @@ def test_decoders_without_one_attention_are_refused():
     one = recurrent(1)
     check_coverage(0.2, [one])
     for models, told in (
-        ([tiny(1)], "this decoder has many"),
+        ([tiny(1)], "this decoder has one for each layer"),
         (
             [recurrent(1, score="none", feed="none", readout="state", start="final")],
-            "this decoder has none",
+            "this decoder has no attention",
         ),
         ([one, one], "in each of its 2 models"),
     ):

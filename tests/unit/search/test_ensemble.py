@@ -134,5 +134,5 @@ def test_what_cannot_be_an_ensemble_is_refused():
     for models, weights in (([], None), (pair(), (1.0,)), (pair(), (1.0, 0.0))):
         with pytest.raises(ValueError, match="one weight above 0"):
             Ensemble(models, weights)
-    with pytest.raises(TypeError, match="for each member"):
+    with pytest.raises(TypeError, match="each member has one"):
         _ = Ensemble(pair()).output

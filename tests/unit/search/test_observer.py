@@ -274,5 +274,5 @@ def test_rows_are_named_by_their_place_in_the_text():
 
 
 def test_what_was_not_watched_to_its_end_has_no_tree():
-    with pytest.raises(ValueError, match="sentence 3 must have been watched to its end"):
+    with pytest.raises(ValueError, match="sentence 3 must be recorded to its end"):
         Trace().tree(3)

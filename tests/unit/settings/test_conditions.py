@@ -52,4 +52,4 @@ def test_a_complaint_names_the_condition_that_fails():
     assert "`model.recurrent.score` acts only if `model.recurrent.attends` is true" in attends
     (size,) = complaints(decoder="recurrent", recurrent={"score": "general", "size": 3})
     assert "is not dot or general, but that is general" in size
-    assert "to another value than dot or general" in size
+    assert "to a value other than dot or general" in size

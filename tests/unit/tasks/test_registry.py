@@ -14,7 +14,7 @@ from heedful.tasks.task import TRANSLATION, Task
 
 SOURCE = Path(registry.__file__).parents[1]
 # Where a task may be named besides its folder: its line, its public name, and the paper's table.
-NAMED = ("__init__.py", "tasks/registry.py", "cli/paper.py", "paper/")
+NAMED = ("__init__.py", "tasks/registry.py", "paper/")
 
 
 def test_a_run_translates_unless_another_task_acts():
@@ -36,6 +36,7 @@ def test_a_folder_has_the_modules_that_the_program_looks_for(folder):
     assert isinstance(importlib.import_module(f"{folder}.task").TASK, Task)
     commands = importlib.import_module(f"{folder}.cli")
     assert commands.TRAINS[0] == commands.app.info.name
+    assert all(map(callable, commands.PAPER))
     assert callable(importlib.import_module(f"{folder}.quickstart").quickstart)
     assert registry.task_folder(folder.rpartition(".")[2]) == folder
 

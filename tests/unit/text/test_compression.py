@@ -73,7 +73,7 @@ def test_a_cut_or_changed_file_is_named_and_never_ends_early(tmp_path: Path, suf
 def test_plain_text_under_the_name_of_a_compressed_file_is_told_apart(tmp_path, suffix) -> None:
     path = tmp_path / f"a.en{suffix}"
     path.write_bytes(b"<html><h1>404 Not Found</h1>")
-    assert "if it is plain text, rename it to a.en, or fetch it again" in refusal(path)
+    assert "rename it to a.en if it is plain text, or download it again" in refusal(path)
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_a_row_with_too_few_columns_is_skipped_where_no_line_moves(tmp_path: Pat
     assert list(corpus.skipped.notes()) == [note]
     with pytest.raises(TextError, match=r"pairs\.tsv must have text in every row.*line 2 has 1"):
         list(Corpus((TextSource(path, "2"),), (plain,)).pairs())
-    assert "none has: line 1 has 2" in message(TextSource(path, "3"))
+    assert "every row lacks it: line 1 has 2" in message(TextSource(path, "3"))
 
 
 def test_wrong_encodings_and_damage_are_named_as_in_plain_text(tmp_path: Path) -> None:
@@ -86,8 +86,8 @@ def test_wrong_encodings_and_damage_are_named_as_in_plain_text(tmp_path: Path) -
         ("memory.tmx.xz", "e n", "“e n”"),
         ("set.xml", "", "set.xml:src"),
         ("set.xml", "target", "“target”"),
-        ("set.sgm", "en", "take “:"),
-        ("text.en", "2", "take “:"),
+        ("set.sgm", "en", "remove “:"),
+        ("text.en", "2", "remove “:"),
     ],
 )
 def test_a_part_must_fit_the_format(name: str, part: str, said: str) -> None:

@@ -98,7 +98,9 @@ def test_flat_elements_follow_each_other_and_are_never_nested() -> None:
     flat = b"<a>\n<b><seg/></b>\n<b>\n<c/></b></a>"
     assert events(flat, flat=("a", "b")) == events(flat)
     nested = flat.replace(b"<c/>", b"<c>\n<x:b/></c>")
-    with pytest.raises(TextError, match=r"each <b> .*, but line 5 has one inside that of line 3"):
+    with pytest.raises(
+        TextError, match=r"each <b> .*, but line 5 opens one inside the <b> of line 3"
+    ):
         events(nested, flat=("a", "b"))
 
 

@@ -70,7 +70,7 @@ def test_every_such_name_is_refused_and_others_are_not(tmp_path: Path, ending: s
 
 def test_what_cannot_be_read_by_lines_has_another_way_out(tmp_path: Path) -> None:
     for name, parts in {
-        "s.xlsx": ("pandas.read_excel", "s.xlsx COLUMN > ", "read as pairs.csv:en"),
+        "s.xlsx": ("pandas.read_excel", "s.xlsx COLUMN > ", "such as pairs.csv:en"),
         "s.parquet": ("pandas.read_parquet",),
         "s.ods.gz": ("gzip -dk ", "pandas.read_excel"),
         "s.docx": ("heedful translate", "save it as plain text"),

@@ -86,7 +86,7 @@ def test_columns_that_are_named_by_the_languages_are_found(languages, is_swapped
         ([*LANGUAGES, ("a", "b")], "its pair 2 is ('a', 'b')"),
         ([*LANGUAGES, {"en": "a", "fr": "b"}], "its pair 2 is {"),
         (TableFrame(a=["x"], b=["y"], c=["z"]), "its columns are a, b, c; choose two: zip(table["),
-        (Rows([{"translation": LANGUAGES[0]}]), "but en and de have no order; set"),
+        (Rows([{"translation": LANGUAGES[0]}]), "but the order of en and de does not; set"),
         ([{"translation": "x"}], "its columns are translation"),
         ([("a", None)], "the target of pair 0 is None; leave such pairs out, as table.dropna()"),
         ([*PAIRS, (NAN, "b")], "the source of pair 2 is nan"),
@@ -94,7 +94,7 @@ def test_columns_that_are_named_by_the_languages_are_found(languages, is_swapped
         ([("a\nb", "b")], "the source of pair 0 has a line break or a NUL: 'a\\nb'; write spaces"),
         ([("a", "b\r")], "the target of pair 0 has a line break"),
         ([("a\0", "b")], "the source of pair 0 has a line break or a NUL"),
-        ([("a", "b\ud800")], "the target of pair 0 has half of a surrogate pair at place 1"),
+        ([("a", "b\ud800")], "the target of pair 0 has half of a surrogate pair at position 1"),
     ],
 )
 def test_what_is_no_pair_of_lines_is_refused(pairs, message):

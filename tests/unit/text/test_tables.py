@@ -65,7 +65,7 @@ def test_the_line_of_excel_names_the_separator_and_is_no_row(tmp_path: Path, fir
     assert lines(path, "en") == ["a, b", "d"]
     assert notes(path, "fr") == [
         "cells are separated by semicolons",
-        "1 row was skipped (line 5 has 3 cells and the first row 2)",
+        "1 row was skipped (line 5 has 3 cells, but the first row has 2)",
     ]
     tabs = written(tmp_path / "t.csv", "sep=\t\nen\tfr\na;b,c\td\n")
     assert lines(tabs, "en") == ["a;b,c"]
@@ -136,7 +136,9 @@ def test_rows_of_another_width_are_skipped_and_counted(tmp_path: Path) -> None:
     path = written(tmp_path / "p.csv", 'en,fr\na,b\nno comma\na, b,c\n"x" y,z\nc,d\n')
     assert lines(path, "fr") == ["b", "d"]
     (note,) = notes(path, "fr")
-    assert note.startswith("3 rows were skipped (line 3 has 1 cells and the first row 2; line 4 ")
+    assert note.startswith(
+        "3 rows were skipped (line 3 has 1 cells, but the first row has 2; line 4 "
+    )
     assert "line 5 is not CSV" in note
 
 
@@ -175,20 +177,20 @@ def test_a_table_without_a_column_and_the_same_column_twice_are_refused(tmp_path
     path = written(tmp_path / "p.csv", "en,fr\na,b\n")
     with pytest.raises(TextError, match=r"write for example .*p\.csv:en"):
         expand([path])
-    assert "“en” and “1” are the same one" in refusal(path, "en", "1")
+    assert "“en” and “1” are the same column" in refusal(path, "en", "1")
     assert "two texts" in refusal(path, "en", "en")
-    assert "must have a column 7 in its rows" in refusal(path, "7")
+    assert "must have a column 7, but every row lacks it" in refusal(path, "7")
 
 
 def test_a_mark_that_stays_open_is_named_and_bounded(tmp_path: Path) -> None:
     path = written(tmp_path / "p.csv", 'en,fr\na,b\n"c,d\ne,f\n')
-    assert "one stays open in the row of line 3" in refusal(path, "fr")
+    assert "one stays open in the row that begins in line 3" in refusal(path, "fr")
     for bomb in (b'"' + b"a\n" * 100_000, b'"\n",' * 100_000):
         packed = tmp_path / "p.csv.gz"
         packed.write_bytes(gzip.compress(b"en,fr\na,b\n" + bomb))
         tracemalloc.start()
         try:
-            assert "one stays open in the row of line 3" in refusal(packed, "fr")
+            assert "one stays open in the row that begins in line 3" in refusal(packed, "fr")
             assert tracemalloc.get_traced_memory()[1] < 4_000_000
         finally:
             tracemalloc.stop()
@@ -197,7 +199,9 @@ def test_a_mark_that_stays_open_is_named_and_bounded(tmp_path: Path) -> None:
 def test_the_way_out_of_a_row_that_would_move_lines(tmp_path: Path) -> None:
     path = written(tmp_path / "p.jsonl", '{"en": "a"}\n{}\n')
     plain = written(tmp_path / "t.fr", "x\ny\n")
-    with pytest.raises(TextError, match=r"line 2 has no text in the field “en”; repair or remove"):
+    with pytest.raises(
+        TextError, match=r"line 2 has no text in the field “en”; repair this row, or remove"
+    ):
         list(Corpus(expand([f"{path}:en"]), expand([plain])).pairs())
 
 
@@ -220,6 +224,6 @@ def test_an_empty_table_has_no_rows_or_is_refused(read) -> None:
 def test_a_name_of_two_columns_is_refused(tmp_path: Path, ending: str, mark: str) -> None:
     rows = ("en", "en", "fr"), ("a", "b", "c")
     path = written(tmp_path / f"p.{ending}", "".join(f"{mark.join(row)}\n" for row in rows))
-    assert "columns 1 and 2 are both called so" in refusal(path, "en")
+    assert "columns 1 and 2 both have this name" in refusal(path, "en")
     assert lines(path, "fr") == ["c"]
     assert lines(path, "2")[-1] == "b"

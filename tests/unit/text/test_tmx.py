@@ -105,7 +105,7 @@ def test_units_and_variants_inside_others_are_refused(tmp_path: Path) -> None:
     pair = variant("en", "dog") + variant("de", "Hund")
     path = memory(tmp_path / "units.tmx", pair, "<tu>" * 300 + pair + "</tu>" * 300)
     told = message(path, "en", "de")
-    assert "must close each <tu> before the next begins, but line 4 has one inside" in told
+    assert "must close each <tu> before the next begins, but line 4 opens one inside" in told
     path = memory(tmp_path / "variants.tmx", pair.replace("<prop", variant("fr", "x") + "<prop"))
     assert "must close each <tuv> before" in message(path, "en")
 

@@ -207,7 +207,7 @@ def test_sides_that_are_not_there_or_not_clear_are_named(tmp_path: Path) -> None
     for side, said in (
         ("ref:C", "the side “ref:C” of a test set, but it holds “src”, “ref:A”, “ref:B”"),
         ("hyp", "“hyp”"),
-        ("ref", "holds “ref:A”, “ref:B”; name one"),
+        ("ref", "holds “ref:A”, “ref:B”; choose one of these"),
     ):
         with pytest.raises(TextError) as caught:
             list(read_lines(TextSource(path, side)))

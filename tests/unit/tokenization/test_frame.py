@@ -57,9 +57,9 @@ def test_languages_are_found_by_any_code(name):
 
 
 def test_an_unknown_language_names_the_near_ones():
-    with pytest.raises(SettingError, match=r"--to must be a language .*near ones are zh_CN"):
+    with pytest.raises(SettingError, match=r"--to must be a language .*similar ones are zh_CN"):
         framed().between("", "zh-TW", ("--from", "--to"))
-    with pytest.raises(SettingError, match="of its 3 some are de_DE"):
+    with pytest.raises(SettingError, match="some of its 3 languages are de_DE"):
         framed().between("", "tlh", ("--from", "--to"))
 
 
@@ -83,7 +83,7 @@ def test_it_is_saved_and_read_again(tmp_path):
     assert record["format"] == 6
     record["target_language"] = "fr_XX"
     place.write_text(json.dumps(record))
-    with pytest.raises(TokenizerError, match="languages with a token"):
+    with pytest.raises(TokenizerError, match="languages that have a token"):
         Tokenizer.load(tmp_path)
 
 

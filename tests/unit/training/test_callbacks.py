@@ -16,6 +16,7 @@ SETTINGS = {
     "model.d_model": 16,
     "model.heads": 2,
     "data.vocabulary_size": 60,
+    "search.max_length": "input+5",  # searches of a model that has learned little seldom end
     "train.steps": 6,
     "train.batch_tokens": 60,
     "train.validate_steps": 2,

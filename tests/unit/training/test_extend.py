@@ -205,7 +205,9 @@ def test_a_model_with_tokens_of_languages_gets_one_more(kind, tag, piece, tmp_pa
     options = ReadOptions("en", "fr")
     import_model("huggingface", tmp_path / "theirs", tmp_path / "run", options=options)
     old = Run.open(tmp_path / "run")
-    with pytest.raises(SettingError, match="--tag must be a new language, but deu is de"):
+    with pytest.raises(
+        SettingError, match="--tag must be a new language, but deu is the same language as de"
+    ):
         extend(tmp_path / "run", tmp_path / "longer", language(files, tag="deu"))
     extend(tmp_path / "run", tmp_path / "longer", language(files, tag=tag))
     new = Run.open(tmp_path / "longer")

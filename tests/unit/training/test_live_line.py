@@ -4,6 +4,7 @@ import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from IPython.core import events
 
 from heedful.training.live_line import LiveLine, in_notebook, live_line
 from heedful.training.log import RunLog
@@ -33,7 +34,12 @@ def notebook(monkeypatch):
     """An IPython whose shell has a kernel."""
     display = Display()
     module = ModuleType("IPython")
-    module.get_ipython = lambda: SimpleNamespace(kernel=object())
+    shell = SimpleNamespace(kernel=object())
+    shell.events = events.EventManager(shell, events.available_events)
+    display.end_cell = lambda value: shell.events.trigger(
+        "post_run_cell", SimpleNamespace(result=value)
+    )
+    module.get_ipython = lambda: shell
     monkeypatch.setitem(sys.modules, "IPython", module)
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     return display
@@ -57,6 +63,17 @@ def test_a_line_is_displayed_once_and_then_replaced(notebook, tmp_path, capsys):
     streams = capsys.readouterr()
     assert streams.out == ""
     assert streams.err == "warning: <b>\n"
+
+
+@pytest.mark.parametrize("is_value", [True, False])
+def test_a_result_that_the_cell_shows_is_not_shown_twice(notebook, is_value):
+    result = SimpleNamespace(_repr_html_=lambda: "<svg/>")
+    line = LiveLine()
+    line.show_object(result)
+    notebook.end_cell(result if is_value else None)
+    notebook.end_cell(result)  # a later cell that shows it again changes nothing
+    htmls = [content["text/html"] for content in notebook.shown]
+    assert htmls == ["<svg/>", ""] if is_value else htmls == ["<svg/>"]
 
 
 def test_a_message_cannot_write_markup(notebook):

@@ -45,7 +45,7 @@ def test_the_search_options_are_explained_where_sentences_are_translated():
         ({"reset": "all"}, ArgumentError, "`reset` of train must be a list of strings"),
         ({"source": 5}, ArgumentError, "but got 5; write the sentences of each side to a file"),
         ({"out": None}, ArgumentError, "`out` of train must be a string or a path"),
-        ({"out": "a\0"}, ArgumentError, "has a NUL"),
+        ({"out": "a\0"}, ArgumentError, "contains a NUL"),
     ],
 )
 def test_a_keyword_that_makes_no_sense_is_refused(keywords, error, message):

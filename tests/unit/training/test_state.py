@@ -39,6 +39,38 @@ def test_padding_is_its_share_of_the_operations() -> None:
     assert LogSums().padding == 0.0  # of a model that counts nothing
 
 
+def saved(**changes: object) -> dict[str, object]:
+    counters = Counters(step=3, source_tokens=5, flops=10**20, seconds=1.5).to_dict()
+    best = [{"step": 2, "valid_loss": 1.5}]
+    return {"counters": counters, "step": 3, "best": best, "without_better": 0} | changes
+
+
+def test_a_state_is_read_from_a_checkpoint() -> None:
+    counters = TrainState.from_dict(saved()).counters
+    assert (counters.step, counters.flops, counters.seconds) == (3, 10**20, 1.5)
+    older = TrainState.from_dict(saved(counters={"step": 3, "seconds": 1.5, "cross_pairs": 7.5}))
+    assert older.counters == Counters(step=3, seconds=1.5)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"step": 1.5, "counters": {"step": 1.5}},
+        {"step": 3.0, "counters": {"step": 3.0}},
+        {"step": True, "counters": {"step": True}},
+        {"counters": {"step": 3, "epoch": 0.5}},
+        {"counters": {"step": 3, "source_tokens": 2.5}},
+        {"counters": {"step": 3, "seconds": math.inf}},
+        {"best": [{"step": 2.5, "valid_loss": 1.5}]},
+        {"without_better": 0.5},
+        {"decays": 1.5},
+    ],
+)
+def test_counts_are_whole_numbers(changes: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="counters, best, without_better or since_log are invalid"):
+        TrainState.from_dict(saved(**changes))
+
+
 @pytest.mark.parametrize("name", METRICS)
 def test_what_is_not_a_number_is_never_the_best(name: str) -> None:
     key, state = METRICS[name].key, TrainState()

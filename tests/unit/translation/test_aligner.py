@@ -37,7 +37,7 @@ def test_one_vector_for_all_words_gives_no_alignment(served: ServedModel, option
     ):
         with pytest.raises(SettingError, match="the same for all source words") as caught:
             attempt()
-        assert "source words that replace unknown ones" in str(caught.value)
+        assert "the replacement of unknown words" in str(caught.value)
         assert "`model.encoder` is average" in str(caught.value)
 
 
@@ -48,7 +48,7 @@ def test_its_maps_can_be_looked_at(served: ServedModel):
 
 
 def test_coverage_of_equal_attention_is_refused(served: ServedModel):
-    with pytest.raises(SettingError, match="every position of the source gets the same"):
+    with pytest.raises(SettingError, match="the same attention to every source position"):
         served.translator.translate("w1 w2", coverage_penalty=0.2)
     with pytest.raises(SettingError, match=r"coverage_penalty` acts only if `model.encoder`"):
         load_config("tiny", [*POOLED, "search.coverage_penalty=0.2"])

@@ -33,7 +33,7 @@ def test_own_and_given_translations_have_the_same_attention(translator: Translat
 
 
 def test_a_model_of_one_direction_refuses_languages(translator: Translator) -> None:
-    with pytest.raises(SettingError, match="to_language chooses among the languages of a model"):
+    with pytest.raises(SettingError, match="to_language must fit the model"):
         translator.attend("w1", to_language="de")
     with pytest.raises(ArgumentError, match=r"`from_language` of Translator\.attend must"):
         translator.attend("w1", from_language=3)  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ from heedful.bench.random_run import make_random_run
 from heedful.config.schema import RunConfig
 from heedful.data.coverage import WORD_KINDS
 from heedful.text.blanks import read_source
+from heedful.text.reading.line import LineReader
 from heedful.text.reading.terms import Terms
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.translation.reading import ReadLines, TextReader, vocabulary_of, without_links
@@ -78,6 +79,16 @@ def test_a_line_that_is_too_long_is_split_at_ends_of_sentences(tokenizer):
     assert result.reading.sentences == 16
     assert read.spread(["a", "b", "c"], "") == ["a", "b", *[""] * 15, "c"]
     assert read.repeat(["a", "b", "c"]) == ["a", *["b"] * 16, "c"]
+
+
+def test_no_text_is_prepared_twice(tokenizer, monkeypatch):
+    texts, read = [], LineReader.read
+    monkeypatch.setattr(
+        LineReader, "read", lambda self, text, *rest: texts.append(text) or read(self, text, *rest)
+    )
+    fitting, long = "the dog sleeps", "the dog sleeps. a cat sleeps in the sun. " * 2
+    assert len(reader(tokenizer, longest=12).read([fitting, long]).rows) > 2
+    assert len(texts) == len(set(texts)) > 3
 
 
 def test_a_line_that_is_too_long_may_be_cut(tokenizer):

@@ -38,7 +38,7 @@ def test_text_in_unknown_letters_is_warned_of(tokenizer):
 def test_numbers_beyond_a_vocabulary_are_refused():
     check_ids([0, 9], [4], (10, 5))
     for source, target, told in (
-        ([10], [4], "`source` must be ids below 10"),
+        ([10], [4], "`source` must hold ids from 0 to 9"),
         ([0], [-1], "`targ"),
     ):
         with pytest.raises(TextError, match=told):

@@ -49,7 +49,7 @@ def test_weights_that_do_not_fit_the_tokens_are_refused_with_both_shapes(tmp_pat
 
 
 def test_no_tokens_and_weights_that_are_no_numbers_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="none of them 0"):
+    with pytest.raises(ValueError, match="without dimensions of 0"):
         attention_heatmap(np.zeros((0, 0)), [], [], tmp_path / "a.png")
     with pytest.raises(ValueError, match="finite"):
         attention_heatmap(np.full((5, 4), np.nan), FRENCH, ENGLISH, tmp_path / "a.png")

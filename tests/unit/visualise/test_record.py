@@ -60,11 +60,11 @@ def test_weights_of_any_precision_are_taken(dtype):
         ({"decoder": np.zeros((1, 1, 2, 2))}, r"decoder must have shape .* 3, 3\)"),
         ({"cross": np.zeros((1, 1, 2, 3))}, r"cross must have shape .* 3, 2\)"),
         ({"cross": np.zeros((3, 2))}, r"has shape \(3, 2\)"),
-        ({"cross": np.zeros((0, 1, 3, 2))}, "none of them 0"),
+        ({"cross": np.zeros((0, 1, 3, 2))}, "without dimensions of 0"),
         ({"cross": np.full((1, 1, 3, 2), np.nan)}, "from 0 to 1, but holds nan"),
         ({"cross": np.full((1, 1, 3, 2), -0.1)}, "but holds -0.1"),
         ({"cross": np.full((1, 1, 3, 2), 2.0)}, "to 2"),
-        ({"steps": (Step(()),)}, "one for each of the 3 target tokens, but are 1"),
+        ({"steps": (Step(()),)}, "one step for each of the 3 target tokens, but there are 1"),
         ({"beam": ((Node("a", 0, 0.0, 0.0, "open"),),)}, "step 1 .* must be None, but is 0"),
         (
             {"beam": ((Node("a", None, 0.0, 0.0, "open"),), (Node("b", 1, 0.0, 0.0, "best"),))},
@@ -79,7 +79,7 @@ def test_what_cannot_be_right_is_refused(kinds, message):
 
 @pytest.mark.parametrize("count", [0, 3])
 def test_one_or_two_models_are_shown(count):
-    with pytest.raises(ValueError, match=f"one or two, but are {count}"):
+    with pytest.raises(ValueError, match=f"one or two models, but there are {count}"):
         ExplorerRecord("", (records.model(),) * count)
 
 

@@ -162,9 +162,8 @@ class TextFilter:
         scripts = scripts_of(language)
         if scripts is None:
             self.notes.append(
-                f"data.min_script_share asks for the script of “{language}”, which is not in the "
-                "table: lines of that language were not judged by script. A code such as "
-                "“xx-Latn” names the script."
+                f"data.min_script_share was not applied to lines of “{language}”, because the "
+                "script of this language is unknown; name the script in the code, as in “xx-Latn”."
             )
         return scripts
 

@@ -132,9 +132,9 @@ def _fetch_once(address: str, partial: Path, size: int | None, watch: Watch) -> 
         forget(partial)
         if total is None:
             raise DownloadError(
-                f"more than {most:,} bytes were sent, the limit for a file of unknown size"
+                f"the server sent more than {most:,} bytes, the limit for a file of unknown size"
             )
-        raise DownloadError(f"more than the {total:,} bytes of the file were sent")
+        raise DownloadError(f"the server sent more than the {total:,} bytes of the file")
 
 
 def _check_size(stated: int | None, size: int | None) -> None:
@@ -145,7 +145,7 @@ def _check_size(stated: int | None, size: int | None) -> None:
         raise DownloadError(f"the server's file has {stated:,} bytes instead of {size:,}")
     if size is None and stated > _MOST_STATED:
         raise DownloadError(
-            f"the server states a size of {stated:,} bytes, but the most is {_MOST_STATED:,}"
+            f"the server states a size of {stated:,} bytes, but the limit is {_MOST_STATED:,}"
         )
 
 
@@ -196,7 +196,7 @@ def _extent(response: HTTPResponse, partial: Path, had: int) -> tuple[int, int |
     match = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
     if not match or match[1] != str(had):
         forget(partial)
-        raise _Cut("the server sent another part of the file than requested")
+        raise _Cut("the server sent a different part of the file than requested")
     return had, None if match[2] == "*" else int(match[2])
 
 
@@ -252,7 +252,7 @@ class _WebOnly(HTTPRedirectHandler):
         """Refuse a redirect to anything else."""
         scheme = urlsplit(newurl).scheme
         if scheme not in SCHEMES or (req.type == "https" and scheme == "http"):
-            raise DownloadError(f"it redirects to {newurl}, which is not followed")
+            raise DownloadError(f"it redirects to {newurl}, which is not allowed")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 

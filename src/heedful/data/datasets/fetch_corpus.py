@@ -59,11 +59,11 @@ def get_corpus(
             if sums.title not in ("", corpus.name):
                 raise UserError(
                     f"{folder} must be a new folder or hold {corpus.name}, but it holds "
-                    f"{sums.title}; name another one with --out."
+                    f"{sums.title}; name another folder with --out."
                 )
             sums.title = corpus.name
             if all(_is_as_recorded(text, sums) for text in corpus.texts):
-                say(f"the text is in {folder} already and as recorded in its {SUMS}")
+                say(f"the text is already in {folder} and matches its {SUMS}")
                 return _aligned_lines(folder, corpus.texts)
             _Search(corpus, sums, mirrors, say, watch, wait).run()
             say("unpacking")
@@ -126,7 +126,7 @@ class _Search:
                     failures.setdefault(reason, []).append(download.name)
         if missing:
             causes = "; ".join(
-                f"{place} does not give {', '.join(names)} ({why})"
+                f"{place} does not provide {', '.join(names)} ({why})"
                 for (place, why), names in failures.items()
             )
             raise DownloadError(
@@ -215,7 +215,9 @@ class _Search:
         expected, whence = self._expected_digest(download)
         digest = sha256_of(path)
         if not expected:
-            return digest, "its SHA-256 was recorded, not verified: no published one is known"
+            return digest, (
+                "its SHA-256 was recorded but not verified, because no published checksum is known"
+            )
         if digest != expected:
             raise _Wrong(f"must have the SHA-256 {expected} ({whence}), but has {digest}")
         return digest, f"its SHA-256 is {whence}"
@@ -288,8 +290,8 @@ def _alone(folder: Path) -> Iterator[None]:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise UserError(
-                    f"{folder} must be free, but another process is getting a corpus into it; wait "
-                    "for it or name another folder with --out."
+                    f"{folder} must be free, but another process is downloading a corpus into it; "
+                    "wait for that process or name another folder with --out."
                 ) from error
         yield
     finally:
@@ -312,9 +314,9 @@ def _aligned_lines(folder: Path, texts: Sequence[CorpusText]) -> dict[str, int]:
         sibling = first.setdefault(text.stem, text)
         if lines[text.name] != lines[sibling.name]:
             raise TextError(
-                f"the lines of {folder / sibling.name} and {folder / text.name} must belong "
-                f"together, but there are {lines[sibling.name]:,} and {lines[text.name]:,}; the "
-                f"downloads differ from the catalog."
+                f"{folder / sibling.name} and {folder / text.name} must have the same number of "
+                f"lines, but have {lines[sibling.name]:,} and {lines[text.name]:,}; the downloads "
+                "differ from the catalog."
             )
     return lines
 

@@ -23,7 +23,7 @@ from dataclasses import replace
 from heedful.data.datasets.spec import ArchiveMember, CorpusText, Download, KnownCorpus, opus
 from heedful.errors import UserError
 
-_LICENSE = "free for research, by the organizers of WMT; Europarl: no restriction known"
+_LICENSE = "free for research, according to the organizers of WMT; Europarl: no restriction known"
 
 
 def _statmt(path: str, size: int | None = None, sha256: str | None = None) -> Download:
@@ -106,7 +106,7 @@ def wmt14_en_fr() -> KnownCorpus:
     ]
     return KnownCorpus(
         name="wmt14-en-fr",
-        about="the paper's English-French: as English-German, and the UN and 10^9 corpora",
+        about="the paper's English-French: the corpora of wmt14-en-de, and the UN and 10^9 corpora",
         languages=("en", "fr"),
         pairs=40_837_000,
         license=_LICENSE,
@@ -192,7 +192,7 @@ def _multi30k() -> KnownCorpus:
         about="image captions, line-aligned in four languages (Elliott et al. 2016)",
         languages=("en", "de", "fr", "cs"),
         pairs=29_000,
-        license="no license file; for research and education, not commercial, by its README",
+        license="no license file; for noncommercial research and education, says its README",
         downloads=tuple(
             Download(tuple(f"{base}/{name}" for base in raw), *known)
             for name, known in files.items()
@@ -213,7 +213,7 @@ def _stanford(name: str, about: str, pairs: int, folder: str, *stems: str) -> Kn
         about=about,
         languages=languages,
         pairs=pairs,
-        license="none stated by the source; research use, like the tasks it was made for",
+        license="none stated by the source; for research, like the shared tasks it was made for",
         downloads=tuple(Download((f"{base}/{file}",)) for file in names),
         texts=tuple(CorpusText(file, (ArchiveMember(file),)) for file in names),
         valid=stems[1],
@@ -237,8 +237,8 @@ def _iwslt14() -> KnownCorpus:
         ]
     return KnownCorpus(
         name="iwslt14-de-en",
-        about="TED talks; test is the usual five sets in their order (6,750 pairs); the usual "
-        "validation text, every 23rd training pair, is not removed",
+        about="TED talks; the test text joins the usual five sets (6,750 pairs); every 23rd "
+        "training pair, the usual validation text, stays in the training text",
         languages=("de", "en"),
         pairs=172_000,
         license="CC BY-NC-ND 3.0, TED Conference LLC",
@@ -329,7 +329,7 @@ def _opus_corpora() -> list[KnownCorpus]:
         about = "everyday sentences by volunteers, OPUS v2023-04-12; no held-out part"
         corpora.append(_with_name(f"tatoeba-en-{language}", about, "CC BY 2.0 FR", tatoeba))
         about = "proceedings of the European Parliament, OPUS v8; no held-out part"
-        license = "no restriction known to its authors"
+        license = "its authors know of no restriction"
         corpora.append(_with_name(f"europarl-en-{language}", about, license, europarl))
     return corpora
 
@@ -341,8 +341,8 @@ CORPORA = {
         wmt14_en_de(),
         _stanford(
             "wmt14-en-de-stanford",
-            "the same task, tokenized by Stanford (Luong et al. 2015): scores are computed on "
-            "tokenized text",
+            "the task of wmt14-en-de, tokenized by Stanford (Luong et al. 2015): scores are "
+            "computed on tokenized text",
             4_469_000,
             "wmt14.en-de",
             *("train", "newstest2013", "newstest2012", "newstest2014", "newstest2015"),

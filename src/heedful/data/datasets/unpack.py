@@ -92,8 +92,8 @@ def _unpack_one(path: Path, members: Mapping[str, tuple[Path, str]]) -> None:
         raise _damage_error(path, error) from error
     if missing := sorted(members.keys() - extracted):
         raise TextError(
-            f"{path} must hold {', '.join(missing)}, but does not; it is another file or another "
-            "version of it: move it away and run the command again."
+            f"{path} must hold {', '.join(missing)}, but does not; it is a different file or "
+            "version: move it away and run the command again."
         )
 
 
@@ -263,6 +263,6 @@ def _damage_error(path: Path, error: Exception) -> TextError:
 def _content_error(path: Path, name: str) -> TextError:
     """Build the error for an archive with unexpected content."""
     return TextError(
-        f"{path} must hold {name} once and as an ordinary file, but holds it as a link or a folder "
-        "or twice; it was not unpacked. Move it away."
+        f"{path} must hold {name} exactly once, as an ordinary file, but holds it twice or as a "
+        "link or folder; it was not unpacked. Move it away."
     )

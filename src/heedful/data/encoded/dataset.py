@@ -20,7 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.cleaning.filter import CleaningReport
-from heedful.data.encoded.flat_file import CheckedValues, FlatFile, check_rising, reading
+from heedful.data.encoded.flat_file import (
+    OFFSET,
+    CheckedValues,
+    FlatFile,
+    read_offsets,
+    reading,
+)
 from heedful.errors import RunFolderError
 from heedful.files import open_ordinary, read_within
 from heedful.tokenization.tokenizer import Tokenizer
@@ -36,10 +42,8 @@ FORMAT = 1
 """Number of the format, in `META`."""
 ID_TYPES = ("<u2", "<u4")
 """Types of an id: little-endian, two or four bytes."""
-OFFSET = np.dtype("<i8")
-"""Type of a position among the ids."""
 AGAIN = (
-    "delete the folder and run the command that made it again (heedful data prepare, or heedful "
+    "delete the folder and repeat the command that made it (heedful data prepare, or heedful "
     "train with --resume)"
 )
 """Remedy for damage, for messages."""
@@ -90,8 +94,9 @@ class EncodedPairs:  # numpydoc ignore=PR02
         try:
             if meta["tokenizer"] != tokenizer.fingerprint:
                 raise RunFolderError(
-                    f"The ids in {folder} must be of the tokenizer in use, but were made with "
-                    f"another; restore the tokenizer of this run if it was changed, else {AGAIN}."
+                    f"The ids in {folder} must come from the tokenizer in use, but another "
+                    "tokenizer made them; restore the tokenizer of this run if it was changed, or "
+                    f"{AGAIN}."
                 )
             limits = (tokenizer.source_size, tokenizer.target_size)
             arrays = [
@@ -218,15 +223,8 @@ def _open_side(
         raise ValueError(f"ids of type {dtype!r}")
     ids = _open_file(folder / f"{side}.ids", np.dtype(dtype), count)
     places = _open_file(folder / f"{side}.offsets", OFFSET, int(meta["pairs"]) + 1)
-    offsets = places.read(0, places.count)
-    if offsets[0] != 0 or offsets[-1] != count:
-        raise RunFolderError(
-            f"{folder / side}.offsets must cover {count:,} ids, but it runs from "
-            f"{offsets[0]:,} to {offsets[-1]:,}: it is damaged; {AGAIN}."
-        )
     digests = meta[side].get("blocks", _NO_BLOCKS)
-    CheckedValues(places, digests["offsets"]).check()
-    check_rising(places.path, offsets, AGAIN)
+    offsets = read_offsets(places, ids, digests["offsets"])
     return CheckedValues(ids, digests["ids"], limit=limit), offsets
 
 
@@ -238,8 +236,8 @@ def _check_whole(folder: Path, meta: Mapping[str, Any]) -> None:
             total.update(file_digest(file, blake2b).digest())
     if total.hexdigest() != meta.get("digest"):
         raise RunFolderError(
-            f"The ids in {folder} must have the digest in {META}, but they do not: a file was "
-            f"changed, or an older version wrote them; {AGAIN}."
+            f"The ids in {folder} must have the digest in {META}, but their digest differs: a "
+            f"file was changed, or an older version of heedful wrote the ids; {AGAIN}."
         )
 
 

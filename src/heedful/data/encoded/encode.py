@@ -106,7 +106,7 @@ def encode_corpus(
     except OSError as error:
         raise StorageError(
             f"The encoded text could not be written to {folder}: “{error.strerror or error}”; "
-            "make room or choose another folder. Shards that are finished are kept for next time."
+            "make room or choose another folder. Finished shards are kept for the next attempt."
         ) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -150,7 +150,7 @@ def _shards(
     if escaped:
         report.notes.append(
             f"{escaped:,} of {read:,} pairs hold escapes of Moses' tokenizer, such as &apos; or "
-            f"@-@, first line {first_escaped:,}; a model learns to write them. "
+            f"@-@, the first in line {first_escaped:,}; a model learns to write them. "
             "data.unescape=true resolves them."
         )
     report.notes += corpus.skipped.notes()
@@ -218,6 +218,7 @@ def _require_pairs(report: CleaningReport, shards: Path) -> None:
         shutil.rmtree(shards, ignore_errors=True)
         most = max(report.dropped, key=lambda reason: report.dropped[reason])
         raise TextError(
-            "At least one sentence pair must be left for training, but the rules left none "
-            f"({report.summary()}): mostly {RULES[most]}. Change that rule, or look at the text."
+            "At least one sentence pair must pass the filter rules, but none did "
+            f"({report.summary()}). The most frequent reason: {RULES[most]}. Change that rule, or "
+            "correct the text."
         )

@@ -26,6 +26,8 @@ BLOCK_BYTES = 64 << 20
 _DIGEST_BYTES = 16
 # Bytes of a block that are checked at once, so that little memory is needed.
 _PIECE_BYTES = 1 << 20
+OFFSET = np.dtype("<i8")
+"""Type of a position among the values."""
 # Offsets that are compared at once, so that little memory is needed.
 _OFFSETS = 1 << 20
 
@@ -85,17 +87,6 @@ class FlatFile:
         )
 
 
-def check_rising(path: Path, offsets: NDArray[Any], again: str) -> None:
-    """Refuse decreasing offsets, which would give empty or overlapping rows."""
-    for first in range(0, len(offsets) - 1, _OFFSETS):
-        part = offsets[first : first + _OFFSETS + 1]
-        if (part[1:] < part[:-1]).any():
-            raise RunFolderError(
-                f"{path} must increase from sentence to sentence, but it decreases: it is "
-                f"damaged; {again}."
-            )
-
-
 class BlockDigests:
     """Digests of a file that is being written, block by block."""
 
@@ -136,8 +127,8 @@ class CheckedValues:
         count = -(-file.nbytes // self._block_bytes)
         if digests is not None and len(digests) != count:
             raise RunFolderError(
-                f"{file.path} must have a digest for each of its {count:,} blocks, but "
-                f"{len(digests):,} are there: one of the two was changed; {file.again}."
+                f"{file.path} must have a digest for each of its {count:,} blocks, but it has "
+                f"{len(digests):,}: the file or its digests were changed; {file.again}."
             )
         self._unread = set(range(count))
 
@@ -170,26 +161,31 @@ class CheckedValues:
             before += row
         return values
 
-    def check(self) -> None:
-        """Check every block that has not been read; raises `RunFolderError`."""
-        for block in sorted(self._unread):
-            self._check(block)
+    def check(self, values: NDArray[Any] | None = None) -> None:
+        """
+        Check every block that has not been read; raises `RunFolderError`.
 
-    def _check(self, block: int) -> None:
+        `values`: all values of the file if they were read, so that they are not read again.
+        """
+        for block in sorted(self._unread):
+            self._check(block, values)
+
+    def _check(self, block: int, values: NDArray[Any] | None = None) -> None:
         """Compare a block with its digest and its values with the limit, piece by piece."""
         size = self._file.dtype.itemsize
         begin = block * self._block_bytes
         end = min(begin + self._block_bytes, self._file.nbytes)
         digest, highest = blake2b(digest_size=_DIGEST_BYTES), 0
         for place in range(begin, end, _PIECE_BYTES):
-            part = self._file.read(place // size, min(place + _PIECE_BYTES, end) // size)
+            span = place // size, min(place + _PIECE_BYTES, end) // size
+            part = self._file.read(*span) if values is None else values[slice(*span)]
             digest.update(part.data)
             highest = max(highest, int(part.max())) if self._limit is not None else 0
         where = f"{self._file.path} (bytes {begin:,} and on, {end - begin:,} long)"
         if self._digests is not None and digest.hexdigest() != self._digests[block]:
             raise RunFolderError(
-                f"{where} must be as it was written, but has another digest: the disk or a "
-                f"copy changed it; {self._file.again}."
+                f"{where} must be unchanged, but its digest differs: the disk or a copy changed "
+                f"it; {self._file.again}."
             )
         if self._limit is not None and highest >= self._limit:
             raise RunFolderError(
@@ -199,9 +195,6 @@ class CheckedValues:
         self._unread.discard(block)
 
 
-_OFFSET = np.dtype("<i8")
-
-
 class FlatWriter:
     """A writer of rows to flat files."""
 
@@ -209,11 +202,11 @@ class FlatWriter:
         self.total = 0
         self._files = (values, offsets)
         self._digests = (BlockDigests(), BlockDigests())
-        self._write(b"", np.zeros(1, _OFFSET).tobytes())
+        self._write(b"", np.zeros(1, OFFSET).tobytes())
 
     def append(self, values: bytes, lengths: NDArray[np.integer[Any]]) -> None:
         """Append rows."""
-        ends = self.total + lengths.cumsum(dtype=_OFFSET)
+        ends = self.total + lengths.cumsum(dtype=OFFSET)
         self._write(values, ends.tobytes())
         self.total = int(ends[-1]) if len(ends) else self.total
 
@@ -245,22 +238,37 @@ def open_flat(
     `RunFolderError` if a file is missing or damaged.
     """
     files = []
-    for path, item in ((values, dtype), (offsets, _OFFSET)):
+    for path, item in ((values, dtype), (offsets, OFFSET)):
         with reading(path, again):
             count, rest = divmod(path.stat().st_size, item.itemsize)
         if rest:
             raise RunFolderError(f"{path} must hold whole numbers, but it was cut off; {again}.")
         files.append(FlatFile(path, item, count, again))
     text, places = files
-    edges = places.read(0, places.count)
-    if not len(edges) or edges[0] != 0 or edges[-1] != text.count:
+    starts = read_offsets(places, text, digests[offsets.name])
+    return CheckedValues(text, digests[values.name]), starts
+
+
+def read_offsets(
+    file: FlatFile, values: FlatFile, digests: Sequence[str] | None
+) -> NDArray[np.int64]:
+    """Read the offsets of the rows of `values` once; `RunFolderError` if they are damaged."""
+    offsets = file.read(0, file.count)
+    if not len(offsets) or offsets[0] != 0 or offsets[-1] != values.count:
+        span = f"runs from {offsets[0]:,} to {offsets[-1]:,}" if len(offsets) else "is empty"
         raise RunFolderError(
-            f"{offsets} must cover the {text.count:,} values of {values.name}, but it does not: "
-            f"one of them is damaged; {again}."
+            f"{file.path} must cover the {values.count:,} values of {values.path.name}, but it "
+            f"{span}: one of the two files is damaged; {file.again}."
         )
-    CheckedValues(places, digests[offsets.name]).check()
-    check_rising(offsets, edges, again)
-    return CheckedValues(text, digests[values.name]), edges
+    CheckedValues(file, digests).check(offsets)
+    for first in range(0, len(offsets) - 1, _OFFSETS):
+        part = offsets[first : first + _OFFSETS + 1]
+        if (part[1:] < part[:-1]).any():
+            raise RunFolderError(
+                f"{file.path} must increase from row to row, but it decreases: it is damaged; "
+                f"{file.again}."
+            )
+    return offsets
 
 
 @contextmanager

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heedful.data.cleaning.filter import CleaningReport
-from heedful.data.encoded.dataset import FILES, FORMAT, ID_TYPES, META, OFFSET, Ids, Lengths
-from heedful.data.encoded.flat_file import BlockDigests
+from heedful.data.encoded.dataset import FILES, FORMAT, ID_TYPES, META, Ids, Lengths
+from heedful.data.encoded.flat_file import OFFSET, BlockDigests
 from heedful.files import new_file, sync
 from heedful.tokenization.tokenizer import UNKNOWN
 

@@ -143,7 +143,7 @@ def _start() -> Any:
         )
     except OSError as error:
         raise errors.HeedfulError(
-            f"Each core must get a process that encodes text, but one could not be started: "
+            "Text is encoded by one process per core, but a process could not be started: "
             f"“{error.strerror or error}”; use fewer --processes. {_KEPT}"
         ) from error
 
@@ -152,12 +152,12 @@ def _death(status: int) -> errors.HeedfulError:
     """Describe how a process ended unexpectedly."""
     if status < 0:
         how = f"was ended by {signal.Signals(-status).name}"
-        how += ", as the system does when memory is full" if -status == signal.SIGKILL else ""
+        how += ", which the system sends when memory is full" if -status == signal.SIGKILL else ""
     else:
         how = f"ended with status {status}"
     return errors.HeedfulError(
-        f"Every process that encodes text must run to its end, but one {how}; what it printed is "
-        f"above. {_KEPT} Fewer --processes need less memory."
+        f"Every process that encodes text must finish, but one {how}; its output is above. "
+        f"{_KEPT} Fewer --processes need less memory."
     )
 
 
@@ -168,8 +168,8 @@ def _failure(answer: dict[str, Any]) -> BaseException:
         return OSError(answer["number"], answer["message"])
     if kind == "MemoryError":
         return errors.HeedfulError(
-            "Every process that encodes text must have the memory it needs (some 150 MB each), "
-            f"but one did not; use fewer --processes. {_KEPT}"
+            "Every process that encodes text needs about 150 MB of memory, but one did not get "
+            f"it; use fewer --processes. {_KEPT}"
         )
     named = getattr(errors, kind, errors.HeedfulError)
     return named(answer["message"])

@@ -107,16 +107,16 @@ class Leaks:
             return ""
         counts = []
         if self.exact:
-            both = f" ({self.both:,} of them both sides)" if self.both else ""
-            counts.append(f"{_pairs(self.exact)} a line exactly{both}")
+            both = f" ({self.both:,} of them on both sides)" if self.both else ""
+            counts.append(f"{_pairs(self.exact)} an identical line{both}")
         if self.near:
             counts.append(f"{_pairs(self.near)} at least 90 % of the word 4-grams of a line")
         text = f"the training text of {self._corpus}" if self._corpus else "the training text"
         return (
             f"warning: {text} repeats {self.repeated:,} of {len(self._lines):,} validation pairs: "
-            f"{' and '.join(counts)}. Their scores can be too high. Examples, training line = "
-            f"validation line: {', '.join(self._examples['='] + self._examples['~'])}. Drop such "
-            "pairs with --exclude and the validation files, or validate with other text."
+            f"{' and '.join(counts)}. Validation scores can be too high. Examples, training line "
+            f"= validation line: {', '.join(self._examples['='] + self._examples['~'])}. Drop "
+            "such pairs with --exclude and the validation files, or validate with other text."
         )
 
 

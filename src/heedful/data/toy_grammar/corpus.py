@@ -88,19 +88,27 @@ def split_aligned(train: int, held_out: int, seed: int) -> tuple[list[Pair], lis
 
     Raises `ValueError` if a size is below its minimum.
     """
-    training, unseen = split_trees(train, held_out, seed)
-    pairs = [(_text(english(tree)), _text(french(tree))) for tree in training]
+    training, unseen = _split(train, held_out, seed)
+    pairs = [(source, _text(french(tree))) for source, tree in training]
     return pairs, [_realize_aligned(tree) for tree in unseen]
 
 
 def split_trees(train: int, held_out: int, seed: int) -> tuple[list[Tree], list[Tree]]:
     """Draw the syntax trees of `split_aligned`; raises `ValueError` for too small a size."""
+    training, unseen = _split(train, held_out, seed)
+    return [tree for _, tree in training], unseen
+
+
+def _split(train: int, held_out: int, seed: int) -> tuple[list[tuple[str, Tree]], list[Tree]]:
+    """Draw English sentences with their trees to train on, and the trees that are held out."""
     if train < 0 or held_out < 1:
-        raise ValueError(f"train must be at least 0 and held_out at least 1: {train}, {held_out}")
+        raise ValueError(
+            f"train must be at least 0 and held_out at least 1, but got {train} and {held_out}"
+        )
     trees = _draw(train + held_out, seed)
     trees.pop(_text(english(_SHOWPIECE)), None)
     unseen = islice(trees.values(), train, train + held_out - 1)
-    return list(islice(trees.values(), train)), [_SHOWPIECE, *unseen]
+    return list(islice(trees.items(), train)), [_SHOWPIECE, *unseen]
 
 
 def sample_trees(count: int, seed: int) -> list[Tree]:

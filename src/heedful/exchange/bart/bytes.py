@@ -41,8 +41,8 @@ def read_bytes(
         model = tokenizer_json.get("model")
         if not isinstance(model, dict) or not isinstance(model.get("vocab"), dict):
             raise ExchangeError(
-                f"{path / WHOLE} must describe byte-level BPE, as BART has it, but describes other "
-                "subwords; import a model of the class with its own tokenizer."
+                f"{path / WHOLE} must describe BART's byte-level BPE, but describes another kind "
+                "of subwords; import a model of this class with BART's tokenizer."
             )
         numbers = dict(model["vocab"])
         content = _merges_file(model.get("merges"), path / WHOLE)

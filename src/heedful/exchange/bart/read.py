@@ -139,7 +139,8 @@ def _first_token(
     if tokenizer_class == "MBartTokenizer":
         reasons.add_if(
             forced is not None,
-            f"forced_bos_token_id is {forced!r}, but decoding starts with the language here",
+            "forced_bos_token_id must be unset for MBartTokenizer, where decoding starts with "
+            f"the language, but is {forced!r}",
         )
         forced = settings.get("decoder_start_token_id")
     reasons.add_if(

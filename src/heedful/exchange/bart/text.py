@@ -148,8 +148,8 @@ def _without_languages(
         frame=Frame("before", "start" if starts_itself else "first"),
     )
     note = (
-        "translations begin with the start symbol, which the settings of the original leave to the "
-        "model"
+        "heedful begins translations with the start symbol, which the original's settings do not "
+        "force"
     )
     return tokenizer, () if starts_itself or forced is not None else (note,)
 
@@ -277,7 +277,8 @@ def _model_of(tokenizer_json: Mapping[str, Any], special: Mapping[str, str], pat
     except (AssertionError, KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise ExchangeError(
             f"{path} must describe subwords of sentencepiece (Unigram or BPE), but does not "
-            f"({type(error).__name__}: {str(error)[:80]}); add {MODEL} of the original."
+            f"({type(error).__name__}: {str(error)[:80]}); copy {MODEL} of the original model "
+            "into the folder."
         ) from error
 
 

@@ -45,7 +45,7 @@ def check_text(tokenizer: Tokenizer, kind: str, reasons: Problems) -> None:
         reasons.add_if(
             tokenizer_class(tokenizer, kind) == "M2M100Tokenizer" and source in new,
             f"M2M100Tokenizer has a fixed list of source languages, without {source}, and "
-            "NllbTokenizer needs byte-pair subwords that all have a row",
+            "NllbTokenizer needs a row in the embedding table for each byte-pair subword",
         )
 
 

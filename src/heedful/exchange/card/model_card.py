@@ -189,7 +189,10 @@ def _what_it_is(run: Run, library: str) -> list[str]:
         shown = ", ".join(map(code, tags[:20])) + (" and others" if len(tags) > 20 else "")
         lines.append(f"Each source line begins with the tag of its target language: {shown}.")
     made = "A run folder, described" if library == "heedful" else f"Exported for {library}"
-    lines += ["", f"{made} by {describe_program()}; the run is of heedful {code(_version(run))}."]
+    lines += [
+        "",
+        f"{made} by {describe_program()}; the run was made by heedful {code(_version(run))}.",
+    ]
     return lines
 
 
@@ -274,7 +277,7 @@ def _data(run: Run, facts: CardFacts) -> list[str]:
     origin = run.folder.path / ORIGIN_FILE
     if origin.exists():
         parent = PurePath(str(read_json(origin).get("run") or "")).name
-        lines.append(f"- fine-tuned from the run {code(parent)}, which had data of its own")
+        lines.append(f"- fine-tuned from the run {code(parent)}, which has its own training data")
     return lines or ["Not recorded: the model was imported, or its folder was made without text."]
 
 

@@ -111,6 +111,6 @@ def _validation_name(folder: RunFolder) -> str:
 def _no_scores(path: Path, reason: str) -> ExchangeError:
     """Build the error for a file that holds no scores."""
     return ExchangeError(
-        f"--scores must be what `heedful evaluate --json` printed, but {path} is not: {reason}. "
-        "Write its output to a file that is named after the test set."
+        f"--scores must be the output of `heedful evaluate --json`, but {path} is not: {reason}. "
+        "Write this output to a file that is named after the test set."
     )

@@ -85,8 +85,8 @@ class ModelFile:
         if scale is None or scale.size not in (1, len(stored)) or not np.all(scale != 0):
             raise ExchangeError(
                 f"model.bin must have a scale for each row of {name}, but has "
-                f"{'none' if scale is None else scale.size} for "
-                f"{len(stored)} rows; the file is damaged or quantized otherwise."
+                f"{'none' if scale is None else scale.size} for {len(stored)} rows; the file is "
+                "damaged or quantized in another way."
             )
         divisor = np.asarray(scale, np.float32).reshape(-1, *[1] * (stored.ndim - 1))
         return stored.astype(np.float32) / divisor
@@ -135,8 +135,8 @@ class _Reader:
         self._check_aliases(variables)
         if self.place != len(self.content):
             raise self._wrong(
-                f"must end after its last alias, but has another "
-                f"{len(self.content) - self.place:,} bytes"
+                f"must end after its last alias, but {len(self.content) - self.place:,} more "
+                "bytes follow"
             )
         return ModelFile(spec, revision, variables, version)
 
@@ -145,7 +145,7 @@ class _Reader:
         alias, name = self._text(), self._text()
         if name not in variables or alias in variables:
             raise self._wrong(
-                f"must give new names to its variables, but gives {name!r} the name {alias!r}"
+                f"must give new names to existing variables, but gives {name!r} the name {alias!r}"
             )
         variables[alias] = variables[name]
         if f"{name}_scale" in variables:
@@ -157,17 +157,21 @@ class _Reader:
         named = sum(array.size for array in variables.values())
         if named > _MOST_TIMES * stored + _ALWAYS:
             raise self._wrong(
-                f"must be a model, but its aliases make {named:,} numbers from {stored:,}"
+                f"must have few aliases, but they turn {stored:,} numbers into {named:,}"
             )
 
     def _array(self, name: str, version: int) -> Array:
         """Read sizes, type and values."""
         rank = self._number("B", f"number of sizes of {name!r}")
         if rank > _MOST_SIZES:
-            raise self._wrong(f"must have arrays, but {name!r} would have {rank} dimensions")
+            raise self._wrong(
+                f"must have arrays of at most {_MOST_SIZES} dimensions, but {name!r} has {rank}"
+            )
         sizes = tuple(self._number("I", f"size of {name!r}") for _ in range(rank))
         if is_empty_and_vast(sizes):
-            raise self._wrong(f"must have arrays, but {name!r} has the sizes {sizes}")
+            raise self._wrong(
+                f"must not have huge empty arrays, but {name!r} has the sizes {sizes}"
+            )
         code = self._number("B", f"type of {name!r}")
         count = self._number("I", f"length of {name!r}")
         if version >= 4:
@@ -180,8 +184,8 @@ class _Reader:
         stored = np.dtype("<u2" if kind == "bfloat16" else kind).newbyteorder("<")
         if count != prod(sizes) * stored.itemsize:
             raise self._wrong(
-                f"must give {name!r} as many bytes as its sizes {sizes} need in {kind}, "
-                f"{prod(sizes) * stored.itemsize:,}, but gives it {count:,}"
+                f"must have {prod(sizes) * stored.itemsize:,} bytes for {name!r}, of sizes "
+                f"{sizes} in {kind}, but has {count:,}"
             )
         array = np.frombuffer(self._take(count, f"values of {name!r}"), stored).reshape(sizes)
         if kind == "bfloat16":
@@ -207,8 +211,8 @@ class _Reader:
         """Read bytes; refuse to read past the end."""
         if count > len(self.content) - self.place:
             raise self._wrong(
-                f"ends too early: its {label} needs {count:,} bytes at byte {self.place:,} of "
-                f"{len(self.content):,}"
+                f"ends too early: its {label} needs {count:,} bytes from byte {self.place:,} on, "
+                f"but the file has {len(self.content):,}"
             )
         self.place += count
         return self.content[self.place - count : self.place]
@@ -216,5 +220,5 @@ class _Reader:
     def _wrong(self, problem: str) -> ExchangeError:
         """Build the error for a damaged file."""
         return ExchangeError(
-            f"{self.path} {problem}; it is damaged or no model of CTranslate2. Fetch it again."
+            f"{self.path} {problem}; it is damaged or not a model of CTranslate2. Fetch it again."
         )

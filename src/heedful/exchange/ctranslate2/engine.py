@@ -200,9 +200,9 @@ def _check_process() -> None:
     """Refuse to compute in a fork, which would wait for threads that it does not have."""
     if Engine._process != os.getpid():
         raise UserError(
-            "models of CTranslate2 must be used by the process that opened the first one, but "
-            "this is a fork without its threads. Open models after the fork, or start processes "
-            "by the method “spawn”."
+            "models of CTranslate2 must be used by the process that opened the first model, but "
+            "this process is a fork and lacks its threads. Open models after the fork, or start "
+            "processes by the method “spawn”."
         )
 
 

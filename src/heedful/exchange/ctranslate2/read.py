@@ -282,8 +282,8 @@ def _start(special: Mapping[str, str | None], config: Mapping[str, Any], from_ze
         if special[name] == begin:
             return ours
     raise ExchangeError(
-        f"a model of CTranslate2 must have its start symbol {begin!r} in the target "
-        "vocabulary, but does not; the vocabulary is of another model."
+        f"the target vocabulary must contain the model's start symbol {begin!r}, but does not; it "
+        "belongs to another model."
     )
 
 

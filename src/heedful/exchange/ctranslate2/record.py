@@ -101,13 +101,13 @@ class ExportRecord:
         """Refuse subwords or weights of another export with `RunFolderError`."""
         wrong = ""
         if self.tokenizer not in ("", tokenizer.fingerprint):
-            wrong = "the tokenizer there is"
+            wrong = "the tokenizer"
         elif (folder / WEIGHTS).exists() and self.weights not in ("", digest_of_weights(folder)):
-            wrong = f"{WEIGHTS} there is"
+            wrong = WEIGHTS
         if wrong:
             raise RunFolderError(
-                f"the model in {folder} must be used with the subwords and weights it was exported "
-                f"with, but {wrong} another one; export the run again."
+                f"the model in {folder} must have the tokenizer and weights of its export, but "
+                f"{wrong} differs; export the run again."
             )
 
 

@@ -48,7 +48,7 @@ class Variables:
     def __init__(self, file: ModelFile, config: Mapping[str, Any]) -> None:
         self.reasons = Problems()
         known = file.spec in _HEADS
-        self.reasons.add_if(not known, f"it is a {file.spec}, none of {', '.join(_HEADS)}")
+        self.reasons.add_if(not known, f"it is a {file.spec}, not one of {', '.join(_HEADS)}")
         self._default_heads = _HEADS.get(file.spec, 8)
         self.weights = file.floats()
         self._config = config
@@ -58,7 +58,7 @@ class Variables:
                 self.weights[f"{old}_0/{kind}"] = self.weights.pop(f"{old}/{kind}")
         begins = bool(config.get("add_source_bos")) or bool(self._attribute("with_source_bos", 0))
         self.reasons.add_if(
-            begins, "its source begins with a start symbol, which heedful's never has"
+            begins, "its source begins with a start symbol, but heedful never adds one"
         )
         ends = self._attribute("with_source_eos", 0)
         self.source_ends = bool(config.get("add_source_eos") or ends)
@@ -84,7 +84,9 @@ class Variables:
                 self._attribute(f"{side}/{name}", 0)
             for name in _NOUGHT:
                 flag = self._attribute(f"{side}/{name}", 0)
-                self.reasons.add_if(flag != 0, f"{side}/{name} is set, which heedful does not have")
+                self.reasons.add_if(
+                    flag != 0, f"{side}/{name} is set, which heedful does not support"
+                )
         return {
             "d_model": d_model,
             **{
@@ -123,7 +125,7 @@ class Variables:
         )
         width = None if plain else widths["decoder"]
         code = int(self._alike("activation", 0))
-        self.reasons.add_if(code not in _ACTIVATIONS, f"its activation has the number {code}")
+        self.reasons.add_if(code not in _ACTIVATIONS, f"its activation, number {code}, is unknown")
         for side in _SIDES:
             shape[f"{side}_norm"] = "pre" if self._attribute(f"{side}/pre_norm", 1) else "post"
         epsilon = self._config.get("layer_norm_epsilon") or _EPSILON
@@ -177,7 +179,10 @@ class Variables:
             return {"positions": "halves", "position_offset": 1}
         shapes = [table.shape for table in there]
         if d_model % 2 or any(len(s) != 2 or not s[0] or s[1] != d_model for s in shapes):
-            self.reasons.add_if(True, f"its positions have no table of even width {d_model}")
+            self.reasons.add_if(
+                True,
+                f"its positions must have a table of even width, equal to d_model ({d_model})",
+            )
             return {}
         longest, self.most_positions = max(map(len, there)), min(map(len, there))
         usual = _HALVES(1, longest, d_model).numpy()

@@ -43,7 +43,7 @@ def special_token(config: Mapping[str, Any], name: str, usual: str) -> str:
     if not isinstance(token, str):
         raise ExchangeError(
             f"config.json of CTranslate2 must name a token as {name}, but has {token!r}; models "
-            "that need it for each sentence cannot be imported."
+            "that expect this token from the caller cannot be imported."
         )
     return token
 

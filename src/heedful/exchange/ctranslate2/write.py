@@ -98,7 +98,10 @@ def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResu
         model.config.data.reading,
     )
     write_json(folder / ExportRecord.FILE, record.to_dict())
-    rows = f"No text can be longer than {options.positions} subwords, the rows of its table."
+    rows = (
+        f"No text can be longer than {options.positions} subwords, because the position table has "
+        "as many rows."
+    )
     return ExportResult(record.search_within, (rows,))
 
 
@@ -125,7 +128,7 @@ def _refuse(config: RunConfig, options: WriteOptions) -> None:
     for side in POSITIONS:
         reasons.add_if(
             norm_of(config.model, side) == "pre-no-final",
-            f"its {side} normalizes before its sub-layers, but not at its end",
+            f"its {side} normalizes before each sub-layer, but has no final norm",
         )
     reasons.refuse("CTranslate2 cannot have this model", "Change the options named")
 

@@ -108,8 +108,8 @@ def checkpoint_file(path: Path) -> Path:
     if len(files) != 1:
         names = ", ".join(file.name for file in files[:6]) or "none"
         raise ExchangeError(
-            f"{path} must be a checkpoint of fairseq or a folder with one, but has {names}; give "
-            "the file."
+            f"{path} must be a checkpoint of fairseq or a folder with exactly one, but contains "
+            f"{names}; give the path of the checkpoint."
         )
     return files[0]
 

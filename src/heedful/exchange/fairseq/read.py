@@ -108,7 +108,7 @@ def _refuse(settings: Mapping[str, Any], reader: FamilyReader | None, file: Path
         _add_transformer_problems(settings, reasons)
     reasons.refuse(
         f"{file} cannot be expressed here",
-        "A model without these can be imported; no option changes this",
+        "Only models without these features can be imported; no option changes this",
     )
 
 
@@ -217,11 +217,12 @@ def _search(settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     if factor not in (0.0, 1.0):
         notes.append(
             f"fairseq ends translations at {factor:g} times the source's length + {constant}; "
-            f"here they end at the source's length + {constant + 1} (search.max_length)"
+            f"heedful ends them at the source's length + {constant + 1} (search.max_length)"
         )
     if power < 0:
         notes.append(
-            f"a length penalty of {power:g} means no penalty in heedful: scores are not divided"
+            f"heedful replaces the negative length penalty {power:g} by none: scores are not "
+            "divided"
         )
     search = {
         "beam": beam,

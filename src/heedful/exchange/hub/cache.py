@@ -49,8 +49,8 @@ def hub_cache() -> Path:
         return cache_folder() / "hub"
     except OSError as error:
         raise StorageError(
-            f"the cache of converted models needs a folder of yours, but: {error}. Name one by the "
-            "variable HF_HOME."
+            f"the cache of converted models needs a folder that you own, but: {error}. Set "
+            "HF_HOME to such a folder."
         ) from error
 
 

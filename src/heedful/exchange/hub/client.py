@@ -68,7 +68,7 @@ class HubClient:
         except OSError as error:
             raise StorageError(
                 f"the token for the hub must be readable, but {error.filename} is not: "
-                f"{error.strerror}. Name another folder by HF_HOME."
+                f"{error.strerror}. Set HF_HOME to another folder."
             ) from error
         self.is_offline = any(
             os.environ.get(name, "").upper() in _TRUE
@@ -111,9 +111,8 @@ class HubClient:
             if self.is_offline or listed.size is None:
                 place.unlink(missing_ok=True)
                 raise DownloadError(
-                    f"{file} of {name} must have the digest {listed.digest}, but the copy on "
-                    f"this disk has another and is deleted; use the model once without "
-                    "HF_HUB_OFFLINE."
+                    f"{file} of {name} must have the digest {listed.digest}, but the copy on this "
+                    "disk had another and was deleted; use the model once without HF_HUB_OFFLINE."
                 )
             url = f"{self.endpoint}/{model.repo}/resolve/{model.commit}/{quote(file)}"
             with self._as_paragraph(name):
@@ -146,9 +145,8 @@ class HubClient:
             api.create_repo(name.repo, private=private, exist_ok=True)
             if private and not api.model_info(name.repo, timeout=SECONDS).private:
                 raise ExchangeError(
-                    f"--private needs a private repository, but {name.repo} is there already and "
-                    f"everybody sees it; change that on {self.shown}/{name.repo}/settings, or "
-                    "leave --private out."
+                    f"--private needs a private repository, but {name.repo} exists and is public; "
+                    f"change that on {self.shown}/{name.repo}/settings, or leave --private out."
                 )
             if name.revision != "main":
                 api.create_branch(name.repo, branch=name.revision, exist_ok=True)
@@ -243,8 +241,8 @@ def _without_password(endpoint: str) -> str:
     except ValueError:
         pass
     raise DownloadError(
-        "HF_ENDPOINT must be the address of a hub, such as https://huggingface.co, but is another "
-        "text; correct it or leave it out."
+        "HF_ENDPOINT must be the address of a hub, such as https://huggingface.co, but is not; "
+        "correct it or unset it."
     )
 
 
@@ -252,8 +250,8 @@ def _check_token(token: str | None) -> None:
     """Refuse a token that no request can hold; the message does not show it."""
     if token is not None and not (token.isascii() and token.isprintable() and len(token) < 4096):
         raise ExchangeError(
-            "the token for the hub must be of ASCII letters and digits, but is not, or is too "
-            "long; correct HF_TOKEN, or log in again."
+            "the token for the hub must consist of at most 4,095 printable ASCII characters, but "
+            "does not; correct HF_TOKEN, or log in again."
         )
 
 

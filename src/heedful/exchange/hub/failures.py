@@ -14,16 +14,16 @@ def explain(error: Exception, name: HubName, endpoint: str, is_offline: bool) ->
     errors = import_module("huggingface_hub.errors")
     refusals = {
         errors.GatedRepoError: (
-            f"{name} must be open to you, but its authors ask for an agreement first; agree to it "
-            f"on {endpoint}/{name.repo}, then {_LOG_IN}, and try again."
+            f"you must have access to {name}, but its authors require an agreement first; accept "
+            f"it on {endpoint}/{name.repo}, then {_LOG_IN}, and try again."
         ),
         errors.RevisionNotFoundError: (
             f"the revision of {name.repo} must exist, but the hub has no {name.revision!r}; "
             f"{endpoint}/{name.repo}/tree/main lists them."
         ),
         errors.RepositoryNotFoundError: (
-            f"{name.repo} must be a folder here or a model on {endpoint}, but is neither, or it is "
-            f"a private one; check the spelling. For a private model {_LOG_IN}."
+            f"{name.repo} must be a folder here or a model on {endpoint}, but is neither, or is "
+            f"private; check the spelling. For a private model {_LOG_IN}."
         ),
     }
     for kind, message in refusals.items():
@@ -38,13 +38,13 @@ def explain(error: Exception, name: HubName, endpoint: str, is_offline: bool) ->
         return _explain_status(error.response.status_code, name, endpoint)
     if isinstance(error, OSError) and error.errno and error.filename:
         return StorageError(
-            f"what is fetched must be written, but {error.filename} cannot be: {error.strerror}. "
-            "Free some space, or name another folder by HF_HOME."
+            f"downloaded files must be written, but {error.filename} cannot be written: "
+            f"{error.strerror}. Free some space, or set HF_HOME to another folder."
         )
     reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
     return DownloadError(
-        f"{endpoint} must answer about {name}, but did not ({reason}); try again. What was fetched "
-        "is kept."
+        f"{endpoint} must answer requests for {name}, but did not ({reason}); try again. "
+        "Downloaded data is kept."
     )
 
 
@@ -52,10 +52,10 @@ def _explain_status(status: int, name: HubName, endpoint: str) -> HeedfulError:
     """Explain an HTTP status of the hub."""
     if status in _NOT_ALLOWED:
         return ExchangeError(
-            f"the hub must allow this with {name.repo}, but answers {status}; {_LOG_IN} to a token "
-            "with that right."
+            f"the hub must allow access to {name.repo}, but answers {status}; {_LOG_IN} to a "
+            "token that allows it."
         )
     return DownloadError(
-        f"{endpoint} must answer about {name}, but answers {status}; try again later. What was "
-        "fetched is kept."
+        f"{endpoint} must answer requests for {name}, but answers {status}; try again later. "
+        "Downloaded data is kept."
     )

@@ -77,7 +77,7 @@ def download(client: HubClient, model: HubModel) -> list[Path]:
     config = _fetch(client, model, _CONFIG, _LARGEST_TEXT)
     known = recognize(config.parent)
     if known is None or not known.kind:
-        title = "no model of a class that is read here" if known is None else known.name
+        title = "not a model of a class that heedful reads" if known is None else known.name
         advice = "name another one" if known is None else known.advice
         raise ExchangeError(f"{model.repo} is {title}; {advice}.")
     weights = weights_name(model.files)
@@ -100,7 +100,7 @@ def _fetch(client: HubClient, model: HubModel, file: str, most: int | None = Non
     if listed is None:
         raise DownloadError(
             f"{model.repo} must hold {file}, with a digest, but commit {model.commit[:12]} does "
-            "not; it is incomplete, or another kind of repository."
+            "not; it is incomplete, or not a model."
         )
     if most is not None and (listed.size or 0) > most:
         raise ExchangeError(

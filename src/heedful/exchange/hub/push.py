@@ -36,7 +36,7 @@ def push_run(
     if client.is_offline:
         raise ExchangeError(
             f"uploading {name.repo} needs the hub, but HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is "
-            "set; leave it out."
+            "set; unset the variable."
         )
     client.require_token(name)
     with upload_folder() as place:

@@ -37,7 +37,7 @@ _LARGEST_FACTS = 1 << 25
 _CHUNK = 1 << 18
 # Consecutive attempts without new bytes.
 _ATTEMPTS = 4
-_KEPT = "what was fetched is kept"
+_KEPT = "downloaded data is kept"
 
 
 def read_facts(url: str) -> dict[str, Any]:
@@ -77,8 +77,8 @@ def download(url: str, place: Path, size: int, digest: str, title: str) -> None:
                     return
                 part.unlink()
     raise DownloadError(
-        f"{title} must have the digest {digest}, but the download has another one; it was "
-        "changed on its way, and is deleted. Try again."
+        f"{title} must have the digest {digest}, but the download has another one; it was changed "
+        "in transit and has been deleted. Try again."
     )
 
 
@@ -129,7 +129,7 @@ def _answer(url: str, start: int = 0) -> Iterator[Any]:
         if response.status_code not in (200, 206):
             raise ValueError(f"the answer has the status {response.status_code}")
         if response.headers.get("Content-Encoding", "identity") != "identity":
-            raise ValueError("the answer is compressed, which was not asked for")
+            raise ValueError("the answer is compressed, although the request did not allow this")
         yield response
 
 

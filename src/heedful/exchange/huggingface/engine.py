@@ -146,7 +146,7 @@ def _as_paragraph(path: Path) -> Iterator[None]:
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise ExchangeError(
-            f"transformers must be able to use {path}, to compare with it, but cannot "
+            f"transformers must be able to run {path} for the comparison, but cannot "
             f"({reason[:300]}); correct the files."
         ) from error
 

@@ -83,7 +83,8 @@ def read_rule(
         value = settings.get(name)
         reasons.add_if(
             value is not None and value not in off,
-            f"generation_config.json sets {name} = {value!r}, which is not among our searches",
+            f"generation_config.json sets {name} = {value!r}, which heedful's search does not "
+            "support",
         )
     beam = settings.get("num_beams") or 1
     power = settings.get("length_penalty", 1.0)
@@ -212,7 +213,7 @@ def _forbidden(
     reasons.add_if(bool(unknown), f"bad_words_ids has {unknown}, which are not symbols")
     forbidden = {id_mapping.ours[n] for n in compress(single, is_known)} - {END}
     notes = tuple(
-        f"heedful never writes {id_mapping.pieces[ours]}, while generate may"
+        f"heedful never generates {id_mapping.pieces[ours]}, but transformers' generate may"
         for ours in FORBIDDEN_BESIDES
         if id_mapping.origins[ours] is not None and ours not in forbidden
     )

@@ -181,8 +181,8 @@ def check_sizes(
             if isinstance(value, int) and value > most:
                 reasons.add_if(True, f"{name} is {value:,}")
     reasons.refuse(
-        f"{path / 'config.json'} gives sizes beyond those of the tensors of the weights",
-        "The two belong to different models",
+        f"{path / 'config.json'} gives sizes that the tensors of the weights cannot have",
+        "Settings and weights belong to different models",
     )
 
 

@@ -144,8 +144,7 @@ def _start(
     others = [number for number in ends if number != end and number not in never]
     reasons.add_if(
         bool(others) or end not in ends,
-        f"eos_token_id is {eos!r}, but translations end here at the end symbol alone, which is "
-        f"number {end}",
+        f"eos_token_id must name only the end symbol, number {end}, but is {eos!r}",
     )
     wanted = settings.get("decoder_start_token_id")
     known = {number: index for index, number in enumerate(target.origins[:4])}
@@ -154,7 +153,9 @@ def _start(
         f"decoder_start_token_id must be padding, end or a symbol of its own, but is {wanted!r}",
     )
     padding = settings.get("pad_token_id")
-    reasons.add_if(padding != pad, f"pad_token_id is {padding!r}, but padding is number {pad}")
+    reasons.add_if(
+        padding != pad, f"pad_token_id must be the number of padding, {pad}, but is {padding!r}"
+    )
     place = known.get(wanted, 0) if isinstance(wanted, int) else 0
     return {0: "pad", 2: "symbol", 3: "end"}.get(place, "pad")
 

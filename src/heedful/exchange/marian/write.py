@@ -43,8 +43,7 @@ from heedful.tokenization.special_symbols import END, PAD, START, UNKNOWN
 from heedful.tokenization.tokenizer import Tokenizer
 
 _ADVICE = (
-    "If it is a setting, train a model with another value, or fine-tune this one: --finetune-from "
-    "with --set"
+    "To change a setting, train a new model, or fine-tune this one with --finetune-from and --set"
 )
 _BOUND = 1e-4
 
@@ -113,7 +112,7 @@ def _check_model(config: ModelConfig, reasons: Problems) -> None:
             value = getattr(config, name) or config.d_model // heads
             reasons.add_if(
                 value != width,
-                f"model.{name} must be d_model / heads, in the {side} {width:g}, but is {value}",
+                f"model.{name} must be d_model / heads, {width:g} in the {side}, but is {value}",
             )
 
 
@@ -127,7 +126,7 @@ def _check_text(tokenizer: Tokenizer, reasons: Problems) -> None:
     )
     reasons.add_if(
         ours and bool(tokenizer.tags),
-        "language tags need subwords that ignore the space after a tag, but these keep it",
+        "language tags need a tokenizer that ignores the space after a tag, but this one keeps it",
     )
 
 

@@ -98,7 +98,7 @@ class OnnxModel(Seq2Seq):
     @property
     def output(self) -> OutputLayer:  # type: ignore[override]
         """Refuse access to the output matrix, which is inside the graph and cannot be trained."""
-        raise TypeError("an ONNX graph keeps its output table to itself")
+        raise TypeError("an ONNX graph does not give access to its output matrix")
 
 
 _KNOWN = ("keys", "values")
@@ -116,7 +116,7 @@ def _refuse_mixed(folder: Path, sessions: Sequence[Any]) -> None:
         wrong = "the subwords"
     if wrong:
         raise RunFolderError(
-            f"all files in {folder} must be of one export, but {wrong} carry different "
+            f"all files in {folder} must come from one export, but {wrong} carry different "
             "fingerprints; export the run again."
         )
 

@@ -104,8 +104,9 @@ class StoredTensor:
         last = self.offset + reach if fits and self.size else -1
         if not fits or last >= self.storage.numbers:
             raise _damage_error(
-                f"a tensor of shape {str(self.shape)[:60]} from number {str(self.offset)[:20]} on "
-                f"does not fit into block {self.storage.key!r:.40} of {self.storage.numbers}"
+                f"a tensor of shape {str(self.shape)[:60]} that starts at number "
+                f"{str(self.offset)[:20]} does not fit into block {self.storage.key!r:.40} of "
+                f"{self.storage.numbers}"
             )
 
 
@@ -158,7 +159,7 @@ def storage_kind(storage_type: Any) -> str:
     )
     if kind not in STORAGES:
         raise _damage_error(
-            f"numbers of the kind {kind[:40]!r} are not among {', '.join(STORAGES)}"
+            f"the type of its numbers is {kind[:40]!r}, not one of {', '.join(STORAGES)}"
         )
     return STORAGES[kind]
 

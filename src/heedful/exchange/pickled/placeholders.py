@@ -41,7 +41,7 @@ Make = Callable[[tuple[Any, ...]], Any]
 def of_type(kind: type, value: Any) -> Any:
     """Check that an opcode's operand is exactly of a type, or raise `TypeError`."""
     if type(value) is not kind:
-        raise TypeError(f"a {kind.__name__} must be there, but got a {type(value).__name__}")
+        raise TypeError(f"expected a {kind.__name__}, but got a {type(value).__name__}")
     return value
 
 

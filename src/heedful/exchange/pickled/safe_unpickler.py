@@ -229,7 +229,7 @@ class _Machine:
         """Limit the number of keys other than text: numbers can be chosen to have equal hashes."""
         self._numbers += sum(not isinstance(key, str | bytes) for key in keys)
         if self._numbers > _MOST_NUMBERS:
-            raise ValueError(f"more than {_MOST_NUMBERS:,} keys of it are not text")
+            raise ValueError(f"it has more than {_MOST_NUMBERS:,} keys that are not text")
 
     def _stack_global(self) -> None:
         module, name = self._take(2)

@@ -23,7 +23,7 @@ def settings_of(value: Any) -> dict[str, Any]:
     if not isinstance(plain, dict):
         raise ExchangeError(
             "The settings of a checkpoint must be names and values, but got a "
-            f"{type(value).__name__}; it is a checkpoint of something else."
+            f"{type(value).__name__}; it is not a checkpoint of a translation model."
         )
     return plain
 
@@ -34,7 +34,7 @@ def _plain(value: Any, depth: int, remaining: list[int]) -> Any:
     if remaining[0] < 0:
         raise ExchangeError(
             f"The settings of a checkpoint must be at most {_MOST:,} values, but there are more; "
-            "it is damaged, or made to do harm."
+            "the file is damaged or malicious."
         )
     if depth > _DEEPEST:
         return None

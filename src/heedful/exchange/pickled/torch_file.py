@@ -83,8 +83,8 @@ def _records(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
         plain = record.compress_type == zipfile.ZIP_STORED and not record.flag_bits & 1
         if not plain or record.file_size != record.compress_size or record.filename in records:
             raise _no_checkpoint(
-                f"{ascii(record.filename)[:60]} is packed, encrypted or listed twice, which torch "
-                "never writes"
+                f"{ascii(record.filename)[:60]} is compressed, encrypted or listed twice, which "
+                "torch never writes"
             )
         records[record.filename] = record
     return records
@@ -109,7 +109,7 @@ def _read_legacy(path: Path) -> Any:
     ):
         start = _Bounded(content)
         if _plain(start) != _MAGIC or _plain(start) != _PROTOCOL:
-            raise _no_checkpoint("it does not begin as such a file does")
+            raise _no_checkpoint("it does not begin like a torch checkpoint")
         system = _plain(start)
         if not isinstance(system, dict) or system.get("little_endian") is not True:
             raise _no_checkpoint("its numbers are not little-endian")
@@ -128,7 +128,7 @@ def _read_legacy(path: Path) -> Any:
         for key in keys if isinstance(keys, list) else []:
             storage = storages.get(key) if isinstance(key, str) else None
             if storage is None or first + 8 > end:
-                raise _no_checkpoint("its list of blocks is not that of its tensors")
+                raise _no_checkpoint("its list of blocks does not match its tensors")
             (numbers,) = struct.unpack("<q", content[first : first + 8])
             size = storage.numbers * storage.width
             if numbers != storage.numbers or first + 8 + size > end:
@@ -138,7 +138,7 @@ def _read_legacy(path: Path) -> Any:
             blocks[key] = (first + 8, size)
             first += 8 + size
         if len(blocks) != len(storages):
-            raise _no_checkpoint("its list of blocks is not that of its tensors")
+            raise _no_checkpoint("its list of blocks does not match its tensors")
     return saved
 
 
@@ -204,11 +204,11 @@ def _plain(file: Any) -> Any:
 
 def _no_storage(identifier: Any) -> Any:
     del identifier
-    raise _no_checkpoint("it does not begin as such a file does")
+    raise _no_checkpoint("it does not begin like a torch checkpoint")
 
 
 def _no_checkpoint(reason: str) -> ExchangeError:
     """Build the error for a file that torch has not saved."""
     return ExchangeError(
-        f"It must be a checkpoint saved by torch, but {reason}; copy it again, or ask who made it."
+        f"It must be a checkpoint saved by torch, but {reason}; copy it again, or ask its author."
     )

@@ -72,8 +72,8 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
     settings = with_special_ids(settings, generation)
     task = read_task(settings, options, reasons)
     reasons.refuse(
-        f"the model in {path} cannot be imported so",
-        "Name another task, or give its text by --source-prefix",
+        f"the model in {path} cannot be imported with these options",
+        "Name another task, or give its text with --source-prefix",
     )
     id_mapping, content = read_vocabulary(path, settings, spelled)
     start = _start(settings, id_mapping, reasons)
@@ -135,8 +135,8 @@ def _length_notes(generation: Mapping[str, Any], search: Mapping[str, Any]) -> t
     if any(named.get(name) is not None for name in ("max_length", "max_new_tokens")):
         return ()
     return (
-        "the folder names no longest translation, so it is generate's, 20 subwords; --max-length "
-        "sets another",
+        "the folder sets no maximum length of translations, so generate's default of 20 subwords "
+        "is used; --max-length sets another",
     )
 
 

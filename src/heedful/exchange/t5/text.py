@@ -84,8 +84,8 @@ def task_notes(settings: Mapping[str, Any], task: PrefixTask) -> tuple[str, ...]
         return ()
     names = ", ".join(str(name) for name in [*known][:20])
     return (
-        "this model was trained with a text before each source line; --task names one "
-        f"({names}), or --source-prefix gives one",
+        "this model was trained with a text before each source line; choose one with --task "
+        f"({names}), or give one with --source-prefix",
     )
 
 

@@ -37,7 +37,7 @@ EXPRESSES = frozenset(
 )
 """Settings beyond the paper's Transformer that the class has; `check_model` checks their values."""
 __all__ = ["EXPRESSES", "bound", "open_engine", "write"]
-_ADVICE = "T5's class has one shape; import a model of it, and fine-tune that"
+_ADVICE = "T5's class has one fixed architecture; import a T5 model, and fine-tune it"
 
 
 def bound(options: WriteOptions) -> float:
@@ -54,7 +54,8 @@ def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResu
     is_imported = isinstance(subwords, ImportedModel) and subwords.kind.endswith("sentencepiece")
     reasons.add_if(
         not is_imported or not tokenizer.shared,
-        f"the tokenizer must be one sentencepiece model of such a folder, but is {tokenizer.kind}",
+        "the tokenizer must be one imported sentencepiece model for both sides, but is "
+        f"{tokenizer.kind}",
     )
     reasons.refuse("T5's class cannot express this model", _ADVICE)
     assert isinstance(subwords, ImportedModel)

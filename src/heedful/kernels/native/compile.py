@@ -140,7 +140,7 @@ def _compile(command: list[str], folder: Path, stem: str, functions: Functions) 
         except subprocess.TimeoutExpired as error:
             raise NoLibrary(f"the compiler {command[0]} took over {_SECONDS} seconds") from error
         if tried.returncode < 0:
-            raise NoLibrary(f"what the compiler {command[0]} wrote is not a whole library")
+            raise NoLibrary(f"the library that the compiler {command[0]} wrote is incomplete")
         library = _load(made, functions)
         content = made.read_bytes()
         write_cached(folder / f"{stem}-{_digest(content)}.so", content)

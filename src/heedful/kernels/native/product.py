@@ -52,7 +52,7 @@ def load_products() -> ctypes.CDLL:
     """Compile or load ``steps.c`` and declare its functions to ctypes; raises `NoLibrary`."""
     library = native_library("steps", _functions_of)
     if not library.lanes():
-        raise NoLibrary("they are written for x86 processors with AVX2")
+        raise NoLibrary("they need an x86 processor with AVX2")
     pointer, number = ctypes.c_void_p, ctypes.c_int
     library.memory_for.restype = ctypes.c_size_t
     library.memory_for.argtypes = [pointer, pointer, number]
@@ -177,7 +177,7 @@ class NativeLinear(nn.Module):
         super().__init__()
         library = library or native_products()
         if library is None or weight.size(1) % _FOUR:
-            raise RuntimeError("steps.c has no product for this matrix on this machine")
+            raise RuntimeError("steps.c cannot multiply by this matrix on this machine")
         self.library = library
         self.outer, self.inner = weight.shape
         self.lanes: int = library.lanes()
@@ -252,7 +252,7 @@ class NativeBf16Linear(NativeLinear):
     ) -> None:
         super().__init__(weight, bias, library)
         if not self.library.can_multiply_bfloat16():
-            raise RuntimeError("steps.c has no product in bf16 on this machine")
+            raise RuntimeError("steps.c cannot multiply in bf16 on this machine")
         filled = torch.zeros(self.filled, self.inner, dtype=torch.bfloat16)
         filled[: self.outer] = weight.detach()
         self.weights = self._panels(filled, 2)

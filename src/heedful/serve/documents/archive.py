@@ -52,7 +52,7 @@ class Archive:
             struct.error,
         ) as error:
             raise TextError(
-                f"{kind} must be a whole zip archive, but it cannot be read ({error}); save "
+                f"{kind} must be a complete zip archive, but it cannot be read ({error}); save "
                 "it again."
             ) from error
 
@@ -74,11 +74,11 @@ class Archive:
             if name.startswith("/") or ".." in name.split("/") or "\\" in name or ":" in name:
                 raise TextError(
                     f"{self.kind} must hold its members in its own folder, but one is "
-                    "outside of it; save it again."
+                    "outside that folder; save it again."
                 )
             if name.startswith(_MACROS[2:]) or name.rpartition("/")[2] in _MACROS:
                 raise TextError(
-                    f"{self.kind} must be without macros, but it holds some; save it without them."
+                    f"{self.kind} must not contain macros, but it does; save it without them."
                 )
 
     def _read(self, archive: zipfile.ZipFile) -> dict[str, bytes]:
@@ -92,7 +92,7 @@ class Archive:
             if left < 0:
                 raise TextError(
                     f"{self.kind} must hold at most {_MOST_BYTES >> 20} MiB, but it holds "
-                    "more when it is unpacked; translate it in parts."
+                    "more when unpacked; translate it in parts."
                 )
             contents[member.filename] = content
         return contents
@@ -130,8 +130,7 @@ class Archive:
     def _declares(self, name: str) -> TextError:
         """Build the error for a document type."""
         return TextError(
-            f"{self.kind} must be without a document type, but “{name}” declares one; save it "
-            "again."
+            f"{self.kind} must not declare a document type, but “{name}” does; save it again."
         )
 
     def write(self, changed: Mapping[str, Any]) -> bytes:

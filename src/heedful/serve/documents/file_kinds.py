@@ -43,7 +43,7 @@ def _read_text(content: bytes) -> ReadFile:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise TextError("the file must be text in UTF-8; save it so.") from None
+        raise TextError("the file must be text in UTF-8, but is not; save it in UTF-8.") from None
     if "\0" in text:
         raise TextError(
             "the file must be text in UTF-8, but it holds NUL, as UTF-16 and binary files do; save "
@@ -134,6 +134,6 @@ def _needs_extra(module: str) -> None:
         __import__(module)
     except ImportError:
         raise TextError(
-            "such files must be read by the extra `documents`, but it is not installed; install it "
+            "reading such files needs the extra `documents`, which is not installed; install it "
             "with: pip install 'heedful[documents]'."
         ) from None

@@ -105,6 +105,9 @@ def find_sentences(
     escape: Callable[[str], str] = escape_html,
 ) -> list[str | Sentence]:
     """Split a block into sentences."""
+    # most blocks are the spaces between two tags
+    if not any(atom.text.isalpha() for atom in atoms if atom.part is AtomKind.TEXT):
+        return ["".join(atom.raw for atom in atoms)]
     shown = "".join(atom.text for atom in atoms)
     # An untranslated element counts as one word, in which no sentence ends.
     masked = "".join("X" * len(a.text) if a.part is AtomKind.KEPT else a.text for a in atoms)

@@ -26,7 +26,7 @@ def read_file(path: Path) -> bytes:
         ) from error
     if len(content) > _MOST_BYTES:
         raise TextError(
-            f"{path} must have at most {_MOST_BYTES >> 20} MiB, but it has more; divide it."
+            f"{path} must have at most {_MOST_BYTES >> 20} MiB, but it has more; divide the file."
         )
     return content
 

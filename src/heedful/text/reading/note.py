@@ -101,10 +101,11 @@ class ReadingCounts:
         if self.numbers:
             yield (
                 f"the translations of {self.number_lines:,} lines lack {self.numbers:,} numbers of "
-                "their sources; --format jsonl names them, --protected keeps them."
+                "their sources; --format jsonl lists these numbers, --protected keeps them."
             )
         if self.at_end:
             yield (
-                f"the translations of {self.end_lines:,} lines end with {self.at_end:,} pieces "
-                "that were held back, because no alignment shows their places."
+                f"{self.at_end:,} pieces that the model did not read are at the end of the "
+                f"translations of {self.end_lines:,} lines, because no alignment shows their "
+                "places."
             )

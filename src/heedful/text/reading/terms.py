@@ -218,7 +218,7 @@ def read_glossary(path: Path, warn: Callable[[str], None]) -> dict[str, str]:
         if len(columns) != 2 or not all(columns):
             raise TextError(
                 f"{path} must hold a term, a tab and its translation in every line, but line "
-                f"{number} is {line!r}."
+                f"{number} is {line!r}; correct it."
             )
         term, put = columns
         first, where = entries.setdefault(term, (put, number))

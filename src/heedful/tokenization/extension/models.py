@@ -53,15 +53,14 @@ class ExtensibleModel:
         imported = isinstance(model, ImportedModel) and model.kind == f"{PREFIX}sentencepiece"
         if not (imported or isinstance(model, SentencePieceModel)):
             raise TokenizerError(
-                "A vocabulary that is extended must be one of sentencepiece, but this one is of "
-                f"kind {model.kind}: its ids follow from files of another program. Train again "
-                "with --reset tokenizer, which keeps the embeddings of all known subwords."
+                "Only a sentencepiece vocabulary can be extended, but this one is of kind "
+                f"{model.kind}, with ids from files of another program. Train again with --reset "
+                "tokenizer, which keeps the embeddings of all known subwords."
             )
         if _SENTINEL in self.ids:
             raise TokenizerError(
-                "A vocabulary that is extended must have free ids at its end, but in a model of "
-                f"T5 {_SENTINEL} and similar symbols are there. Train again with --reset "
-                "tokenizer, "
+                "Only a vocabulary with free ids at its end can be extended, but this one of T5 "
+                f"ends with {_SENTINEL} and similar symbols. Train again with --reset tokenizer, "
                 "which keeps the embeddings of all known subwords."
             )
 

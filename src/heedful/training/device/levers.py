@@ -55,5 +55,5 @@ def why_padded(
 def describe_steps(padded: str) -> str:
     """Describe the steps of a training on a GPU for its log; `padded`: from `why_padded`."""
     if padded:
-        return f"steps: with padding, read one by one: {padded}"
-    return "steps: without padding, compiled, replayed from graphs, laid out ahead"
+        return f"steps: with padding, collated one at a time: {padded}"
+    return "steps: without padding, compiled, replayed from graphs, prepared ahead"

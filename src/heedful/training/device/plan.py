@@ -40,8 +40,8 @@ class Devices:
     def __post_init__(self) -> None:
         if self.count > 1 and self.bandwidth is None:
             raise SettingError(
-                "--device-count above 1 needs --device-bandwidth: the GB a second that each device "
-                "sends to another."
+                "--device-count above 1 needs --device-bandwidth, the GB per second between two "
+                "devices."
             )
 
 

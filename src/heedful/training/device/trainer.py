@@ -182,6 +182,6 @@ class DeviceTrainer(Trainer):
             tokens = self.batches.micro_batch_tokens
             raise DeviceError(
                 f"a step must fit into the memory of {self.model.device}, but {tokens:,} tokens a "
-                f"side do not; lower train.micro_batch_tokens (it is {tokens:,}; batches stay the "
-                "same, they are computed in more parts) or data.max_length."
+                f"side do not; lower train.micro_batch_tokens (it is {tokens:,}; the batches stay "
+                "the same, but are computed in more parts) or data.max_length."
             ) from error

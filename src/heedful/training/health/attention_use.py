@@ -64,17 +64,17 @@ class AttentionUse:
         nats = figures["nats_of_uniform"]
         if max(first, last) > MOST_ON_ONE_PLACE:
             place = "first" if first >= last else "last"
-            fault = f"{max(first, last):.0%} of the target tokens look most at the {place} place"
+            share = f"{max(first, last):.0%}"
+            fault = f"{share} of the target tokens attend most to the {place} place of the source"
         elif nats < LEAST_NATS:
             fault = f"uniform attention would cost {nats:.2f} nats a token"
         else:
             return None
         return (
-            f"attention is not used: {fault} of the source, so the model translates as if it had "
-            "no attention. More steps seldom help. Try guided attention "
-            "(train.guided_attention=1), another learning rate, a longer warm-up or wider first "
-            "weights. In a recurrent encoder, try layers that read both ways "
-            "(model.recurrent.direction=bidirectional) or fewer layers."
+            f"attention is not used: {fault}, so the model translates as if it had no attention. "
+            "More steps seldom help. Try guided attention (train.guided_attention=1), another "
+            "learning rate, a longer warm-up or wider first weights. In a recurrent encoder, try "
+            "layers that read both ways (model.recurrent.direction=bidirectional) or fewer layers."
         )
 
     def summary(self, figures: Figures) -> str:

@@ -24,19 +24,19 @@ function beamView(model) {
   const place = make('div', { class: 'he-scroll he-tree', role: 'group', 'aria-label': 'The beam' });
   const readout = make('p', { class: 'he-readout' }, hint(TREE_HINT));
   const behind = tableBehind('The beam as a table', () => beamTable(whole));
-  const onlyLived = make('input', { type: 'checkbox' });
+  const hidesDropped = make('input', { type: 'checkbox' });
   const element = make(
     'div',
     { class: 'he-beam' },
-    make('div', { class: 'he-legend' }, ...legend(), make('label', { class: 'he-check' }, onlyLived, ' only those that lived')),
+    make('div', { class: 'he-legend' }, ...legend(), make('label', { class: 'he-check' }, hidesDropped, ' without dropped hypotheses')),
     place,
     readout,
     behind.element,
   );
 
   const show = () => drawTree(place, state);
-  onlyLived.addEventListener('change', () => {
-    state.beam = onlyLived.checked ? survivors(whole) : whole;
+  hidesDropped.addEventListener('change', () => {
+    state.beam = hidesDropped.checked ? survivors(whole) : whole;
     show();
   });
   listenToNodes(place, state, readout);
@@ -51,7 +51,7 @@ function beamView(model) {
   return { element, update: () => {}, stop };
 }
 
-const TREE_HINT = 'Point at a hypothesis to read it, and why it lived or not.';
+const TREE_HINT = 'Point at a hypothesis to read it, and why it was kept or dropped.';
 
 /** Put the decoder's first input before the first step, so that the tree has one root. */
 function withRoot(model) {

@@ -245,7 +245,7 @@ function stripes(weights, drawn) {
 
 /** Describe the picture in a sentence: for one token, the five largest weights. */
 function sentence(model, state, drawn) {
-  if (!model.weights[state.kind]) return ['This model told nothing of this kind.'];
+  if (!model.weights[state.kind]) return ['This model has no attention of this kind.'];
   if (!drawn.length) return ['No head is switched on.'];
   const what = { heads: 'mean of the heads shown', average: 'average', rollout: 'rollout' };
   if (!state.focus) return [hint('Point at a token to see its lines only; click to keep them.')];

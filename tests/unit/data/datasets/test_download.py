@@ -296,7 +296,7 @@ def test_a_redirect_never_leaves_https():
         if allowed:
             assert redirect(request, None, 302, "", Message(), target).full_url == target
         else:
-            with pytest.raises(DownloadError, match="not followed"):
+            with pytest.raises(DownloadError, match="not allowed"):
                 redirect(request, None, 302, "", Message(), target)
 
 

@@ -121,7 +121,7 @@ def test_a_wrong_file_never_gets_the_name(tmp_path):
     for part in (
         sha256(EN),
         sha256(wrong),
-        f"{site.address}/ does not give train.en.gz",
+        f"{site.address}/ does not provide train.en.gz",
         "run the command again",
     ):
         assert part in str(caught.value)
@@ -158,10 +158,10 @@ def test_when_nobody_has_it_every_address_is_named(tmp_path):
         get(corpus_at(site.address, gone), folder, tmp_path, f"{site.address}/sub")
     message = str(caught.value)
     for part in (
-        f"{tmp_path}/ does not give train.en.gz (there is no such file)",
-        f"{site.address}/sub/ does not give train.en.gz (HTTP 404 Not Found)",
-        f"{site.address}/ does not give train.en.gz (HTTP 403 Forbidden)",
-        f"{gone}/ does not give train.en.gz (no answer: ",
+        f"{tmp_path}/ does not provide train.en.gz (there is no such file)",
+        f"{site.address}/sub/ does not provide train.en.gz (HTTP 404 Not Found)",
+        f"{site.address}/ does not provide train.en.gz (HTTP 403 Forbidden)",
+        f"{gone}/ does not provide train.en.gz (no answer: ",
         f"Put train.en.gz into {folder} and run the command again",
     ):
         assert part in message
@@ -171,7 +171,7 @@ def test_when_nobody_has_it_every_address_is_named(tmp_path):
 
 def test_a_host_without_an_answer_is_asked_once(tmp_path):
     corpus, said = corpus_at("http://127.0.0.1:9"), []
-    missing = r"does not give train\.en\.gz, train\.fr\.gz \(no answer: "
+    missing = r"does not provide train\.en\.gz, train\.fr\.gz \(no answer: "
     with pytest.raises(DownloadError, match=missing):
         get_corpus(corpus, tmp_path, say=said.append)
     assert [line.split(" ")[0] for line in said] == ["train.en.gz", "train.en.gz"]
@@ -252,7 +252,7 @@ def test_a_file_of_another_size_placed_by_hand_is_reported(tmp_path):
 def test_an_unknown_sum_is_recorded_and_said_to_be(tmp_path):
     with serving(**pages()) as site:
         _, said = get(corpus_at(site.address, sums=False), tmp_path)
-    assert said.count("recorded, not verified") == 2
+    assert said.count("recorded but not verified") == 2
     sums = Checksums.read(tmp_path)
     assert sums.title == "small"
     assert sums.by_name == {

@@ -182,7 +182,7 @@ def test_ids_of_another_tokenizer_are_refused(
         seed=1,
     )
     encode_corpus(corpus, tokenizer, FILTER, tmp_path / "ids")
-    with pytest.raises(RunFolderError, match="were made with another;"):
+    with pytest.raises(RunFolderError, match="another tokenizer made them;"):
         EncodedPairs.open(tmp_path / "ids", other)
 
 
@@ -230,7 +230,7 @@ def test_a_flipped_bit_is_noticed_when_its_block_is_first_read(
     pairs = EncodedPairs.open(tmp_path / "ids", tokenizer)
     assert pairs.source(0).tolist() == tokenizer.encode_source([SOURCE[0]])[0]
     for read in (lambda: pairs.pair(len(pairs) - 1), pairs.check):
-        with pytest.raises(RunFolderError, match=r"source\.ids \(bytes .* as it was written"):
+        with pytest.raises(RunFolderError, match=r"source\.ids \(bytes .* must be unchanged"):
             read()
 
 
@@ -239,7 +239,7 @@ def test_a_flipped_bit_among_the_offsets_is_noticed_at_once(
 ) -> None:
     encode_corpus(corpus, tokenizer, FILTER, tmp_path / "ids")
     flip(tmp_path / "ids" / "target.offsets", 16)
-    with pytest.raises(RunFolderError, match=r"target\.offsets \(bytes 0 .* as it was written"):
+    with pytest.raises(RunFolderError, match=r"target\.offsets \(bytes 0 .* must be unchanged"):
         EncodedPairs.open(tmp_path / "ids", tokenizer)
 
 

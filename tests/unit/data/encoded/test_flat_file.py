@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heedful.data.encoded.flat_file import FlatWriter, open_flat, whole_folder
+from heedful.data.encoded.flat_file import FlatFile, FlatWriter, open_flat, whole_folder
 from heedful.errors import RunFolderError, StorageError
 
 ROWS = [[3, 1, 2], [], [7], [5, 5]]
@@ -31,6 +31,21 @@ def test_rows_are_read_back(files):
     assert places.tolist() == [0, 3, 3, 4, 6]
     whole = found.read(0, len(found))
     assert [whole[a:b].tolist() for a, b in pairwise(places)] == ROWS
+
+
+def test_offsets_are_read_once(files, monkeypatch):
+    values, offsets, digests = files
+    read, fill = [], FlatFile.fill
+    monkeypatch.setattr(
+        FlatFile,
+        "fill",
+        lambda file, view, place: read.append((file.path, len(view))) or fill(file, view, place),
+    )
+    open_flat(values, offsets, TYPE, digests, "write it again")
+    assert read == [(offsets, offsets.stat().st_size)]
+    digests["offsets"] = ["0" * 32]
+    with pytest.raises(RunFolderError, match="its digest differs"):
+        open_flat(values, offsets, TYPE, digests, "write it again")
 
 
 def test_a_file_that_is_cut_off_while_it_is_open_is_named_when_it_is_read(files):

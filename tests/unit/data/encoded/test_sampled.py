@@ -222,7 +222,7 @@ def test_a_flipped_bit_in_the_text_is_noticed_when_it_is_read(tmp_path: Path) ->
     content = bytearray((tmp_path / "target.text").read_bytes())
     content[7] ^= 1
     (tmp_path / "target.text").write_bytes(content)
-    with pytest.raises(RunFolderError, match=r"target\.text \(bytes 0 .* as it was written"):
+    with pytest.raises(RunFolderError, match=r"target\.text \(bytes 0 .* must be unchanged"):
         Texts.open(tmp_path).pairs(0, 5)
 
 

@@ -100,7 +100,7 @@ def test_facts_of_another_type_are_refused_or_left_out(changes, hub):
 @pytest.mark.parametrize("answer", [b"<html>", b"[" * 100_000, b"[1]", b"5", b"", b"\xff"])
 def test_an_answer_that_is_no_json_object_is_one_paragraph(answer, hub):
     lying(hub, answer)
-    with pytest.raises(DownloadError, match="must answer about org/tiny-en-fr, but did not"):
+    with pytest.raises(DownloadError, match="must answer requests for org/tiny-en-fr, but did not"):
         HubClient("a test").describe(NAME)
 
 

@@ -12,7 +12,11 @@ from heedful.runs.hub_names import HubName
 @pytest.mark.parametrize(
     ("error", "kind", "words"),
     [
-        (OSError(errno.ENOSPC, "No space left", "/x/y"), StorageError, "/x/y cannot be: No space"),
+        (
+            OSError(errno.ENOSPC, "No space left", "/x/y"),
+            StorageError,
+            "/x/y cannot be written: No space",
+        ),
         (OSError("Consistency check failed:\nsize"), DownloadError, "Consistency check failed"),
         (ValueError("odd"), DownloadError, "ValueError: odd"),
     ],

@@ -148,19 +148,19 @@ def test_a_hub_that_does_not_answer_is_one_paragraph(hub, monkeypatch):
     hub.status = 503
     assert "answers 503; try again later" in complaint(DownloadError)
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    assert "http://127.0.0.1:9 must answer about org/tiny-en-fr, but did not" in complaint(
+    assert "http://127.0.0.1:9 must answer requests for org/tiny-en-fr, but did not" in complaint(
         DownloadError
     )
 
 
 def test_what_is_missing_private_or_gated_is_told_with_what_to_do(hub, original, monkeypatch):
-    assert "is neither, or it is a private one; check the spelling" in complaint(
+    assert "is neither, or is private; check the spelling" in complaint(
         ExchangeError, "org/nothing"
     )
     hub.add_folder("org/private", original, private=True)
     hub.add_folder("org/gated", original, gated=True)
-    assert "is a private one" in complaint(ExchangeError, "org/private")
-    assert "agree to it on" in complaint(ExchangeError, "org/gated")
+    assert "or is private" in complaint(ExchangeError, "org/private")
+    assert "accept it on" in complaint(ExchangeError, "org/gated")
     monkeypatch.setenv("HF_TOKEN", READER)
     # The host of large files must not see the token, and refuses one here.
     assert run_folder("org/private").is_dir()

@@ -79,7 +79,7 @@ def test_an_upload_is_refused_offline(writer, monkeypatch):
 
 def test_a_token_that_may_not_write_is_told(hub, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", READER)
-    with pytest.raises(ExchangeError, match="must allow this with me/mine, but answers 403"):
+    with pytest.raises(ExchangeError, match="must allow access to me/mine, but answers 403"):
         push_run(NAME, HubName("me/mine"))
     assert "me/mine" not in hub.repositories
 

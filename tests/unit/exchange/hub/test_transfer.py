@@ -72,7 +72,7 @@ def endless(handler):
             lambda handler: handler._answer(
                 200, gzip.compress(bytes(1 << 24)), {"Content-Encoding": "gzip"}
             ),
-            "is compressed, which was not asked for",
+            "is compressed, although the request did not allow this",
         ),
     ],
 )
@@ -135,7 +135,7 @@ def test_what_came_before_is_continued_and_what_is_wrong_begins_anew(hub, tmp_pa
 
 
 def test_a_full_disk_is_named_and_what_came_is_kept(hub, tmp_path):
-    with room_for(10), pytest.raises(StorageError, match="what was fetched is kept"):
+    with room_for(10), pytest.raises(StorageError, match="downloaded data is kept"):
         fetch()
     (part,) = (tmp_path / "home" / "hub").rglob("*.incomplete")
     assert part.stat().st_size == 10

@@ -86,7 +86,7 @@ def test_special_ids_must_be_those_of_the_vocabulary(folder):
     for name in ("config.json", "generation_config.json"):
         change(folder / name, pad_token_id=5, eos_token_id=6, decoder_start_token_id=1)
     message = complaint(folder)
-    for part in ("pad_token_id is 5", "eos_token_id is 6", "decoder_start_token_id must be"):
+    for part in ("padding, 288, but is 5", "number 0, but is 6", "decoder_start_token_id must be"):
         assert part in message
 
 
@@ -95,13 +95,13 @@ def test_the_start_and_the_ends_are_those_that_generate_goes_by(folder, tmp_path
     end, pad = numbers["</s>"], numbers["<pad>"]
     change(folder / "generation_config.json", decoder_start_token_id=end, eos_token_id=[end, pad])
     # `generate` forbids no end among bad_words_ids, so padding would be written and end there.
-    assert f"eos_token_id is [{end}, {pad}]" in complaint(folder)
+    assert f"number {end}, but is [{end}, {pad}]" in complaint(folder)
     change(folder / "generation_config.json", suppress_tokens=[pad])
     parity = import_model("marian", folder, tmp_path / "run")[0].parity
     assert parity.same_outputs == parity.sentences
     assert Run.open(tmp_path / "run").config.model.decoder_start == "end"
     change(folder / "generation_config.json", eos_token_id=[end, 7])
-    assert f"eos_token_id is [{end}, 7]" in complaint(folder)
+    assert f"number {end}, but is [{end}, 7]" in complaint(folder)
     change(folder / "generation_config.json", eos_token_id=end, decoder_start_token_id=7)
     change(folder / "config.json", eos_token_id=[end, 8])
     assert read(folder, ReadOptions()).config.model.decoder_start == "symbol"

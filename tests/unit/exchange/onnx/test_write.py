@@ -180,7 +180,7 @@ def test_files_of_different_exports_are_refused(exported, file, text, tmp_path):
         graph = onnx.load(mixed / file)
         onnx.helper.set_model_props(graph, {"fingerprint": "0"})
         onnx.save(graph, mixed / file)
-    with pytest.raises(RunFolderError, match="must be of one export"):
+    with pytest.raises(RunFolderError, match="must come from one export"):
         graphs(run, mixed)
 
 
@@ -229,7 +229,7 @@ def test_the_contracts_are_kept(exported):
     assert isinstance(side, ReferenceModel)
     assert side.outputs([""]) == [[]]
     assert np.isfinite(side.log_probabilities([5], [6, 7])).all()
-    with pytest.raises(TypeError, match="keeps its output table"):
+    with pytest.raises(TypeError, match="does not give access to its output matrix"):
         _ = graphs(run, folder).output
 
 

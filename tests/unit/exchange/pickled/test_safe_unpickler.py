@@ -278,7 +278,7 @@ def test_tricks_with_the_archive_are_refused(honest):
         assert str(honest) in message
         return message
 
-    assert "packed" in refused(compression=zipfile.ZIP_DEFLATED)
+    assert "compressed" in refused(compression=zipfile.ZIP_DEFLATED)
     assert "twice" in refused(lambda records: [*records, records[0]])
     assert "0 files named data.pkl" in refused(lambda records: records[1:])
     assert "2 files" in refused(lambda records: [*records, ("b/data.pkl", b"N.")])

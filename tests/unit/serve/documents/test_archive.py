@@ -35,7 +35,7 @@ def test_what_is_not_changed_is_written_as_it_was_read(compression: int) -> None
 def test_a_damaged_member_is_named_as_damage() -> None:
     content = bytearray(packed({"a.xml": b"<a>some words</a>" * 90}))
     content[60] ^= 0xFF
-    with pytest.raises(TextError, match="a file must be a whole zip archive"):
+    with pytest.raises(TextError, match="a file must be a complete zip archive"):
         Archive(bytes(content), "a file")
 
 

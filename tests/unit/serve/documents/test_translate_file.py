@@ -80,7 +80,7 @@ def test_terms_are_handed_on_and_not_cut_apart(tmp_path):
 def test_what_is_wrong_with_a_file_is_said_with_its_name(tmp_path):
     path = tmp_path / "a.docx"
     path.write_bytes(b"x")
-    for told in ("must be a whole zip archive", "No such file"):
+    for told in ("must be a complete zip archive", "No such file"):
         with pytest.raises(TextError, match=told) as caught:
             translated(path)
         assert str(caught.value).startswith(str(path))

@@ -122,7 +122,7 @@ def test_a_sentence_without_room_gets_a_flat_tree_and_a_warning(run):
     assert not other.is_tree
     assert str(other.tree) == "(S (XX she) (XX reads) (XX a) (XX book))"
     assert len(told) == 1
-    assert told[0].startswith("line 4 has 4 words, for whose tree")
+    assert told[0].startswith("line 4 has 4 words, too many for a tree")
 
 
 def test_a_translator_of_numbered_words_refuses_others(run):
@@ -212,7 +212,7 @@ def test_a_parser_does_not_go_on_from_a_translator(treebank):
     folder = treebank.parent / "translator"
     folder.mkdir()
     make_random_run(folder, RunConfig().with_settings({"model.d_model": 16, "model.heads": 2}), 50)
-    with pytest.raises(SettingError, match="must be a parser, but it translates"):
+    with pytest.raises(SettingError, match="must be a parser, but is a translator"):
         quietly(treebank, "run", finetune_from=folder)
 
 

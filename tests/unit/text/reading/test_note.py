@@ -28,4 +28,7 @@ def test_what_a_user_should_look_at_is_counted():
     counts.add(None)
     counts.add(ReadingNote(numbers=("7", "8"), held=(HeldNote("x", "x", "end"),)))
     numbers, ends = counts.warnings()
-    assert "of 1 lines lack 2 numbers" in numbers and "end with 1 pieces" in ends
+    assert (
+        "of 1 lines lack 2 numbers" in numbers
+        and "1 pieces that the model did not read are at the end" in ends
+    )

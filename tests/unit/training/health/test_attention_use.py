@@ -94,7 +94,7 @@ def test_a_decoder_that_looks_at_the_first_place_is_warned_of(monkeypatch):
     assert figures["first"] == 1.0 and figures["last"] == 0.0
     assert figures["diagonal"] == 0.0 and figures["entropy"] < 1e-6
     warning = CHECK.warning(figures)
-    assert "100% of the target tokens look most at the first place" in warning
+    assert "100% of the target tokens attend most to the first place" in warning
 
 
 def test_healthy_figures_bring_no_warning_and_a_summary():

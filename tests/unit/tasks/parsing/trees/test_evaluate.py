@@ -39,7 +39,7 @@ def test_the_score_is_shown_with_evalbs_own_beside_it(files, tmp_path):
     text = as_text(found)
     assert "F1                100.00      100.00" in text
     assert "tagging                –" in text
-    assert "flat: F1 28.57, +71.43 to it" in text
+    assert "flat: F1 28.57, difference +71.43" in text
     assert text.endswith("EVALB itself, with gold tags: F1 100.00, 0 error and 0 skip sentences")
     plain = json.loads(json.dumps(found.to_dict()))
     assert plain["all"]["f1"] == plain["up_to_40"]["f1"] == 100
@@ -67,14 +67,14 @@ def test_nothing_is_said_of_what_was_not_drawn(files, tmp_path):
 def test_what_evalb_leaves_out_counts_here(files, tmp_path):
     found = evaluate_trees(tmp_path / "gold", files("flat", FLAT))
     assert found.score.unparsed == 1
-    assert "0 error and 1 skip sentences; it leaves out what is unparsed" in as_text(found)
+    assert "0 error and 1 skip sentences; it leaves unparsed sentences out" in as_text(found)
 
 
 def test_trees_of_other_sentences_are_named(files, tmp_path):
     some = SAME.replace("cats", "mice")
     found = evaluate_trees(tmp_path / "gold", files("some", some))
     (warning,) = found.warnings
-    assert "1 of 2 predicted trees have other words" in warning
+    assert "1 of 2 predicted trees do not have the words" in warning
     assert "line 2 of" in warning
     assert "is “mice run” instead of “cats run”" in warning
     every = some.replace("dogs", "birds")
@@ -123,7 +123,9 @@ def test_where_evalb_stops_is_said(files, tmp_path):
     assert stop in as_text(found)
     assert found.to_dict()["evalb"]["stops_at"] == 13
     _, warnings = evalb_files(gold, tmp_path / "wrong")
-    assert warnings[0].startswith("14 of 15 are error sentences; the first is 2: the words “a” and")
+    assert warnings[0].startswith(
+        "14 of 15 sentences are error sentences; the first is sentence 2: the words “a” and"
+    )
     assert warnings[1].startswith(stop)
 
 
@@ -133,7 +135,10 @@ def test_files_are_read_as_evalb_reads_them(corpora):
     result, warnings = evalb_files(*sample)
     printed = list(plain_lines(folder / "sample.evalb2006.out"))
     assert list(evalb_table(result)) == printed
-    assert warnings == ("5 of 24 are error sentences; the first is 12: the words “is” and “was”.",)
+    assert warnings == (
+        "5 of 24 sentences are error sentences; the first is sentence 12: "
+        "the words “is” and “was”.",
+    )
 
 
 def test_evalb_does_not_clean_and_warns_of_it(files):

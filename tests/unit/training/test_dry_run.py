@@ -1,0 +1,44 @@
+"""The reason for padding in a dry run is that of the training itself."""
+
+import pytest
+import torch
+
+from heedful.config.load import load_config
+from heedful.training.device.levers import describe_steps, why_padded
+from heedful.training.dry_run import padding_reason
+from heedful.training.objective.build import build_objective
+from tests.support.models import small
+
+GPU = torch.device("cuda")
+
+
+class OfSettings:
+    """As much of a run as an objective that trains from nothing reads."""
+
+    def __init__(self, config):
+        self.config = config
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ([], ""),
+        (["train.objective=simcut"], "the objective is simcut"),
+        (["train.objective=rdrop", "train.second_pass_start=0.5"], "the objective is rdrop"),
+        (["train.guided_attention=1"], "attention is guided"),
+        (["train.optimizer=sgd"], "the update is by sgd"),
+    ],
+    ids=str,
+)
+def test_objectives_with_padding_are_named(settings, words):
+    sgd = ["train.schedule=constant", "train.learning_rate=1"] if "sgd" in words else []
+    config = load_config("tiny", [*settings, *sgd])
+    model = small(d_model=16, heads=2)
+    reason = padding_reason(model, GPU, "bf16", config.train)
+    assert reason == words
+    objective = build_objective(OfSettings(config), None)
+    trained = why_padded(model, GPU, "bf16", config.train.optimizer, objective)
+    assert bool(trained) == bool(reason)
+    assert describe_steps(reason).startswith(
+        "steps: with padding" if reason else "steps: without padding"
+    )
