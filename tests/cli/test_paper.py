@@ -196,7 +196,7 @@ def test_heads_are_chosen_and_rated_by_sentences_of_the_grammar(heedful_cli, tra
     rows = done.stdout.splitlines()
     assert [row[:8].strip() for row in rows[1:5]] == ["who", "did what", "to whom", "for what"]
     assert "100.0% (0)" in rows[2]
-    assert "rated by 15 others" in done.stdout
+    assert "rated on 15 others" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def verdict(parts: Sequence[Part]) -> str:
             if entry.get("levers") == ALL_ON and "counts" in entry and "seconds" in entry:
                 share = share_of_products(entry, part)
                 return (
-                    f"A training step of {entry['recipe']} reaches {share:.0%} of this device's "
+                    f"A training step of `{entry['recipe']}` reaches {share:.0%} of this device's "
                     f"rate for large {entry_precision(entry, part)} matrix products; "
                     f"{_levers_off(entry)}."
                 )

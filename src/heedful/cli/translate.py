@@ -99,13 +99,15 @@ def translate(
     force_phrases: Annotated[
         Path | None,
         typer.Option(
-            help="File with phrases that each translation must contain, separated by tabs."
+            help="File with a line for each input line: the phrases that its translation must "
+            "contain, separated by tabs."
         ),
     ] = None,
     avoid_phrases: Annotated[
         Path | None,
         typer.Option(
-            help="File with phrases that a translation must not contain, separated by tabs."
+            help="File with a line for each input line: the phrases that its translation must "
+            "not contain, separated by tabs."
         ),
     ] = None,
     join_lines: Annotated[

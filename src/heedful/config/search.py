@@ -53,7 +53,7 @@ class SearchConfig(SettingsTable):
     ] = "when-none-can-win"
     """Stop if no open hypothesis can win, if `beam` have finished, or as another toolkit does."""
     length_limit_policy: Literal["cut", "end", "force", "keep"] = "cut"
-    """Hypotheses at the length limit: cut and ranked last, ended at no or EOS's cost, or kept."""
+    """Hypotheses at the length limit: ranked last, ended free or at EOS's cost, or kept as is."""
     renormalise: bool = False
     """Whether the probabilities of the allowed subwords are normalized to a sum of one."""
     forbidden_ids: Ids = ""

@@ -67,7 +67,7 @@ def is_product(function: Any) -> bool:
 
 
 def products_in_turn(function: Any) -> int:
-    """Count the products of an operation that wait for each other."""
+    """Count the matrix products of an operation that must run one after another."""
     # scores, then the weighted sum of the values; the dispatcher shows both products
     if operation_name(function) == "scaled_dot_product_attention":
         return 2

@@ -68,7 +68,7 @@ class Registry(Mapping[str, Part]):
 
     def register(self, name: str, part: Part) -> None:
         """
-        Add a part under a name that settings may have.
+        Add a part under a name that settings may take as a value.
 
         Parameters
         ----------

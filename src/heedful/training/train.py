@@ -202,7 +202,7 @@ def _open_session(setup: TrainingSetup, quiet: bool, line: LiveLine | None) -> I
     """Join the ranks, lock the run folder, and prepare its settings and data."""
     folder = setup.folder
     if folder is None:
-        raise SettingError("a training needs --out, the run folder to make.")
+        raise SettingError("training needs --out, the run folder to make.")
     with rank_group(resolve_device(setup.config.train.device)) as ranks, ExitStack() as claimed:
         claim = Claim()
         claimed.enter_context(_not_ended_by_sigusr1())

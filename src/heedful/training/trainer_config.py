@@ -34,7 +34,7 @@ class TrainerConfig:
     patience: int | None = None
     """Number of validations without improvement that end the run early; None for no limit."""
     keep_best: int = 1
-    """Number of best validations to keep."""
+    """Number of checkpoints with the best validations to keep."""
     best_by: str = "bleu"
     """The metric that decides which is best, one of `heedful.settings.registries.METRICS`."""
 

@@ -69,7 +69,7 @@ def test_a_rehearsal_measures_every_part_and_writes_its_record(in_this_process, 
     assert by_part["peers-search"][0]["counts"] == {"sentences": 8, "tokens": 8 * 24}
 
     lines = device_lines(parts)
-    assert lines[-1].startswith("A training step of tiny reaches ")
+    assert lines[-1].startswith("A training step of `tiny` reaches ")
     assert lines[-1].endswith(
         "unpadded batches, compiled layers, CUDA graphs and prefetched batches are off, because "
         "only a GPU computes steps without padding."

@@ -28,7 +28,7 @@ PART = {
     "entries": [STEP],
 }
 SHARE = (
-    "A training step of paper-base reaches 25% of this device's rate for large bf16 matrix "
+    "A training step of `paper-base` reaches 25% of this device's rate for large bf16 matrix "
     "products; "
 )
 

@@ -52,8 +52,8 @@ def evaluate(
     """
     Score predicted trees against gold trees by EVALB's rules.
 
-    No sentence is left out: a sentence without a tree of its words counts as unparsed. EVALB leaves
-    such sentences out; its score is printed below heedful's.
+    No sentence is left out: one without a predicted tree, or with a tree of other words, counts as
+    unparsed. EVALB leaves such sentences out; its score is printed below heedful's.
     """
     from heedful.evaluation.significance import Resampling
     from heedful.tasks.parsing.trees.evalb_table import evalb_table
