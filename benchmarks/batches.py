@@ -165,10 +165,10 @@ def body(record: Record) -> str:
     """Lay the figures out."""
     parts = record.measurements
     sections = [
-        "This page compares two ways to form a batch, the sentence pairs of one update. heedful "
-        "draws “mixed” lengths from the text, then cuts the batch into micro-batches of similar "
-        "lengths ([why](../explain/readings.md)). A batch of “one length” consists of whole "
-        "micro-batches of one sentence length.",
+        "This page compares two ways to choose the sentence pairs of a batch, that is, of one "
+        "update. heedful draws pairs of “mixed” lengths at random, then splits the batch into "
+        "micro-batches of similar lengths ([why](../explain/readings.md)). A batch of “one "
+        "length” consists of whole micro-batches, all of about the same sentence length.",
         f"## The batches of 200,000 pairs of Europarl\n\n{_layout_table(parts)}",
         f"## Quickstart, three seeds\n\n{_quickstart_table(parts)}",
         *(
@@ -200,10 +200,11 @@ def _layout_table(parts: dict[str, Any]) -> str:
     )
     spread = parts["after-layout"]["batches"][0]["spread_in_text"]
     return (
-        f"{layouts}\n\nA size is the tokens of the larger side of a batch, divided by "
+        f"{layouts}\n\nA size is the number of tokens on the larger side of a batch, divided by "
         "`train.batch_tokens`. The spread is the standard deviation of target lengths within a "
-        f"batch; over the whole text it is {spread:.1f}. “Useful” is the share of real tokens in "
-        "all tokens, padding included, that the ranks could compute until the slowest rank is done."
+        f"batch; for the whole text it is {spread:.1f}. “Useful” is the number of real tokens, "
+        "divided by the number of tokens, padding included, that all ranks could process until "
+        "the slowest rank is done."
     )
 
 
@@ -224,8 +225,9 @@ def _quickstart_table(parts: dict[str, Any]) -> str:
         rows,
     )
     return (
-        f"{runs}\n\nPerplexity is that of the training text over the last steps. Validation BLEU "
-        "is greedy with single weights; test BLEU has averaged weights and a beam of 4."
+        f"{runs}\n\nPerplexity is measured on the training text, over the last steps before the "
+        "named step. Validation BLEU uses greedy search and a single checkpoint. Test BLEU uses "
+        "beam 4 and the average of the last checkpoints."
     )
 
 

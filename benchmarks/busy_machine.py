@@ -129,14 +129,13 @@ def body(record: Record) -> str:
     steps = table(heads, "{way} | {alone} | {busy} | {times}", rows)
     values = " and ".join(f"`{name}={value}`" for name, value in WAITING.items())
     return (
-        "The table counts the steps that a training of `tiny` takes in "
-        f"{measured['seconds']:g} seconds on {measured['cores']} cores, alone and next to {busy} "
-        f"processes that compute without a pause. A cell has the median of {rounds} trainings in "
-        "turns, and their range.\n\n"
-        f"{steps}\n\n"
-        f"`import heedful` sets {values} before torch is imported; `heedful train` "
-        "sets a tenth of these spins. `HEEDFUL_OMP=0` keeps OpenMP's own waiting, in which idle "
-        "threads take cores from working threads ([more](../reference.md#on-a-busy-machine))."
+        f"The table shows how many training steps `tiny` takes in {measured['seconds']:g} "
+        f"seconds on {measured['cores']} cores, alone and next to {busy} processes that compute "
+        f"without a pause. Each cell has the median of {rounds} trainings in turns, with their "
+        f"range in brackets.\n\n{steps}\n\n`import heedful` sets {values} before torch is "
+        "imported; `heedful train` sets a tenth of this spin count. `HEEDFUL_OMP=0` keeps "
+        "OpenMP's defaults, with which idle threads take cores from working threads "
+        "([more](../reference.md#on-a-busy-machine))."
     )
 
 

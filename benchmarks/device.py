@@ -129,12 +129,12 @@ def plan_body(record: Record) -> str:
     )
     return (
         f"## WMT14 English-German, {PAIRS / 1e6:.1f} million pairs\n\n{laid_out}\n\n"
-        "Memory counts weights, gradients, Adam's moments, and all states that the forward pass "
-        "of a batch keeps. Hours are steps times 25,000 target tokens, divided by the measured "
-        "rate. "
-        f"The {SEVERAL} GPUs are assumed to sum the gradients of each step at {BANDWIDTH:g} GB a "
-        "second, after the backward pass. Epochs assume "
-        f"{TOKENS_OF_A_SENTENCE} tokens a target sentence."
+        "Memory includes weights, gradients, Adam's moments, and all states that the forward pass "
+        "of a batch keeps. Hours are the number of steps times 25,000 target tokens, divided by "
+        "the measured rate. "
+        f"For {SEVERAL} GPUs, gradients are assumed to be summed at {BANDWIDTH:g} GB a second "
+        "after each backward pass. Epochs assume "
+        f"{TOKENS_OF_A_SENTENCE} tokens in a target sentence."
     )
 
 
@@ -207,12 +207,12 @@ def training_body(record: Record) -> str:
     )
     return (
         "## A real training\n\n"
-        f"A model of the shape of `paper-base` was trained on half a million pairs of Europarl "
+        f"A model with the shape of `paper-base` was trained on half a million pairs of Europarl "
         f"French-English, for {last['step']:,} steps and {last['seconds'] / 60:.1f} minutes. "
-        f"It read {last['target_tokens']:,} target tokens, at a final rate of "
+        f"The training read {last['target_tokens']:,} target tokens, at the end "
         f"{last['target_tokens_per_second']:,.0f} a second, and used {last['memory'] / 1e9:.1f} "
-        f"GB. The device waited {last['waiting']:.1%} of the time for batches. "
-        f"On 2,000 validation lines, the last weights have "
+        f"GB. The device waited for batches for {last['waiting']:.1%} of the time. "
+        f"On 2,000 validation lines, the last checkpoint has "
         f"{last['validations'][-1]['bleu']:.1f} BLEU and perplexity "
         f"{last['validations'][-1]['valid_perplexity']:.2f}. On 2,000 test lines that were "
         f"not used in training, {last.get('scored', 'they have')} {scores}."
@@ -234,8 +234,9 @@ PAGE = ResultPage(
     },
     "[`heedful bench device`](../howto/benchmark.md) measures steps and searches on your GPU. A "
     "share of products is the rate of operations on real tokens, divided by the rate of large "
-    "matrix products on the same device. A step has four optimizations: layers are compiled, "
-    "it is replayed from graphs, the next batch is prepared ahead, and sentences have no padding.",
+    "matrix products on the same device. A training step has four optimizations: layers are "
+    "compiled, steps are replayed from CUDA graphs, the next batch is prepared ahead, and batches "
+    "have no padding.",
 )
 
 

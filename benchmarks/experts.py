@@ -37,10 +37,11 @@ def quality(record: Record) -> str:
     measured = record.measurements
     return (
         "## Multi30k English-German\n\n"
-        "`moe-small` is a Transformer with a mixture of 8 noisy experts in every layer, 2 of them "
-        "for each token. "
+        "`moe-small` is a Transformer with a mixture of 8 experts in every layer. Noisy gates "
+        "choose 2 experts for each token. "
         f"{score_sentence(measured)}\n\n{validation_table(measured['validations'])}\n\n"
-        "Load of the experts at the end, as `heedful info` shows it (equal shares are 25 %):\n\n"
+        "Share of tokens that each expert receives after training, as `heedful info` shows it "
+        "(equal shares would be 25 %):\n\n"
         + table(
             "mixture | experts",
             "`{name}` | {load}",

@@ -152,9 +152,11 @@ def speed_table(record: Record) -> str:
     commands = "\n".join(f"- {row['name']}: `{row['command']}`" for row in rows)
     return (
         "All models compute in fp32, with a vocabulary of 4,000. A training step has 1,024 tokens "
-        "in sentences of about 25. A search has a beam of 4, 32 sentences at once, 16 source "
-        "tokens and 20 target tokens. “Times” is the median ratio to the first row in the same "
-        f"turn.\n\n{speeds}\n\n" + fold("Recipes and settings", [commands]) + note(record)
+        "in sentences of about 25 tokens. A search translates 32 sentences at once with beam 4, "
+        "from 16 source tokens to 20 target tokens. “Times” is the speed divided by that of the "
+        f"first row in the same turn (median).\n\n{speeds}\n\n"
+        + fold("Recipes and settings", [commands])
+        + note(record)
     )
 
 

@@ -132,12 +132,12 @@ def body(record: Record) -> str:
         rows,
     )
     return (
-        "The table counts held-out pairs that the training text repeats, and training pairs that "
-        "repeat them. `heedful train` and `heedful data prepare` report the same counts "
+        "The table counts held-out pairs that occur in the training text, exactly or nearly, and "
+        "the training pairs in which they occur. `heedful train` and `heedful data prepare` "
+        "report the same counts "
         "([definition](../howto/text.md#held-out-text-in-the-training-text)). No text was "
-        "cleaned.\n\n"
-        f"{rows_of_page}\n\n"
-        "The option `--exclude` with the held-out files drops these training pairs."
+        f"cleaned.\n\n{rows_of_page}\n\nThe option `--exclude` with the held-out files drops these "
+        "training pairs."
     )
 
 

@@ -285,12 +285,13 @@ def _ratio(theirs: dict[str, Any] | None, ours: dict[str, Any] | None) -> str:
 
 
 _HEAD = (
-    "Median lines a second of processor time on one thread, from text to text, in each toolkit's "
-    "fastest precision (in brackets). All toolkits have the same random weights, the same lines, "
-    f"beam {BEAM} and {LENGTH} subwords a line. “Both in fp32” is the ratio of heedful to "
-    "CTranslate2 in fp32. “Lines equal” counts lines for which CTranslate2 and transformers write "
-    "the same subwords in fp32. The benchmark extends CTranslate2's converter (4.8), which fails "
-    "on BART and M2M100 as written by transformers 5.\n\n"
+    "The table shows how many lines each toolkit translates per second of processor time: one "
+    "thread, from text to text, in its fastest precision (in brackets), median. All toolkits have "
+    f"the same random weights, the same lines, beam {BEAM} and {LENGTH} subwords a line. “Both in "
+    "fp32” is the speed of heedful divided by that of CTranslate2, both in fp32. “Lines equal” "
+    "counts lines for which CTranslate2 and transformers write the same subwords in fp32. The "
+    "benchmark extends the converter of CTranslate2 4.8, which cannot read the BART and M2M100 "
+    "files of transformers 5.\n\n"
 )
 PAGE = ResultPage("hub-models", "Speed of Hugging Face's models", {"hub-models": body})
 

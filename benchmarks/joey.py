@@ -107,10 +107,10 @@ def body(record: Record) -> str:
     heads = "largest difference of log-probabilities | equal translations"
     cells = "{difference:.1e}{double} | {equal} of {sentences}"
     return (
-        f"The tables compare models of Joey NMT {measured['version']} with the runs that `heedful "
-        "import --from joey` makes of them. Joey NMT trains each model for ten epochs on the "
-        "grammar corpus; Transformers have two layers of width 64. Both toolkits translate the "
-        f"same {measured['rows'][0]['sentences']} sentences greedily.\n\n"
+        f"The tables compare models of Joey NMT {measured['version']} with the runs into which "
+        "`heedful import --from joey` converts them. Joey NMT trains each model for ten epochs on "
+        "the grammar corpus; Transformers have two layers of width 64. Both toolkits translate "
+        f"the same {measured['rows'][0]['sentences']} sentences greedily.\n\n"
         + table(f"norms (`layer_norm`) | {heads}", f"{{norms}} | {cells}", rows["rows"])
         + "\n\nRecurrent models have width 64, and one layer unless the row names another number."
         "\n\n" + table(f"recurrent model | {heads}", f"{{wiring}} | {cells}", rows["recurrent"])

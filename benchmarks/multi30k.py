@@ -81,7 +81,7 @@ def body(record: Record) -> str:
     )
     return (
         f"The recipe `multi30k` takes {measured['steps']:,} steps in {measured['minutes']:.1f} "
-        f"minutes, validations included. It sees {measured['target_tokens']:,} target tokens, "
+        f"minutes, validations included. It reads {measured['target_tokens']:,} target tokens, "
         f"{measured['tokens_per_second']:,.0f} a second. Padding is {measured['padding']:.1%} of "
         f"all tokens, and peak memory is {measured['memory_gib']:.2f} GiB.\n\n{scores}\n\n"
         f"Signatures: {', '.join(f'`{text}`' for text in measured['signatures'])}.\n\n"

@@ -264,8 +264,8 @@ def _of_text(task: NoiseTask, text: Mapping[str, Any]) -> Iterator[str]:
     yield f"## {task.title[:1].upper()}{task.title[1:]}"
     yield (
         f"Recipe `{task.recipe}`, {text['steps']:,} steps, average of the last checkpoints, fp32. "
-        f"“Augmented” columns have `data.augment = {AUGMENT}`. The reading changes this many "
-        f"translations of the clean test set of {text['lines']:,} lines: {changed}."
+        f"“Augmented” columns have `data.augment = {AUGMENT}`. `data.reading = text` changes this "
+        f"many translations of the clean test set of {text['lines']:,} lines: {changed}."
     )
     yield _scores_table({run: runs[run]["scores"] for run in _BOTH}, _SHOWN)
     yield "Share of the added pieces that translations keep byte for byte, in percent:"
@@ -281,7 +281,8 @@ def _of_text(task: NoiseTask, text: Mapping[str, Any]) -> Iterator[str]:
         return
     yield (
         f"Single augmentations of {SHARE:.0%} of the pairs, tested on the noisy copy of the same "
-        "name; cost and gain are compared with the model without augmentation, read as text:"
+        "name. Cost and gain are relative to the model without augmentation, with "
+        "`data.reading = text`:"
     )
     yield table(
         "augmentation | clean test set | its copy, exact | its copy, text | cost | gain",
@@ -302,11 +303,15 @@ def _decision(texts: Mapping[str, Any]) -> str:
     """Say which augmentations win."""
     chosen = winners(texts)
     costs = " and ".join(f"{mixture_cost(text['runs']):.1f}" for text in texts.values())
-    result = f"These win: {', '.join(chosen)}." if chosen else "None wins, so no recipe has any."
+    result = (
+        f"These win: {', '.join(chosen)}."
+        if chosen
+        else "None wins, so no recipe has an augmentation."
+    )
     return (
         f"An augmentation wins if it costs less than {COST} BLEU on both clean test sets and gains "
-        f"more than {GAIN:.0f} on both noisy copies, compared with the model without augmentation "
-        f"and `data.reading = text`. {result} "
+        f"more than {GAIN:.0f} on both noisy copies. It is compared with the model without "
+        f"augmentation, with `data.reading = text`. {result} "
         f"All augmentations together cost {costs} BLEU on the clean test sets."
     )
 

@@ -264,16 +264,16 @@ def _trial_rows(trials: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 _HEAD = (
     "The table compares parsers by [labeled F1](../explain/parsing.md#the-score) on sentences of "
-    "the Wall Street Journal's sample, parsed from words alone. Each parser learns from files 1 to "
-    f"149 on one thread, for as many steps as take it {MINUTES:.0f} minutes. Files 160 to 179 "
-    "select the learning rate; files 150 to 159 select nothing. Scores are means of the seeds, ± "
-    "their standard deviation, with the average of the last ten checkpoints. The search has beam "
-    f"{BEAM} and length penalty {PENALTY}."
+    "the Wall Street Journal's sample, parsed from words alone. Each parser is trained on files 1 "
+    f"to 149, for the number of steps that takes {MINUTES:.0f} minutes on one thread. The learning "
+    "rate with the lowest perplexity on files 160 to 179 is used; files 150 to 159 are used only "
+    "for the test. Scores are means over seeds, ± their standard deviation, with the average of "
+    f"the last ten checkpoints. The search has beam {BEAM} and length penalty {PENALTY}."
 )
 _TRIALS = (
-    "Each parser is trained with five learning rates, each time for as many steps as take it "
-    f"{TRIAL_MINUTES:.0f} minutes. The rate with the lowest perplexity on files 160 to 179 is "
-    "chosen."
+    "Each parser is trained with five learning rates, each time for the number of steps that "
+    f"takes {TRIAL_MINUTES:.0f} minutes. The rate with the lowest perplexity on files 160 to 179 "
+    "is chosen."
 )
 PAGE = ResultPage("parsers", "Three parsers with the same tuning", {"parsers": body})
 

@@ -42,17 +42,18 @@ CRAFT = ("train.steps=10000", "train.validate_steps=2000", "model.dropout=0.1")
 
 _HEAD = f"""\
 The tables compare parsers by [labeled F1](../explain/parsing.md#the-score) on development
-sentences, parsed from words alone. Parsers have the average of the last ten checkpoints, beam
+sentences, parsed from words alone. Parsers use the average of the last ten checkpoints, beam
 {BEAM} and length penalty {PENALTY}; beam and penalty were chosen on the Wall Street Journal's
-sentences. A vanilla grammar is a PCFG of the first trees, parsed by CKY. Intervals (95 %) are
-bootstraps over sentences. “Malformed” is the share of sentences for which a greedy search without
-rules writes no tree. “Next words” and “numbers” are the
-[two settings](../explain/parsing.md#trees-as-symbols) that help from few trees."""
+sentences. A vanilla grammar is a PCFG counted from the first training trees, and parses by CKY.
+Intervals (95 %) are bootstraps over sentences. “Malformed” is the share of sentences for which a
+greedy search without rules does not write a tree. “Next words” and “numbers” are
+[two settings](../explain/parsing.md#trees-as-symbols) that help if there are few trees."""
 _TAIL = """\
-“News” are sentences of WMT that the first two parsers parse equally. Trained on all trees of a
-treebank, `parsing-small` scores higher than the grammar of these trees. Trained on 500 or 1,000
-trees, it is not shown to score higher than the grammar of as many trees. The paper's Table 4 has
-other sentences and ten times as many trees, so these scores cannot be compared with it."""
+“News” are sentences of WMT for which the first two parsers write the same tree. Trained on all
+trees of a treebank, `parsing-small` scores higher than the grammar of these trees. For trainings
+on 500 or 1,000 trees, the results do not show that it scores higher than the grammar of as many
+trees. The paper's Table 4 uses other sentences and ten times as many trees, so its scores cannot
+be compared with these."""
 
 
 class ParserTraining(NamedTuple):

@@ -80,10 +80,10 @@ def body(record: Record) -> str:
         for run in with_names(record.measurements["runs"])
     ]
     return (
-        "Each model learns the grammar corpus (`heedful data get grammar`) in 600 steps of the "
-        "recipe `tiny`, with post-norm. BLEU is that of 300 unseen sentences, with beam 4 and the "
-        "average of the last checkpoints. Perplexity is that of held-out text; a decoder without "
-        "its causal mask reads the tokens that it has to predict.\n\n"
+        "Each model is trained on the grammar corpus (`heedful data get grammar`) for 600 steps of "
+        "the recipe `tiny`, with post-norm. BLEU is measured on 300 unseen sentences, with beam 4 "
+        "and the average of the last checkpoints. Perplexity is measured on held-out text; a "
+        "decoder without its causal mask sees the tokens that it has to predict.\n\n"
         + table(
             "model | settings | perplexity, step 100 | step 600 | BLEU",
             "{name} | {list} | {perplexities[0]:.2f} | {last:.2f} | {bleu:.1f}",

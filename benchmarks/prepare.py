@@ -103,14 +103,12 @@ def body(record: Record) -> str:
         measured["rules"],
     )
     return (
-        f"{PAIRS:,} pairs of Europarl French-English ({measured['text_bytes'] / 1e6:.0f} MB of .xz "
-        "files) become ids of 32,000 shared byte-pair subwords. Peak memory is the largest sum "
-        "over all processes, with shared pages counted for each.\n\n"
-        f"{times}\n\n"
-        "Learning the subwords (first row) reads up to a million lines into memory. Runs with the "
-        "same settings wrote identical bytes.\n\n"
-        f"Cleaning kept {measured['kept']:,} pairs:\n\n"
-        f"{dropped}\n\n"
+        f"`heedful data prepare` encodes {PAIRS:,} pairs of Europarl French-English "
+        f"({measured['text_bytes'] / 1e6:.0f} MB of .xz files) with 32,000 shared byte-pair "
+        "subwords. Peak memory is the largest sum over all processes, with shared pages counted "
+        f"for each process.\n\n{times}\n\nIn the first row, the subwords are learned from up to a "
+        "million lines, held in memory. Runs with the same settings wrote identical "
+        f"bytes.\n\nCleaning kept {measured['kept']:,} pairs:\n\n{dropped}\n\n"
         + code_block(
             (
                 'heedful data prepare paper-base --source "train.0[0-9].fr.xz" \\',

@@ -56,10 +56,10 @@ def body(record: Record) -> str:
     return (
         "In a clean clone, `make quickstart` takes "
         f"{measured['install_seconds']:.0f} s to install and {measured['seconds']:.0f} s to run. "
-        "At the commit named below it printed:\n\n"
+        "At the commit named below, the command printed:\n\n"
         f"{code_block([measured['output']], 'text')}\n\n"
         f"`heedful --help` takes {measured['help_seconds']:.2f} s from start to end of the "
-        "process, the best of ten."
+        "process, the fastest of ten runs."
     )
 
 

@@ -130,12 +130,13 @@ def quality(record: Record) -> str:
     )
     return (
         "## Multi30k English-German\n\n"
-        "`recurrent-small` is an LSTM with attention. Without attention, its decoder knows the "
-        "source only from its first state. Both models are trained once, on the same batches, in "
-        f"{ours['minutes']:.0f} and {theirs['minutes']:.0f} minutes. Lower-cased BLEU is that of "
+        "`recurrent-small` is an LSTM with attention. It is compared with the same model without "
+        "attention, whose decoder receives the source only as its initial state. Both models were "
+        "trained once, on the same batches, in "
+        f"{ours['minutes']:.0f} and {theirs['minutes']:.0f} minutes. Lower-cased BLEU on "
         f"{SET}, with beam 4 and the average of the last checkpoints:\n\n"
         f"{sizes}\n\n"
-        f"By words of the source:\n\n{by_length}\n\n{validations}"
+        f"BLEU by number of source words:\n\n{by_length}\n\n{validations}"
     )
 
 
@@ -165,10 +166,10 @@ def speed(record: Record) -> str:
         rows,
     )
     return (
-        "## Speed compared with Joey NMT\n\n"
-        "Both toolkits take turns, with the same shapes and text, in fp32. A step has 64 pairs of "
-        "25 + 25 tokens. A search has 128 lines, and both toolkits write the same translations. In "
-        f"the epoch, sentences have mixed lengths.\n\n{speeds}"
+        "## Speed compared with Joey NMT\n\nBoth toolkits run in turns, with the same shapes and "
+        "text, in fp32. A step has 64 pairs of 25 + 25 tokens. A search translates 128 lines, and "
+        "both toolkits write the same translations. Sentences of the epoch have different "
+        f"lengths.\n\n{speeds}"
     )
 
 

@@ -179,20 +179,21 @@ def body(record: Record) -> str:
     tuned = {name: system for name, system in systems.items() if name != "likelihood"}
     return (
         f"The base run is `multi30k` with {base['model']}, trained for {base['log']['steps']:,} "
-        f"steps in {base['log']['minutes']:.0f} minutes. It is fine-tuned three times for "
+        f"steps in {base['log']['minutes']:.0f} minutes. This run is fine-tuned three times for "
         f"{measured['steps']:,} steps of 512 tokens, with `{' '.join(measured['common'][1:4])}`. "
         "The objectives are likelihood (the control), the expected GLEU of 15 samples (reward), "
-        "and 1 - GLEU over the 8 best of a beam (risk). "
-        f"Scores are those of {SET}, cased, with beam 4 and the average of each run's last five "
+        "and the expected 1 - GLEU of a beam's 8 best hypotheses (risk). "
+        f"Scores are cased, on {SET}, with beam 4 and the average of each run's last five "
         "checkpoints. Intervals (95 %) are paired bootstraps over sentences; they do not cover "
         "other seeds.\n\n"
         f"{reached}\n\n"
         f"Change from the base:\n\n{_changes(systems, 'base')}\n\n"
         "Change from the control, likelihood:\n\n"
         f"{_changes(tuned, 'likelihood')}\n\n"
-        "Means on the training text, in the first and the last quarter of the training: "
+        "Mean reward and mean risk on the training text, in the first and in the last quarter of "
+        "the training: "
         f"{', '.join(_course(name, systems[name]) for name in tuned)}.{note(record)}\n\n"
-        "[What is computed](../explain/reward.md)."
+        "Another page explains [how reward and risk are computed](../explain/reward.md)."
     )
 
 

@@ -117,9 +117,9 @@ def body(record: Record) -> str:
         rows,
     )
     return (
-        "Each task is trained once with the recipe of its name, by the commands on its page. "
-        "Scores are those of the test text, with beam 4 and the average of the last checkpoints. "
-        f"Brackets have 95 % bootstrap intervals. The machine had other work as well.\n\n{tasks}"
+        "For each task a model is trained once, by the commands on the task's page. Scores are "
+        "measured on the test text, with beam 4 and the average of the last checkpoints. Brackets "
+        f"have 95 % bootstrap intervals. Other programs were running on the machine.\n\n{tasks}"
     )
 
 

@@ -26,7 +26,7 @@ def table1(record: Record) -> str:
             "## Table 1: what a layer costs",
             *(measured["count_heading"], markdown(measured["counts"])),
             *(measured["time_heading"], markdown(measured["times"])),
-            "![Time of a layer against length and width](table1.svg)",
+            "![Time of a layer by length and width](table1.svg)",
             fold("How layers compare", measured["conclusions"]),
         ]
     )
@@ -40,14 +40,14 @@ def table2(record: Record) -> str:
     return "\n\n".join(
         [
             "## Table 2: the systems that the paper is compared with",
-            "Scaled-down models of the systems, trained on Multi30k English-German, raw (29,000 "
-            f"pairs), with {VOCABULARY:,} subwords and learning rates [chosen by trials](tuning.md)"
-            ". BLEU is cased, on test_2016_flickr, with beam 4 and the average of the last "
-            f"checkpoints. {_steps(measured)}. Perplexity is that of subwords, and of words for "
-            "Deep-Att. An ensemble averages the probabilities of three seeds; the published ones "
-            "average eight models.",
+            "These are scaled-down models of the systems, trained on Multi30k English-German, "
+            f"raw (29,000 pairs), with {VOCABULARY:,} subwords and learning rates [chosen by "
+            "trials](tuning.md). BLEU is cased, on test_2016_flickr, with beam 4 and the average "
+            f"of the last checkpoints. {_steps(measured)}. Perplexity is per subword, and for "
+            "Deep-Att per word. An ensemble averages the probabilities of three seeds; the "
+            "published ensembles have eight models.",
             markdown(table.rows),
-            "![Validation BLEU against operations](table2.svg)",
+            "![Validation BLEU by number of operations](table2.svg)",
             " ".join(table.reservations),
             *table.matrix,
             fold("The published table", [markdown(table.published_rows)]),
@@ -63,9 +63,9 @@ def french(record: Record) -> str:
     return "\n\n".join(
         [
             "## Table 2: English-French",
-            "Four of the systems with the same settings, on Tatoeba English-French (161,126 pairs "
-            f"of short sentences), with {VOCABULARY:,} subwords. BLEU is cased, on its 2,001 test "
-            f"pairs. {_steps(measured)}.",
+            "Four of the systems are trained with the same settings on Tatoeba English-French "
+            f"(161,126 pairs of short sentences), with {VOCABULARY:,} subwords. BLEU is cased, on "
+            f"its 2,001 test pairs. {_steps(measured)}.",
             markdown(table.rows),
             " ".join(table.reservations),
             *table.matrix,
@@ -101,8 +101,8 @@ def _steps(measured: Mapping[str, Any]) -> str:
     )
     return (
         f"The plan shares {plan['budget'] / 60:.0f} minutes (`--threads 1`) among "
-        f"{len(plan['systems'])} trainings, and computes steps from rates that were measured one "
-        f"at a time{of_earlier}"
+        f"{len(plan['systems'])} trainings. It computes each training's steps from its system's "
+        f"rate, which was measured alone{of_earlier}"
     )
 
 
@@ -113,8 +113,8 @@ def table3(record: Record) -> str:
     return "\n\n".join(
         [
             "## Table 3: variations of the Transformer",
-            "Scaled-down models, trained on Multi30k English-German, raw (29,000 pairs), with "
-            f"{VOCABULARY:,} subwords. Perplexity is that of subwords at the last validation. BLEU "
+            "These are scaled-down models, trained on Multi30k English-German, raw (29,000 pairs), "
+            f"with {VOCABULARY:,} subwords. Perplexity is per subword at the last validation. BLEU "
             "is cased, on the validation text, with beam 4 and the average of the last "
             f"checkpoints. The plan shares {measured['plan']['budget'] / 3600:.0f} hours "
             f"(`--threads 1`) among {len(ROWS)} trainings.",
@@ -143,8 +143,8 @@ def claims(record: Record) -> str:
                 "Time and origin of the trainings",
                 [
                     f"Minutes planned for each claim (`--threads 1`): {minutes}. All models of a "
-                    "claim see the same number of positions, padding included. The command repeats "
-                    "the plans of `docs/results/claims.json`.",
+                    "claim read the same number of positions, padding included. The command uses "
+                    "the plans in `docs/results/claims.json` again.",
                     *_earlier_origins(record, "Decided"),
                 ],
             ),
@@ -176,8 +176,9 @@ PAGE = ResultPage(
     "tables",
     "The paper's tables, reproduced",
     {"table1": table1, "table2": table2, "french": french, "table3": table3, "claims": claims},
-    "Results of `heedful paper` for the paper's tables and claims: [how they are made, and what "
-    "may be concluded](../howto/tables.md). Table 4 has [its own page](parsing.md).",
+    "This page has the results of `heedful paper` for the paper's tables and claims. Another page "
+    "describes [how they are measured, and which conclusions they allow](../howto/tables.md). "
+    "Table 4 has [its own page](parsing.md).",
 )
 
 

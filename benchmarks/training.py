@@ -127,7 +127,7 @@ def train_on_multi30k(
 def score_sentence(measurements: dict[str, Any]) -> str:
     """Write the score of a model trained on Multi30k, with the size of its training."""
     return (
-        f"Lower-cased BLEU on {SET}, beam 4, average of the last checkpoints: "
+        f"Lower-cased BLEU on {SET}, with beam 4 and the average of the last checkpoints: "
         f"**{measurements['bleu']:.1f}** with {measurements['parameters']:,} weights after "
         f"{measurements['steps']:,} steps and {measurements['target_tokens']:,} target tokens."
     )
@@ -138,8 +138,9 @@ def validation_table(
 ) -> str:
     """Lay validations out. `more`: further cells."""
     cells = "{step:,} | {valid_perplexity:.2f} | {bleu:.1f}" + more
-    return "Validation while training (greedy, cased, a single checkpoint):\n\n" + table(
-        heads, cells, lines
+    return (
+        "Validation during training (greedy search, cased BLEU, a single checkpoint):\n\n"
+        + table(heads, cells, lines)
     )
 
 

@@ -89,14 +89,15 @@ def body(record: Record) -> str:
         for unit in ("ms", "MiB")
     )
     return (
-        "The tables show time and memory of an encoder's self-attention over r neighbors, half "
-        "before and half after ([what it is](../explain/attention.md#windows)). One attention of 4 "
-        "heads and width 256 computes the forward and backward pass of one sequence, in fp32 on "
-        "one thread. “mask” is full attention with a banded mask; “blocks” computes only the band. "
-        "heedful uses blocks for sequences of more than 256 positions and more than twice the keys "
-        "of a block: 128 for r = 64, 512 for r = 256. Shorter sequences use the mask.\n\n"
-        f"Processor time in milliseconds:\n\n{seconds}\n\n"
-        f"Peak memory in MiB, without weights and input:\n\n{memory}"
+        "The tables show time and memory of an encoder's [self-attention in "
+        "windows](../explain/attention.md#windows). Each position attends to r neighbors, half "
+        "before it and half after it. One attention layer of 4 heads and width 256 computes the "
+        "forward and backward pass of one sequence, in fp32 on one thread. “mask” is full "
+        "attention with a banded mask; “blocks” computes only the band. A block has 128 keys for "
+        "r = 64, and 512 keys for r = 256. heedful uses blocks for sequences longer than 256 "
+        "positions and longer than twice the keys of a block. Shorter sequences use the "
+        f"mask.\n\nProcessor time in milliseconds:\n\n{seconds}\n\nPeak memory in MiB, without "
+        f"weights and input:\n\n{memory}"
     )
 
 

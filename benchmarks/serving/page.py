@@ -38,9 +38,10 @@ The table shows how `heedful serve` answers many clients, a stop signal, and man
 The model has the recipe `{measured["shape"]}`, random weights and {measured["vocabulary"]:,}
 subwords. It translates sentences of about {measured["words"]} words with beam 4 in fp32. Each
 client sends one sentence at a time to `/v1/translate`. Half of the {load["answers"]:,} answers
-came within {load["p50"]:.2f} s, and 99 of 100 within {load["p99"]:.2f} s. The server used
-{_mib(load["memory"])} at the end and {_mib(load["peak"])} at most. `heedful translate` translated
-the same sentences before and after, {load["clients"]} at a time; its start is not counted.
+arrived within {load["p50"]:.2f} s, and 99 of 100 within {load["p99"]:.2f} s. The server used
+{_mib(load["memory"])} of memory at the end and {_mib(load["peak"])} at most. `heedful translate`
+translated the same sentences before and after, {load["clients"]} at a time; its time to start is
+not counted.
 
 ## A stop signal under load
 
@@ -50,8 +51,8 @@ accepted if it began before the signal.
 
 ## {flat["requests"]:,} requests
 
-The requests, for a tiny model, are text, lists, HTML, streams and detection; one in five is
-invalid. In {flat["seconds"]:.0f} s, clients got {_counts(flat["statuses"])}.
+The requests to a tiny model have texts, lists or HTML, or are for streams or detection. One in
+five requests is invalid. In {flat["seconds"]:.0f} s, clients got {_counts(flat["statuses"])}.
 
 {fold("Memory in MiB after each fortieth of the requests", [sizes])}
 """

@@ -14,7 +14,7 @@ from heedful.experiments.page import code_block, fold, markdown, table, with_nam
 from heedful.experiments.record import Record
 
 TITLES = {
-    "training": "Training, command to command",
+    "training": "Training, time of the whole command",
     "step": "The training step",
     "step-fp32": "The training step in fp32",
     "step-small": "The training steps of small recipes",
@@ -31,7 +31,7 @@ TITLES = {
     "data": "From text to batches",
     "curves": "Batch size, sentence length, vocabulary",
     "corpus": "A corpus that grows a hundredfold",
-    "ranks": "Two processes against one",
+    "ranks": "Two processes compared with one",
     "gpu": "On a GPU",
 }
 DRAWN = ("curves", "corpus")
@@ -42,12 +42,12 @@ PAGES = {
 }
 """Titles by folder of results, one for each kind of processor."""
 INTRODUCTION = """`make bench-speed` (`python -m benchmarks.speed --out FOLDER`) runs heedful and
-other toolkits in turns, each in its own process. All use the same number of threads, text,
-subwords, shapes, beam and output length, and translate with the same weights. Times are medians
+other toolkits in turns, each in its own process. All have the same text, subwords,
+shapes, weights for translation, beam, output length and number of threads. Times are medians
 after one warm-up, with the smallest and the largest in brackets. A share of products is the rate of
 operations on real tokens, divided by the rate of large matrix products in the same precision. Up to
-commit 4bc27d6 MKL computed the large fp32 products; MKL is slow on AMD's processors, so shares can
-exceed 100 %."""
+commit 4bc27d6, large fp32 products were computed by MKL, which is slow on AMD's processors. So
+shares of these measurements can exceed 100 %."""
 _NO_AVX512 = "The CPU does not support AVX512"
 
 
@@ -107,7 +107,7 @@ def report_table(report: Measured) -> str:
     further = [extras, *([f"{system[name]:.4g}" for name in extras] for system in measurements)]
     rows = [(*row, *more) for row, more in zip(speed_rows(measurements), further, strict=True)]
     sentences = [
-        f"The products of {system['who']} alone take {alone['seconds']:.3f} s, "
+        f"In {system['who']}, matrix products alone take {alone['seconds']:.3f} s, "
         f"{alone[part]:.0%} {part}."
         for system in measurements
         for alone in [system.get("products alone", {})]
@@ -199,8 +199,9 @@ def _kernels(section: Measured) -> str:
         for name, step in section["steps"].items()
     ]
     return (
-        "Forward and backward pass, compiled and in plain torch (`HEEDFUL_NATIVE=0`), in turns. "
-        "The ratio is the median of all turns.\n\n" + table(heads, cells, rows)
+        "Forward and backward passes with compiled functions and in plain torch "
+        "(`HEEDFUL_NATIVE=0`), in turns. The ratio is the median over all turns.\n\n"
+        + table(heads, cells, rows)
     )
 
 
@@ -239,9 +240,9 @@ def _search(section: Measured) -> str:
     )
     return (
         "`paper-base` with random weights, 8,000 subwords, 14 tokens, beam 4. Compiled functions "
-        "and plain modules (`HEEDFUL_NATIVE=0`, products by oneDNN) take turns; the ratio is that "
-        "of the medians. The share of products and the profile are those of a search by one thread."
-        f"\n\n{searches}{_products(first, chr(10) * 2)}\n\n{parts}"
+        "and plain modules (`HEEDFUL_NATIVE=0`, products by oneDNN) run in turns; the ratio is "
+        "that of their medians. The share of products and the profile describe a search on one "
+        f"thread.\n\n{searches}{_products(first, chr(10) * 2)}\n\n{parts}"
     )
 
 
@@ -283,8 +284,8 @@ def _ranks(section: Measured) -> str:
         with_names(section["runs"]),
     )
     steps = (
-        f"{section['steps']} steps. “2 of 1” means two processes of one thread each, connected by "
-        "gloo."
+        f"{section['steps']} steps. “2 of 1” means two processes with one thread each, connected "
+        "by gloo."
     )
     return f"{steps}\n\n{rates}"
 

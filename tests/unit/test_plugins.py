@@ -637,5 +637,5 @@ def test_a_rule_is_kept_by_every_search(tmp_path):
     ):
         heedful.SearchOptions(rules="other")
     options = heedful.SearchOptions(rules="no-repeat")
-    with pytest.raises(SettingError, match="--rules was given"):
+    with pytest.raises(SettingError, match="does not support --rules"):
         check_engine("ctranslate2", options, {})

@@ -90,8 +90,8 @@ _STILL_LEARNS = (
     "in the last quarter of the training."
 )
 _RESERVATION = (
-    "Models this small rank differently from the published systems on a text this small. Each ± is "
-    "half of a 95 % interval over sentences; another seed can change BLEU by as much."
+    "On so small a text, so small models rank differently from the published systems. Each ± is "
+    "half the width of a 95 % interval over sentences; another seed can change BLEU by as much."
 )
 _DIFFERENCES = (
     f"BLEU of the row minus BLEU of the column; {SURE} marks differences with a 95 % interval "

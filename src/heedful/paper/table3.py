@@ -231,8 +231,8 @@ class Table3:
             f"with a standard deviation of {perplexity.deviation:.3f}, and BLEU {bleu.mean:.2f} "
             f"with a standard deviation of {bleu.deviation:.2f}. Chance marks one number in "
             f"twenty, and the table has {2 * len(others)} numbers besides the base row. All are "
-            f"compared with the same deviation of {len(self.seeds)} trainings, so stars due to "
-            "chance come together.",
+            f"compared with the same standard deviation of {len(self.seeds)} trainings, so if one "
+            "star is due to chance, others probably are, too.",
             f"Beyond that noise: {', '.join(apart) or 'no row'}.",
             "Without the big model, which takes three times the steps, the rank correlations are "
             f"{_with_sign(alike[0])} and {_with_sign(alike[1])}.{_by_chance(self.compared)}",

@@ -263,7 +263,7 @@ def test_what_the_watcher_raises_ends_the_search():
 
 
 def test_another_engine_says_that_it_cannot_be_watched():
-    with pytest.raises(SettingError, match="--observer was given"):
+    with pytest.raises(SettingError, match="does not support --observer"):
         check_engine("ctranslate2", SearchOptions(), {"observer": print})
 
 

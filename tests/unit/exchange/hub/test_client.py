@@ -153,7 +153,7 @@ def test_a_cache_that_is_no_folder_is_one_paragraph(hub, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("mine")
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "file"))
     client = HubClient("a test")
-    with pytest.raises(StorageError, match="must be a folder"):
+    with pytest.raises(StorageError, match="must be a new or existing folder"):
         client.fetch(client.describe(NAME), "config.json")
     assert (tmp_path / "file").read_text() == "mine"
 
