@@ -35,7 +35,10 @@ def test_arguments_of_the_annotated_types_pass():
         ({"beam": True}, "`beam` of translate must be a whole number, but got True."),
         ({"penalty": "1"}, "`penalty` of translate must be a number or None, but got '1'."),
         ({"how": "badly"}, "`how` of translate must be 'fast' or 'well', but got 'badly'."),
-        ({"out": "a\0b"}, "`out` of translate must be a path, but 'a\\x00b' contains a NUL character."),
+        (
+            {"out": "a\0b"},
+            "`out` of translate must be a path, but 'a\\x00b' contains a NUL character.",
+        ),
         ({"warn": 1}, "`warn` of translate must be a function or None, but got 1."),
     ],
 )
