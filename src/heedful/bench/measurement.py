@@ -148,9 +148,9 @@ def speed_rows(measurements: Sequence[Mapping[str, Any]]) -> Rows:
 
 def _products(machine: Mapping[str, Any]) -> str:
     """Format the machine's measured product rates."""
-    rates = machine.get("product_gflops", {})
-    said = ", ".join(f"{name} {rate:,.0f} GFLOP/s" for name, rate in rates.items())
-    return f"{said or 'not measured'}; {machine.get('threads')} threads on {machine.get('device')}"
+    measured = machine.get("product_gflops", {})
+    rates = ", ".join(f"{name} {rate:,.0f} GFLOP/s" for name, rate in measured.items())
+    return f"{rates or 'not measured'}; {machine.get('threads')} threads on {machine.get('device')}"
 
 
 def _format_fact(value: object) -> str:

@@ -111,10 +111,10 @@ def run_process(
             raise kind(answer["error"])
         if isinstance(answer, dict):
             return answer
-    said = done.stderr.strip().splitlines()
+    error_lines = done.stderr.strip().splitlines()
     raise MeasurementFailed(
         f"{' '.join(map(str, command))} must answer with a JSON object, but it ended with exit "
-        f"code {done.returncode}: {said[-1] if said else 'no message'}"
+        f"code {done.returncode}: {error_lines[-1] if error_lines else 'no message'}"
     )
 
 

@@ -163,9 +163,8 @@ def _positions(family: Family, settings: ModelSettings, rows: int) -> Positions 
     """Build the positions of a family that adds them to its embeddings."""
     if "positions" not in family.traits:
         return None
-    if (
-        _chosen_builder(settings, "model.positions") is not None
-    ):  # they act in scores, not in embeddings
+    # positions of a family act in scores, not in embeddings
+    if _chosen_builder(settings, "model.positions") is not None:
         return NoPositions(settings.d_model)
     return build_positions(settings.positions, settings.d_model, rows, settings.position_offset)
 

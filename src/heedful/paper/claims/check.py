@@ -57,9 +57,7 @@ def check_claims(
     # The trainings of each claim lock their own folder below `out`.
     with only_writer(out, "paper claims"):
         for name in CLAIMS:
-            _earlier_result(
-                out, name, None
-            )  # a file that cannot be read is refused before the work, too
+            _earlier_result(out, name, None)  # refuses an unreadable file before the work
         chosen = {name: CLAIMS[name] for name in names or CLAIMS}
         text, trainings = _prepare(chosen, out, corpus, budget, plan, threads)
         results = {
