@@ -22,15 +22,11 @@ from heedful.config.search import SearchConfig
 from heedful.config.sequence_recipes import SEQUENCE_RECIPES
 from heedful.config.train import TrainConfig
 from heedful.errors import SettingError
-from heedful.families.registry import FAMILIES, are_offered, family_recipes
+from heedful.families.registry import are_offered, family_recipes
 from heedful.settings.explain import did_you_mean
-from heedful.settings.registries import METRICS, OBJECTIVES, SCHEDULES, SCORES
 from heedful.tasks.registry import task_recipes
 
 RECIPES: dict[str, Callable[[], RunConfig]] = {}
-_BUILT: dict[str, RunConfig] = {}
-for _registry in (FAMILIES, SCORES, OBJECTIVES, SCHEDULES, METRICS):
-    _registry.watch(_BUILT.clear)
 
 
 @checked
@@ -55,7 +51,7 @@ def recipe(name: str) -> RunConfig:
 
     Notes
     -----
-    The settings are frozen, so a caller changes a copy.
+    Every call builds new settings. They are frozen, so a caller changes a copy.
     """
     if name not in RECIPES:
         near = get_close_matches(name, RECIPES, n=2)
@@ -107,9 +103,7 @@ def _register(name: str) -> Callable[[Callable[[], RunConfig]], Callable[[], Run
     def keep(build: Callable[[], RunConfig]) -> Callable[[], RunConfig]:
         @wraps(build)
         def build_named() -> RunConfig:
-            if name not in _BUILT:
-                _BUILT[name] = build().with_settings({"recipe": name})
-            return _BUILT[name]
+            return build().with_settings({"recipe": name})
 
         RECIPES[name] = build_named
         return build_named
