@@ -15,7 +15,7 @@ TORCH_RANGE ?= 2.11 2.15
 PYTHON_RANGE ?= python3.12 python3.13
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test test-gpu device-wheels torch-range python-range check pytest cases format bench bench-speed bench-speed-avx2 bench-serving bench-busy bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-parsers bench-sequences bench-tables figures house peers docs screenshots wheel reading-path clean bench-noise bench-new-language bench-hub-models bench-held-out bench-quality
+.PHONY: help quickstart test test-gpu device-wheels torch-range python-range check pytest cases format bench bench-speed bench-speed-avx2 bench-serving bench-busy bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-parsers bench-sequences bench-tables figures house peers docs screenshots wheel reading-path clean bench-noise bench-new-language bench-hub-models bench-held-out bench-quality same-hour
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -138,6 +138,12 @@ bench-quality: $(VENV)/.for-use ## try settings on Multi30k and train on small c
 	$(PYTHON) -m benchmarks.quality rates
 	$(PYTHON) -m benchmarks.quality trials
 	$(PYTHON) -m benchmarks.quality corpora
+
+# One toolkit after the other: a training takes all cores.
+SAME_HOUR := heedful joey eole transformers
+same-hour: $(VENV)/.for-work ## train four toolkits for an hour each on Multi30k, write docs/results/same-hour.md (six hours)
+	@for system in $(SAME_HOUR); do for kind in environment trials train; do \
+	    $(PYTHON) -m benchmarks.same_hour $$kind --system $$system || exit 1; done; done
 
 bench-parsing: $(VENV)/.for-use ## count grammars and train parsers on two treebanks, write docs/results/parsing.md (five hours)
 	$(PYTHON) -m benchmarks.pcfg

@@ -1,0 +1,115 @@
+"""
+The training clock and the protocol of `benchmarks.same_hour`; standard library only.
+
+A driver is called with two files of JSON: a request, which names a task, and the place of the
+answer. It runs in the folder of its texts and names all files relative to it.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+Request = dict[str, Any]
+Answer = dict[str, Any]
+SAVED = 60
+"""Checkpoints of a training, equally far apart."""
+
+
+def serve(tasks: Mapping[str, Callable[[Request], Answer]]) -> None:
+    """Answer one request."""
+    request, answer = map(Path, sys.argv[1:])
+    wanted = json.loads(request.read_text("utf-8"))
+    answer.write_text(json.dumps(tasks[wanted["task"]](wanted), ensure_ascii=False), "utf-8")
+
+
+class TrainingClock:
+    """
+    The time of a training loop, from its first batch to the end of its minutes.
+
+    Preparation is not counted; data loading and the writing of checkpoints are.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self.seconds = 60 * float(request["minutes"])
+        self.saves = bool(request["save"])
+        self.checkpoints: list[dict[str, Any]] = []
+        self._started = self._next = 0.0
+        self._first = self._half = self._last = (0.0, 0)
+
+    def start(self) -> None:
+        """Start at the beginning of the training loop."""
+        self._started = time.monotonic()
+        self._next = self.seconds / SAVED
+
+    def tick(self, step: int) -> bool:
+        """Count a step that is done; return whether a checkpoint is due."""
+        now = time.monotonic() - self._started
+        self._last = (now, step)
+        if not self._half[1] and now >= self.seconds / 2:
+            self._half = self._last
+        is_due = now >= self._next
+        if is_due:
+            self._next = self.seconds / SAVED * (1 + now // (self.seconds / SAVED))
+        return self.saves and (is_due or self.over)
+
+    def saved(self, path: object) -> None:
+        """Remember the checkpoint of the last counted step."""
+        seconds, step = self._last
+        self.checkpoints.append({"step": step, "minutes": seconds / 60, "path": str(path)})
+
+    @property
+    def over(self) -> bool:
+        """Whether the minutes are over."""
+        return self._last[0] >= self.seconds
+
+    def answer(self, parameters: int, config: Mapping[str, Any]) -> Answer:
+        """Describe the training; the speed is that of its second half, unless that is empty."""
+        begun = self._half if self._half[1] < self._last[1] else self._first
+        seconds, steps = (last - first for last, first in zip(self._last, begun, strict=True))
+        return {
+            "steps": self._last[1],
+            "minutes": self._last[0] / 60,
+            "steps_per_second": steps / max(seconds, 1e-9),
+            "parameters": parameters,
+            "checkpoints": self.checkpoints,
+            "config": config,
+        }
+
+
+def learn_subwords(size: int, **options: Any) -> str:
+    """Learn one sentencepiece model of both sides, once for each size; return its prefix."""
+    prefix = f"subwords-{'-'.join(map(str, (size, *options.values())))}"
+    if not Path(f"{prefix}.model").exists():
+        import sentencepiece
+
+        sentencepiece.SentencePieceTrainer.train(
+            input="train.en,train.de",
+            model_prefix=prefix,
+            vocab_size=size,
+            character_coverage=1.0,
+            minloglevel=2,
+            **options,
+        )
+    return prefix
+
+
+def inner_parameters(model: Any, tables: tuple[str, ...]) -> int:
+    """Count the parameters of a model without those whose names contain a word of `tables`."""
+    return sum(
+        weights.numel()
+        for name, weights in model.named_parameters()
+        if not any(table in name for table in tables)
+    )
+
+
+def mean_of(tensors: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """Average the weights of several checkpoints; other tensors are those of the last."""
+    mean = dict(tensors[-1])
+    for name, last in mean.items():
+        if last.is_floating_point():
+            total = sum(weights[name].double() for weights in tensors)
+            mean[name] = (total / len(tensors)).to(last.dtype)
+    return mean

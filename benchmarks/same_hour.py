@@ -1,0 +1,373 @@
+"""
+Four toolkits, the same raw text, the same machine, one hour each.
+
+    python -m benchmarks.same_hour environment --system X
+    python -m benchmarks.same_hour trials --system X [--minutes M] [--results FOLDER]
+    python -m benchmarks.same_hour train --system X [--minutes M] [--results FOLDER]
+
+`environment` installs a toolkit in `build/same-hour`. `trials` first measures the speed of four
+combinations of precision and threads, for half a minute each; the fastest is used from then on.
+Then it trains twice for six minutes. `train` takes the settings of the trial with the better BLEU
+on the validation text, and trains for an hour. Nothing is validated meanwhile. Afterwards, a
+checkpoint of every fifth minute and the average of the last ten checkpoints translate the
+validation text; the best of them translates the test set once. `trials` and `train` store each
+result at once in `docs/results/same-hour.json`, and do not repeat a stored one. With other minutes,
+as in a rehearsal, the record belongs elsewhere: name a folder with `--results`.
+
+Each toolkit has a driver in `benchmarks/peers/same_hour`, which runs in the toolkit's environment.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks import report
+from benchmarks.report import ROOT, arguments, machine, measurements_of, outputs_of
+from benchmarks.same_hour_page import PAGE, draw
+from benchmarks.training import SET, multi30k, read_lines
+
+NAME = "same-hour"
+DRIVERS = ROOT / "benchmarks" / "peers" / "same_hour"
+ENVIRONMENTS = ROOT / "build" / NAME
+SEED, BEAM, AVERAGED, CURVE_POINTS = 1, 5, 10, 12
+TRIAL_MINUTES, MINUTES = 6.0, 60.0
+PROBE_MINUTES = 0.5
+"""Length of a measurement of speed, unless a trial is shorter."""
+PROBE_STEPS = 10_000
+"""Steps on which the schedules of these measurements depend; none takes so many."""
+PROBES = [(precision, threads) for precision in ("fp32", "bf16") for threads in (1, 2)]
+SIZE = {"layers": 4, "heads": 4, "width": 128, "inner": 256}
+"""The size of each model: layers on each side, heads, width, inner width."""
+LIKE_SIZE = 0.2
+"""Largest relative difference from heedful's number of parameters without embeddings."""
+
+
+class ToolkitTrials(NamedTuple):
+    """The trials of a toolkit."""
+
+    requirements: Path | None
+    """The packages of its environment; None for this checkout's environment."""
+    trials: dict[str, dict[str, Any]]
+    """Settings by name; `warmup` is a share of the steps."""
+
+
+_HEEDFUL = {"train.learning_rate": 5e-3, "train.batch_tokens": 4096, "model.dropout": 0.3}
+_JOEY = {"batch": 4096, "dropout": 0.3, "beta2": 0.98, "norm": "post"}
+_EOLE = {"batch": 4096, "dropout": 0.3}
+_TRANSFORMERS = {"batch": 256, "dropout": 0.3, "clip": 1.0}
+SYSTEMS = {
+    "heedful": ToolkitTrials(
+        None,
+        {
+            "recipe multi30k": _HEEDFUL
+            | {"warmup": 0.22, "train.schedule": "inverse_sqrt", "data.vocabulary_size": 8000},
+            "cosine": _HEEDFUL
+            | {"warmup": 0.055, "train.schedule": "cosine", "data.vocabulary_size": 4000},
+        },
+    ),
+    "joey": ToolkitTrials(
+        DRIVERS.parent / "joey" / "requirements.txt",
+        {
+            "transformer_small.yaml, subwords of iwslt14_deen_sp.yaml": _JOEY
+            | {"warmup": 0.1, "schedule": "noam", "rate": 2e-3}
+            | {"vocabulary": 8000, "subwords": "unigram", "sampling": 0.1},
+            "rate of the recipe multi30k": _JOEY
+            | {"warmup": 0.1, "schedule": "warmupinversesquareroot", "rate": 5e-3}
+            | {"vocabulary": 4000, "subwords": "bpe", "sampling": 0.0},
+        },
+    ),
+    "eole": ToolkitTrials(
+        DRIVERS / "eole.txt",
+        {
+            "wmt17_ende_spm.yaml": _EOLE
+            | {"warmup": 0.1, "schedule": "noam", "rate": 2.8e-3}
+            | {"vocabulary": 8000, "beta2": 0.998},
+            "rate of the recipe multi30k, cosine": _EOLE
+            | {"warmup": 0.055, "schedule": "cosine", "rate": 5e-3}
+            | {"vocabulary": 4000, "beta2": 0.98},
+        },
+    ),
+    "transformers": ToolkitTrials(
+        DRIVERS / "transformers.txt",
+        {
+            "schedule, optimizer and activation by default": _TRANSFORMERS
+            | {"warmup": 0.1, "schedule": "linear", "rate": 2e-3}
+            | {"vocabulary": 8000, "beta2": 0.999, "activation": "gelu"},
+            "rate of the recipe multi30k, cosine": _TRANSFORMERS
+            | {"warmup": 0.055, "schedule": "cosine", "rate": 5e-3}
+            | {"vocabulary": 4000, "beta2": 0.98, "activation": "relu"},
+        },
+    ),
+}
+
+
+def main() -> None:
+    """Install a toolkit, or take the measurements of it that the record lacks."""
+    parser = arguments(__doc__, NAME)
+    parser.add_argument("kind", choices=("environment", "trials", "train"))
+    parser.add_argument("--system", required=True, choices=[*SYSTEMS])
+    parser.add_argument("--minutes", type=float)
+    parser.add_argument("--results", type=Path, default=report.RESULTS)
+    options = parser.parse_args()
+    if options.minutes is not None and options.results == report.RESULTS:
+        parser.error(
+            "--minutes makes a rehearsal, whose record must not be in docs/results: "
+            "name another folder with --results"
+        )
+    if options.kind == "environment":
+        build_environment(options.system)
+        return
+    report.RESULTS = options.results
+    toolkit = ToolkitDriver(options.system, options.runs.resolve() / options.system)
+    if options.kind == "trials":
+        run_trials(toolkit, options.minutes or TRIAL_MINUTES, options.commit)
+    else:
+        run_hour(toolkit, options.minutes or MINUTES, options.commit)
+
+
+def build_environment(system: str) -> None:
+    """Install a toolkit in an environment of its own, unless it is there."""
+    requirements, place = SYSTEMS[system].requirements, ENVIRONMENTS / system
+    installed = place / ".installed"
+    if requirements is None or installed.exists():
+        return
+    subprocess.run([sys.executable, "-m", "venv", place / ".venv"], check=True)
+    install = ("-m", "pip", "install", "--quiet", "--requirement", requirements)
+    subprocess.run([_python(system), *install], check=True)
+    installed.touch()
+
+
+def _python(system: str) -> Path:
+    """Return the interpreter of a toolkit."""
+    if SYSTEMS[system].requirements is None:
+        return Path(sys.executable)
+    return ENVIRONMENTS / system / ".venv" / "bin" / "python"
+
+
+class ToolkitDriver:
+    """A toolkit that is asked through its driver, in a folder with the texts."""
+
+    def __init__(self, system: str, folder: Path) -> None:
+        self.system = system
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        for part, name in (("train", "train"), ("valid", "val"), ("test", SET)):
+            for language in ("en", "de"):
+                if (part, language) != ("test", "de"):
+                    lines = "".join(f"{line}\n" for line in read_lines(multi30k(name, language)))
+                    (folder / f"{part}.{language}").write_text(lines, "utf-8")
+
+    def ask(self, task: str, threads: int, **request: Any) -> dict[str, Any]:
+        """Run the driver for a task."""
+        if not _python(self.system).exists():
+            raise SystemExit(
+                f"{self.system} is not installed: run "
+                f"`python -m benchmarks.same_hour environment --system {self.system}` first"
+            )
+        question, answer = self.folder / "request.json", self.folder / "answer.json"
+        answer.unlink(missing_ok=True)
+        question.write_text(json.dumps({"task": task, "threads": threads} | request), "utf-8")
+        log = self.folder / "log.txt"
+        with log.open("a", encoding="utf-8") as stream:
+            done = subprocess.run(
+                [_python(self.system), DRIVERS / f"with_{self.system}.py", question, answer],
+                check=False,
+                cwd=self.folder,
+                env=os.environ | {"OMP_NUM_THREADS": str(threads), "CUDA_VISIBLE_DEVICES": ""},
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+            )
+        if done.returncode:
+            raise SystemExit(
+                f"the driver of {self.system} must end with 0, but ended with {done.returncode}: "
+                f"read the end of {log}"
+            )
+        return dict(json.loads(answer.read_text("utf-8")))
+
+    def train(
+        self,
+        name: str,
+        trial: str,
+        way: tuple[str, int],
+        minutes: float,
+        steps: int,
+        save: bool = True,
+    ) -> dict[str, Any]:
+        """Train for some minutes from the beginning; the schedule depends on `steps`."""
+        shutil.rmtree(self.folder / name, ignore_errors=True)
+        settings = dict(SYSTEMS[self.system].trials[trial])
+        share = settings.pop("warmup")
+        answer = self.ask(
+            "train",
+            way[1],
+            out=name,
+            settings=settings,
+            size=SIZE,
+            precision=way[0],
+            minutes=minutes,
+            steps=steps,
+            warmup=max(1, round(share * steps)),
+            save=save,
+            seed=SEED,
+            beam=BEAM,
+        )
+        described = {"trial": trial, "precision": way[0], "threads": way[1], "size": SIZE}
+        return described | answer
+
+    def translate(
+        self, name: str, trial: str, checkpoints: Sequence[str], part: str
+    ) -> list[list[str]]:
+        """Translate a text with each checkpoint of a training."""
+        jobs = [
+            [checkpoint, f"{name}-{part}-{number}.de"]
+            for number, checkpoint in enumerate(checkpoints)
+        ]
+        self.ask(
+            "translate",
+            os.cpu_count() or 1,
+            out=name,
+            settings=SYSTEMS[self.system].trials[trial],
+            source=f"{part}.en",
+            jobs=jobs,
+            beam=BEAM,
+        )
+        return [(self.folder / output).read_text("utf-8").splitlines() for _, output in jobs]
+
+
+def run_trials(toolkit: ToolkitDriver, minutes: float, commit: str) -> None:
+    """Measure the speeds, then run the trials in the fastest way."""
+    first, *_ = trials = [*SYSTEMS[toolkit.system].trials]
+    for precision, threads in PROBES:
+        if (key := f"{precision}, {threads}") not in known(toolkit.system, "probes"):
+            print(key, flush=True)
+            way, length = (precision, threads), min(minutes, PROBE_MINUTES)
+            answer = toolkit.train("probe", first, way, length, PROBE_STEPS, save=False)
+            keep(
+                toolkit.system,
+                "probes",
+                key,
+                {"steps_per_second": answer["steps_per_second"]},
+                commit,
+            )
+    way, rate = fastest(known(toolkit.system, "probes"))
+    for number, trial in enumerate(trials):
+        if trial not in known(toolkit.system, "trials"):
+            print(trial, flush=True)
+            name, steps = f"trial-{number}", expected_steps(rate, minutes)
+            answer = toolkit.train(name, trial, way, minutes, steps)
+            paths = [row["path"] for row in answer.pop("checkpoints")][-1:]
+            (lines,) = toolkit.translate(name, trial, paths, "valid")
+            keep(toolkit.system, "trials", trial, answer | score(lines, "val"), commit)
+
+
+def run_hour(toolkit: ToolkitDriver, minutes: float, commit: str) -> None:
+    """Train, translate with the checkpoints, and score the best of them on the test set."""
+    system, trials = toolkit.system, known(toolkit.system, "trials")
+    if missing := [name for name in SYSTEMS[system].trials if name not in trials]:
+        raise SystemExit(
+            f"the hour needs the scores of every trial of {system}, but there is none of "
+            f"{missing[0]!r}: run `python -m benchmarks.same_hour trials --system {system}` first"
+        )
+    if known(system, "hour"):
+        return
+    trial = best_of(trials)
+    way = (trials[trial]["precision"], trials[trial]["threads"])
+    steps = expected_steps(trials[trial]["steps_per_second"], minutes)
+    answer = toolkit.train("hour", trial, way, minutes, steps)
+    check_size(system, answer["parameters"])
+    checkpoints = answer.pop("checkpoints")
+    points, last = spread(checkpoints, minutes), checkpoints[-AVERAGED:]
+    paths = [row["path"] for row in last]
+    averaged = "hour/average"
+    toolkit.ask("average", way[1], out="hour", checkpoints=paths, average=averaged)
+    candidates = [*(row["path"] for row in points), averaged]
+    *lines, of_average = toolkit.translate("hour", trial, candidates, "valid")
+    curve = [
+        {"minutes": row["minutes"], "step": row["step"]} | score(translated, "val")
+        for row, translated in zip(points, lines, strict=True)
+    ]
+    scored = [*curve, {"averaged": len(last)} | score(of_average, "val")]
+    chosen = max(range(len(scored)), key=lambda row: float(scored[row]["lower-cased"]))
+    (tested,) = toolkit.translate("hour", trial, [candidates[chosen]], "test")
+    answer |= {"curve": curve, "average": scored[-1], "chosen": scored[chosen]}
+    keep(system, "hour", "", answer | {"test": score(tested, SET)}, commit, {system: tested})
+
+
+def known(system: str, kind: str) -> dict[str, Any]:
+    """Return the stored measurements of a kind."""
+    stored: dict[str, Any] = measurements_of(NAME).get(system, {}).get(kind, {})
+    return stored
+
+
+def keep(
+    system: str,
+    kind: str,
+    key: str,
+    answer: dict[str, Any],
+    commit: str,
+    outputs: Mapping[str, list[str]] | None = None,
+) -> None:
+    """Add a measurement to the record, and write the page and the picture."""
+    answer |= {"commit": commit, "machine": machine()}
+    every = measurements_of(NAME)
+    of_kind = answer if not key else known(system, kind) | {key: answer}
+    every[system] = every.get(system, {}) | {kind: of_kind}
+    report.RESULTS.mkdir(parents=True, exist_ok=True)
+    PAGE.keep(NAME, every, commit, outputs=outputs_of(NAME) | {**(outputs or {})})
+    draw(every, report.RESULTS / f"{NAME}.svg")
+
+
+def fastest(probes: Mapping[str, Mapping[str, float]]) -> tuple[tuple[str, int], float]:
+    """Return the fastest precision and number of threads, and the steps a second."""
+    key = max(probes, key=lambda key: probes[key]["steps_per_second"])
+    precision, threads = key.split(", ")
+    return (precision, int(threads)), probes[key]["steps_per_second"]
+
+
+def expected_steps(rate: float, minutes: float) -> int:
+    """Compute the steps in some minutes, from the steps a second."""
+    return max(1, round(60 * minutes * rate))
+
+
+def best_of(trials: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the trial with the best score on the validation text."""
+    return max(trials, key=lambda name: float(trials[name]["lower-cased"]))
+
+
+def spread(checkpoints: Sequence[dict[str, Any]], minutes: float) -> list[dict[str, Any]]:
+    """Choose the checkpoints nearest to equally spaced times."""
+    times = [minutes * (number + 1) / CURVE_POINTS for number in range(CURVE_POINTS)]
+    nearest = [min(checkpoints, key=lambda row: abs(row["minutes"] - time)) for time in times]
+    return [row for number, row in enumerate(nearest) if row not in nearest[:number]]
+
+
+def check_size(system: str, parameters: int) -> None:
+    """Refuse a model that is not of like size."""
+    ours = known("heedful", "hour").get("parameters", parameters)
+    if abs(parameters / ours - 1) > LIKE_SIZE:
+        raise SystemExit(
+            f"models must be of like size, at most {LIKE_SIZE:.0%} apart, but that of {system} has "
+            f"{parameters:,} parameters without embeddings and heedful's has {ours:,}: change its "
+            "driver in benchmarks/peers/same_hour"
+        )
+
+
+def score(lines: Sequence[str], part: str) -> dict[str, Any]:
+    """Score translations by sacreBLEU, with and without case."""
+    from sacrebleu.metrics import BLEU
+
+    scores: dict[str, Any] = {"signatures": []}
+    for name, lowercase in (("lower-cased", True), ("bleu", False)):
+        metric = BLEU(lowercase=lowercase)
+        scores[name] = metric.corpus_score(lines, [read_lines(multi30k(part, "de"))]).score
+        scores["signatures"].append(str(metric.get_signature()))
+    return scores
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""The page and the picture of `benchmarks.same_hour`."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import ResultPage
+from heedful.experiments.page import code_block, fold, table
+from heedful.experiments.record import Record
+from heedful.visualise.curves import system_style
+from heedful.visualise.figure_files import INK, draw_grid, drawing, save_figure
+
+TITLES = {
+    "heedful": "heedful",
+    "joey": "Joey NMT 2.3.0",
+    "eole": "Eole 0.6.4",
+    "transformers": "transformers 5.24.0, MarianMTModel",
+}
+
+
+def body(record: Record) -> str:
+    """Lay out the hours, the picture, the trials and the settings."""
+    hours = dict(_of_kind(record.measurements, "hour"))
+    parts = []
+    if hours:
+        size = next(iter(hours.values()))["size"]
+        parts += [
+            _HEAD.format_map(size),
+            table(
+                "toolkit | test, BLEU lower-cased | cased | validation, lower-cased | from | "
+                "steps | precision, threads | parameters",
+                "{title} | **{test[lower-cased]:.1f}** | {test[bleu]:.1f} | "
+                "{chosen[lower-cased]:.1f} | {origin} | {steps:,} | {precision}, {threads} | "
+                "{parameters:,}",
+                [
+                    row | {"title": TITLES[name], "origin": _origin(row["chosen"])}
+                    for name, row in hours.items()
+                ],
+            ),
+            "![BLEU on the validation text by minutes of training](same-hour.svg)",
+            f"Signatures: {_signatures(hours)}.",
+        ]
+    trials = [
+        row | {"title": TITLES[name], "name": trial} | _mark(rows, trial)
+        for name, rows in _of_kind(record.measurements, "trials")
+        for trial, row in rows.items()
+    ]
+    if trials:
+        shown = table(
+            "toolkit | trial | minutes | steps | validation, BLEU lower-cased | ",
+            "{title} | {name} | {minutes:.1f} | {steps:,} | {lower-cased:.1f} | {mark}",
+            trials,
+        )
+        parts.append(fold("Trials", [_TRIALS, shown, *_settings(trials)]))
+    speeds = [
+        {"title": TITLES[name], "way": way} | row
+        for name, rows in _of_kind(record.measurements, "probes")
+        for way, row in rows.items()
+    ]
+    if speeds:
+        shown = table(
+            "toolkit | precision, threads | steps a second",
+            "{title} | {way} | {steps_per_second:.2f}",
+            speeds,
+        )
+        parts.append(fold("Speeds", [_SPEEDS, shown]))
+    return "\n\n".join(parts)
+
+
+def _of_kind(measurements: Mapping[str, Any], kind: str) -> Iterator[tuple[str, Any]]:
+    """List the measurements of a kind by system."""
+    for name in TITLES:
+        if rows := measurements.get(name, {}).get(kind):
+            yield name, rows
+
+
+def _origin(chosen: Mapping[str, Any]) -> str:
+    """Name the checkpoint whose translations are scored."""
+    if "averaged" in chosen:
+        return f"average of {chosen['averaged']}"
+    return f"minute {chosen['minutes']:.0f}"
+
+
+def _mark(rows: Mapping[str, Any], trial: str) -> dict[str, str]:
+    """Mark the trial whose settings the hour uses."""
+    best = max(rows, key=lambda name: float(rows[name]["lower-cased"]))
+    return {"mark": "**chosen**" if trial == best else ""}
+
+
+def _signatures(hours: Mapping[str, Any]) -> str:
+    """List the different signatures of BLEU."""
+    every = dict.fromkeys(text for row in hours.values() for text in row["test"]["signatures"])
+    return ", ".join(f"`{text}`" for text in every)
+
+
+def _settings(trials: list[dict[str, Any]]) -> Iterator[str]:
+    """Write the settings of each trial in its toolkit's form."""
+    for row in trials:
+        yield f"{row['title']}, {row['name']}:"
+        yield code_block([json.dumps(row["config"])], "json")
+
+
+def draw(measurements: Mapping[str, Any], out: Path) -> None:
+    """Draw the validation scores over the minutes, and the test score after the last."""
+    hours = dict(_of_kind(measurements, "hour"))
+    if not hours:
+        return
+    with drawing(8.0):
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(7.4, 4.2), dpi=200, facecolor="white")
+        axes = figure.add_axes((0.08, 0.11, 0.86, 0.86))
+        draw_grid(axes)
+        axes.set_xlabel("minutes of training", color=INK)
+        axes.set_ylabel("BLEU, lower-cased", color=INK)
+        end = max(row["minutes"] for hour in hours.values() for row in hour["curve"])
+        lines = []
+        for index, (name, hour) in enumerate(hours.items()):
+            style = system_style(index)
+            minutes = [row["minutes"] for row in hour["curve"]]
+            scores = [row["lower-cased"] for row in hour["curve"]]
+            (line,) = axes.plot(minutes, scores, markersize=4, **style)
+            tested = hour["test"]["lower-cased"]
+            axes.plot([1.04 * end], [tested], "*", markersize=9, color=style["color"])
+            label = f"{TITLES[name]}, test {tested:.1f}"
+            lines.append((tested, label, line))
+        lines.sort(key=lambda entry: -entry[0])
+        labels = [label for _, label, _ in lines]
+        box = (0.93, 0.02)
+        handles = [line for _, _, line in lines]
+        legend = axes.legend(handles, labels, loc="lower right", bbox_to_anchor=box)
+        legend.get_frame().set(edgecolor="none", facecolor="white", alpha=0.8)
+        for text in legend.get_texts():
+            text.set_color(INK)
+        axes.text(1.04 * end, axes.get_ylim()[0], "test", color=INK, ha="center", va="bottom")
+        save_figure(figure, out)
+
+
+_HEAD = (
+    "Each toolkit trains a Transformer for the same time on Multi30k English-German, from the same "
+    "raw text, on the same machine, one after the other. Models have {layers} layers on each side, "
+    "width {width} and inner width {inner}; the last column counts their parameters without "
+    "embeddings. Each toolkit prepares its own subwords, outside the hour. The hour starts with "
+    "the first batch; it includes the reading of data and the writing of checkpoints. Nothing is "
+    "validated during training. Afterwards, a checkpoint of every fifth minute and the average of "
+    "the last ten translate the validation text with beam 5. The best of them translates "
+    "test_2016_flickr once. Drivers average the weights where a toolkit has no command for it."
+)
+_TRIALS = (
+    "Each toolkit has two trials. The first has the schedule and optimizer of its documentation or "
+    "recipe. The second has heedful's choices: the rate of the recipe `multi30k`, 4,000 subwords, "
+    "and a cosine if the toolkit has one. The first trial of Joey NMT has the highest rate of its "
+    "`transformer_small.yaml`, that of Eole the rate of its `wmt17_ende_spm.yaml` at this width. "
+    "`transformers` documents rates for fine-tuning only; its first trial has Joey NMT's rate. "
+    "The warm-up is a share of the steps that the measured speed allows. Dropout is 0.3 in all "
+    "trials, because short trials cannot choose it for an hour."
+)
+_SPEEDS = (
+    "The fastest combination of precision and threads is used for the trials and the hour. Joey "
+    "NMT has no setting for bf16 on a processor: its driver sets the precision of its autocast."
+)
+PAGE = ResultPage("same-hour", "The same hour for four toolkits", {"same-hour": body})

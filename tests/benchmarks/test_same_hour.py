@@ -1,0 +1,203 @@
+"""An hour for each toolkit: the clock, the choices, and the page."""
+
+import json
+import sys
+
+import pytest
+import torch
+from benchmarks import same_hour
+from benchmarks.peers.same_hour import clock
+from benchmarks.same_hour import (
+    DRIVERS,
+    SYSTEMS,
+    best_of,
+    check_size,
+    expected_steps,
+    fastest,
+    score,
+    spread,
+)
+from benchmarks.same_hour_page import TITLES, body, draw
+from benchmarks.training import multi30k, read_lines
+
+from heedful.config.load import load_config
+from heedful.experiments.record import Record
+
+SCORES = {"lower-cased": 30.0, "bleu": 29.0, "signatures": ["a", "b"]}
+TRAINING = SCORES | {
+    "trial": "cosine",
+    "precision": "bf16",
+    "threads": 2,
+    "steps": 9000,
+    "minutes": 60.0,
+    "parameters": 1_325_056,
+    "config": {"rate": 0.005},
+    "size": same_hour.SIZE,
+}
+HOUR = TRAINING | {
+    "curve": [SCORES | {"minutes": minute, "step": 10} for minute in (5.0, 10.0)],
+    "average": SCORES | {"averaged": 10},
+    "chosen": SCORES | {"averaged": 10, "lower-cased": 40.0},
+    "test": SCORES | {"lower-cased": 39.5},
+}
+RECORD = {
+    "joey": {
+        "probes": {"bf16, 2": {"steps_per_second": 2.5}},
+        "trials": {"cosine": TRAINING, "other": TRAINING | {"lower-cased": 20.0}},
+        "hour": HOUR,
+    }
+}
+
+
+@pytest.fixture
+def seconds(monkeypatch):
+    """The time that the clock reads next."""
+    now = [0.0]
+    monkeypatch.setattr(clock.time, "monotonic", lambda: now[0])
+    return now
+
+
+def clock_of(minutes, save=True):
+    return clock.TrainingClock({"minutes": minutes, "save": save})
+
+
+def test_every_toolkit_has_a_driver_a_title_and_as_many_trials():
+    assert {*TITLES} == {*SYSTEMS}
+    assert {len(system.trials) for system in SYSTEMS.values()} == {2}
+    for name, system in SYSTEMS.items():
+        assert (DRIVERS / f"with_{name}.py").is_file()
+        assert system.requirements is None or system.requirements.is_file()
+
+
+@pytest.mark.parametrize("name", SYSTEMS["heedful"].trials)
+def test_the_settings_of_heedful_are_those_of_its_recipe_or_valid_changes(name, monkeypatch):
+    monkeypatch.syspath_prepend(DRIVERS)
+    import with_heedful
+
+    settings = dict(SYSTEMS["heedful"].trials[name])
+    warmup = round(settings.pop("warmup") * 9000)
+    request = {"settings": settings, "size": same_hour.SIZE, "minutes": 60, "steps": 9000}
+    request |= {"warmup": warmup, "save": True, "precision": "bf16", "threads": 2, "seed": 1}
+    changes = with_heedful.build_settings(request)
+    config = load_config("multi30k", [f"{key}={value}" for key, value in changes.items()])
+    assert config.model == load_config("multi30k").model
+    assert config.train.checkpoint_minutes == 1
+
+
+def test_checkpoints_are_due_at_equal_distances_and_at_the_end(seconds):
+    timed = clock_of(minutes=1)
+    timed.start()
+    due = []
+    for step, now in enumerate((0.4, 1.0, 1.2, 3.7, 3.9, 4.0, 59.99, 61.0), 1):
+        seconds[0] = now
+        if timed.tick(step):
+            timed.saved(f"step-{step}")
+            due.append(step)
+        assert timed.over is (step == 8)
+    assert due == [2, 4, 6, 7, 8]
+    assert timed.checkpoints[-1] == {"step": 8, "minutes": 61 / 60, "path": "step-8"}
+
+
+def test_the_speed_is_that_of_the_second_half(seconds):
+    timed = clock_of(minutes=1, save=False)
+    timed.start()
+    for step, now in ((1, 29.0), (2, 31.0), (3, 41.0), (8, 61.0)):
+        seconds[0] = now
+        assert not timed.tick(step)
+    answer = timed.answer(100, {"a": 1})
+    assert answer["steps_per_second"] == pytest.approx(6 / 30)
+    assert answer["checkpoints"] == []
+
+
+def test_a_training_of_one_step_has_a_speed(seconds):
+    timed = clock_of(minutes=1)
+    timed.start()
+    seconds[0] = 80.0
+    timed.tick(1)
+    assert timed.answer(1, {})["steps_per_second"] == pytest.approx(1 / 80)
+
+
+def test_a_driver_answers_its_request_in_a_file(tmp_path, monkeypatch):
+    request, answer = tmp_path / "request.json", tmp_path / "answer.json"
+    request.write_text('{"task": "double", "number": 4}', "utf-8")
+    monkeypatch.setattr(sys, "argv", ["driver", str(request), str(answer)])
+    clock.serve({"double": lambda asked: {"number": 2 * asked["number"]}})
+    assert json.loads(answer.read_text("utf-8")) == {"number": 8}
+
+
+def test_the_mean_of_weights_leaves_counters_alone():
+    states = [{"w": torch.tensor([value]), "n": torch.tensor(int(value))} for value in (1.0, 4.0)]
+    mean = clock.mean_of(states)
+    assert mean["w"].tolist() == [2.5]
+    assert mean["n"].item() == 4
+
+
+def test_the_fastest_way_and_the_best_trial_are_chosen():
+    probes = {"fp32, 1": {"steps_per_second": 1.0}, "bf16, 2": {"steps_per_second": 2.0}}
+    assert fastest(probes) == (("bf16", 2), 2.0)
+    assert expected_steps(2.0, 60) == 7200
+    assert best_of({"a": {"lower-cased": 9.5}, "b": {"lower-cased": 10.0}}) == "b"
+
+
+def test_points_of_the_curve_are_the_checkpoints_nearest_to_their_times():
+    checkpoints = [{"minutes": minute + 0.02, "step": minute} for minute in range(1, 61)]
+    assert [row["step"] for row in spread(checkpoints, 60)] == [*range(5, 61, 5)]
+    assert [row["step"] for row in spread(checkpoints[:1], 60)] == [1]
+
+
+def test_a_model_of_another_size_is_refused(monkeypatch):
+    monkeypatch.setattr(same_hour, "known", lambda system, kind: {"parameters": 100})
+    check_size("joey", 119)
+    with pytest.raises(SystemExit, match=r"like size.* that of joey has 121 parameters"):
+        check_size("joey", 121)
+
+
+def test_an_hour_needs_every_trial(monkeypatch, tmp_path, corpora):
+    monkeypatch.setattr(same_hour, "known", lambda system, kind: {})
+    toolkit = same_hour.ToolkitDriver("heedful", tmp_path)
+    assert len((tmp_path / "train.de").read_text("utf-8").splitlines()) == 29_000
+    with pytest.raises(SystemExit, match="every trial of heedful"):
+        same_hour.run_hour(toolkit, 60, "c")
+
+
+def test_an_absent_toolkit_is_named(monkeypatch, tmp_path, corpora):
+    monkeypatch.setattr(same_hour, "ENVIRONMENTS", tmp_path)
+    with pytest.raises(SystemExit, match="environment --system joey"):
+        same_hour.ToolkitDriver("joey", tmp_path).ask("train", 1)
+
+
+def test_translations_are_scored_with_and_without_case(corpora):
+    reference = read_lines(multi30k("val", "de"))
+    scores = score([line.lower() for line in reference], "val")
+    assert scores["lower-cased"] == pytest.approx(100)
+    assert scores["bleu"] < 50
+    assert "case:lc" in scores["signatures"][0]
+
+
+def test_a_rehearsal_needs_a_place_for_its_record(monkeypatch, capsys):
+    line = ["same_hour", "train", "--system", "joey", "--minutes", "0.3", "--commit", "c"]
+    monkeypatch.setattr(sys, "argv", line)
+    with pytest.raises(SystemExit):
+        same_hour.main()
+    assert "--results" in capsys.readouterr().err
+
+
+def test_the_page_has_a_row_for_each_hour_and_trial(tmp_path):
+    page = body(Record("c", "m", RECORD))
+    row = (
+        "| Joey NMT 2.3.0 | **39.5** | 29.0 | 40.0 | average of 10 | 9,000 | bf16, 2 | 1,325,056 |"
+    )
+    assert row in page
+    assert "| Joey NMT 2.3.0 | cosine | 60.0 | 9,000 | 30.0 | **chosen** |" in page
+    assert "| Joey NMT 2.3.0 | bf16, 2 | 2.50 |" in page
+    assert "`a`, `b`" in page
+    assert "4 layers on each side, width 128 and inner width 256" in page
+    draw(RECORD, tmp_path / "picture.svg")
+    assert "test 39.5" in (tmp_path / "picture.svg").read_text("utf-8")
+
+
+def test_a_page_without_hours_has_no_picture(tmp_path):
+    trials = {"joey": {"trials": RECORD["joey"]["trials"]}}
+    assert "same-hour.svg" not in body(Record("c", "m", trials))
+    draw(trials, tmp_path / "picture.svg")
+    assert not (tmp_path / "picture.svg").exists()
