@@ -37,6 +37,11 @@ def perplexities(run):
     return [line["valid_perplexity"] for line in log(run) if "valid_perplexity" in line]
 
 
+def bytes_of(run):
+    """The weights and moments of all checkpoints, in their order."""
+    return [path.read_bytes() for path in sorted(run.glob("checkpoints/*/*.safetensors"))]
+
+
 def translated(heedful_cli, run, text, device, *options):
     words = ("translate", run, "--input", text / "valid.en", "--device", device, *options)
     return ended_well(heedful_cli(*words)).splitlines()

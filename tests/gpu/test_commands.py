@@ -8,7 +8,16 @@ import torch
 
 import heedful
 from heedful.errors import HeedfulError
-from tests.gpu.runs import SETTINGS, STEPS, ended_well, log, on_gpu, perplexities, translated
+from tests.gpu.runs import (
+    SETTINGS,
+    STEPS,
+    bytes_of,
+    ended_well,
+    log,
+    on_gpu,
+    perplexities,
+    translated,
+)
 from tests.support.commands import train_arguments
 
 
@@ -47,10 +56,6 @@ def test_a_stopped_run_goes_on_there(runs, heedful_cli, text, tmp_path, precisio
     assert perplexities(out)[-1] == pytest.approx(perplexities(runs / precision)[-1], rel=0.2)
 
 
-def _bytes(run):
-    return [path.read_bytes() for path in sorted(run.glob("checkpoints/*/*.safetensors"))]
-
-
 def test_a_deterministic_run_has_the_same_bytes_when_it_was_stopped(heedful_cli, text, tmp_path):
     wanted = ("train.precision=bf16", "train.deterministic=true", "train.keep_last=9")
     whole, again, parts = tmp_path / "whole", tmp_path / "again", tmp_path / "parts"
@@ -58,9 +63,9 @@ def test_a_deterministic_run_has_the_same_bytes_when_it_was_stopped(heedful_cli,
         ended_well(heedful_cli(*on_gpu(text, out, *wanted, "train.steps=100")))
     ended_well(heedful_cli(*on_gpu(text, parts, *wanted, "train.steps=50")))
     ended_well(heedful_cli(*on_gpu(text, parts, *wanted, "train.steps=100"), "--resume"))
-    assert len(_bytes(whole)) >= 4
-    assert _bytes(again) == _bytes(whole)
-    assert _bytes(parts) == _bytes(whole)
+    assert len(bytes_of(whole)) >= 4
+    assert bytes_of(again) == bytes_of(whole)
+    assert bytes_of(parts) == bytes_of(whole)
 
 
 def test_steps_have_no_padding_and_the_log_says_how_long_the_gpu_waited(runs):

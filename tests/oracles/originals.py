@@ -16,6 +16,7 @@ from heedful.exchange import joey, opennmt
 from heedful.exchange.convert import HeedfulReference
 from heedful.exchange.fairseq import files as fairseq_files
 from heedful.exchange.fairseq import read as fairseq
+from heedful.exchange.find_tokenizer import first_ids
 from heedful.exchange.parity import Parity, compare
 from heedful.runs.run import Run
 from heedful.tokenization.id_mapping import IdMapping
@@ -117,7 +118,7 @@ def fairseq_transformer(
 def opennmt_original(path: Path, run: Run) -> NumpyTranslator:
     """Read a Transformer of OpenNMT-py."""
     settings, tensors, vocab = opennmt.read_checkpoint(path)
-    numbers = list(map(opennmt.first_numbers, opennmt.read_vocabularies(vocab)))
+    numbers = list(map(first_ids, opennmt.read_vocabularies(vocab)))
     words = vocabularies(run.tokenizer, numbers, "<unk>", "</s>")
     start = {"symbol": "<s>", "end": "</s>"}[opennmt.start_symbol(settings, vocab)]
     is_new = opennmt.is_new(vocab)

@@ -1,4 +1,4 @@
-"""Today's parts of attention, beside those of transformers: values and gradients."""
+"""Today's parts of attention, beside those of transformers and torch: values and gradients."""
 
 import pytest
 import torch
@@ -8,6 +8,7 @@ from transformers.models.llama.modeling_llama import (
     LlamaConfig,
     LlamaRotaryEmbedding,
 )
+from transformers.models.marian.modeling_marian import MarianAttention, MarianConfig
 from transformers.models.phi.modeling_phi import PhiAttention, PhiConfig
 from transformers.models.qwen3.modeling_qwen3 import (
     Qwen3Attention,
@@ -251,3 +252,76 @@ def test_norms_of_queries_and_keys_and_heads_that_share_keys_are_those_of_qwen(k
         torch.testing.assert_close(
             own[f"{mine}.weight"], other[f"{yours}.weight"], atol=1e-5, rtol=1e-5
         )
+
+
+def thinned(*, kv_heads=4):
+    """An attention in training that drops a quarter of its weights, which is exact in binary."""
+    torch.manual_seed(2)
+    module = MultiHeadAttention(24, 4, kv_heads=kv_heads, dropout=0.25).double().train()
+    nn.init.normal_(module.qkv_proj.bias)
+    x = torch.randn(2, 9, 24, dtype=torch.float64, requires_grad=True)
+    return module, x
+
+
+def run_twice(module, x, source, mask):
+    """The contexts of both kernels, which drop the same weights, and where weights remain."""
+    contexts = []
+    for need_weights in (False, True):
+        torch.manual_seed(9)
+        context, weights = module(x, source, mask, need_weights)
+        contexts.append(context)
+    seen = 1 if mask is None else mask.expand(weights.shape).double().mean()
+    assert 0.15 * seen < seen - (weights != 0).double().mean() < 0.35 * seen
+    torch.testing.assert_close(*contexts)
+    return contexts[0], weights.detach() != 0
+
+
+@pytest.mark.parametrize("kv_heads", [4, 2, 1])
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_dropped_weights_have_the_context_and_gradients_of_torch(is_causal, kv_heads):
+    """torch's attention reads which weights ours has dropped, and scales the others itself."""
+    ours, x = thinned(kv_heads=kv_heads)
+    found, remaining = run_twice(ours, x, x, causal_mask(9) if is_causal else None)
+    stacked = nn.functional.linear(x, *ours.qkv_proj.parameters()).split(ours.widths, dim=-1)
+    parts = (part.unflatten(-1, (-1, 6)).transpose(1, 2) for part in stacked)
+    attend = torch.ops.aten._scaled_dot_product_attention_math
+    context, _ = attend(*parts, None, 0.25, is_causal, remaining, enable_gqa=True)
+    out = context.transpose(1, 2).flatten(2)
+    expected = nn.functional.linear(out, *ours.out_proj.parameters())
+    torch.testing.assert_close(found, expected)
+    upstream, inputs = torch.randn_like(found), (x, *ours.parameters())
+    for mine, yours in zip(
+        *(torch.autograd.grad(one, inputs, upstream) for one in (found, expected)), strict=True
+    ):
+        torch.testing.assert_close(mine, yours)
+
+
+def test_dropped_weights_of_attention_to_a_source_are_marians(monkeypatch):
+    """Its dropout drops the weights that ours has dropped."""
+    ours, x = thinned()
+    source = torch.randn(2, 6, 24, dtype=torch.float64, requires_grad=True)
+    found, remaining = run_twice(ours, x, source, None)
+    config = MarianConfig(d_model=24)
+    config._attn_implementation = "eager"
+    theirs = MarianAttention(24, 4, dropout=0.25, config=config).double().train()
+    copy_weights(ours, theirs, "out_proj")
+    seen = []
+
+    def drop(weights, p, training):
+        seen.append((p, training))
+        return torch.where(remaining, weights / (1 - p), 0.0)
+
+    monkeypatch.setattr(nn.functional, "dropout", drop)
+    expected = theirs(x, key_value_states=source)[0]
+    assert seen == [(0.25, True)]
+    torch.testing.assert_close(found, expected)
+    upstream = torch.randn_like(found)
+    d_x, d_source = torch.autograd.grad(found, (x, source), upstream, retain_graph=True)
+    their_d = torch.autograd.grad(expected, (x, source), upstream, retain_graph=True)
+    torch.testing.assert_close((d_x, d_source), their_d)
+    _, own = gradients_of(found, ours, x, upstream)
+    _, other = gradients_of(expected, theirs, x, upstream)
+    for end in ("weight", "bias"):
+        stacked = torch.cat([other[f"{name}_proj.{end}"] for name in "qkv"])
+        torch.testing.assert_close(own[f"qkv_proj.{end}"], stacked)
+        torch.testing.assert_close(own[f"out_proj.{end}"], other[f"out_proj.{end}"])

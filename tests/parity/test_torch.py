@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from heedful.config.model import ModelConfig
+from heedful.config.train import TrainConfig
 from heedful.families.build import build_model
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.initialize import initialize
@@ -116,7 +117,7 @@ def test_the_optimizer_is_torchs_adam():
     torch.manual_seed(1)
     ours, theirs = nn.Linear(5, 4), nn.Linear(5, 4)
     theirs.load_state_dict(ours.state_dict())
-    weights = MixedPrecisionOptimizer(ours, "fp32")
+    weights = MixedPrecisionOptimizer(ours, "fp32", TrainConfig())
     adam = torch.optim.Adam(theirs.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9)
     for _ in range(10):
         x = torch.randn(3, 5)
