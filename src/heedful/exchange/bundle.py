@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,13 +14,21 @@ from heedful.families.foreign import FamilyReader, ForeignModel
 from heedful.families.keymap import RowMap
 from heedful.families.registry import readers_of
 from heedful.tokenization.id_mapping import IdMapping
-from heedful.tokenization.tokenizer import END, PAD, START, Tokenizer
+from heedful.tokenization.tokenizer import Tokenizer
 
 
 def family_reader(toolkit: str, settings: Mapping[str, Any]) -> FamilyReader | None:
-    """Find the family that a checkpoint's settings describe; None for a Transformer."""
+    """Find the reader of the family that the settings describe; None for a Transformer."""
     readers: list[FamilyReader] = readers_of(toolkit)
     return next((reader for reader in readers if reader.is_kind(settings)), None)
+
+
+def refuse_features(origin: Path, reasons: Problems) -> None:
+    """Raise `ExchangeError` if there are reasons against the import of a checkpoint."""
+    reasons.refuse(
+        f"{origin} cannot be expressed here",
+        "Only models without these features can be imported; no option changes this",
+    )
 
 
 def bundle_of(
@@ -33,10 +42,10 @@ def bundle_of(
     ignored: tuple[str, ...] = (),
 ) -> ModelBundle:
     """
-    Convert a model; `ExchangeError` names all missing, extra and misshapen tensors.
+    Convert a model; `ExchangeError` names all missing, extra and wrongly shaped tensors.
 
-    `name`: file and toolkit, for messages. `ignored`: name patterns of tensors that the toolkit may
-    store but that are not weights.
+    `name`: file and toolkit, for messages. `ignored`: name patterns of tensors that are not
+    weights, although the toolkit may store them.
     """
     _refuse_impossible_sizes(name, model)
     data = {
@@ -82,9 +91,6 @@ def weight_shapes(config: RunConfig, tokenizer: Tokenizer) -> dict[str, tuple[in
             tokenizer.source_size,
             tokenizer.target_size,
             max_length=config.data.max_length + 1,
-            padding=PAD,
-            start_token=START,
-            end_token=END,
         )
     stored = built.state_dict()
     return {name: tuple(stored[name].shape) for name, _ in built.named_parameters()}

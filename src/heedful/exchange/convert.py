@@ -1,7 +1,7 @@
 """
 Import and export of models, each compared with the other toolkit if it is installed.
 
-A folder gets its name after the comparison, so a failed comparison leaves nothing behind.
+A folder gets its final name after the comparison, so a failed comparison leaves no folder.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,14 @@ from heedful.exchange.formats import (
 )
 from heedful.exchange.import_report import ImportReport, count_round_trips
 from heedful.exchange.ordinary_files import check_ordinary_files
-from heedful.exchange.parity import Ids, Parity, ReferenceModel, compare, sample_sentences
+from heedful.exchange.parity import (
+    BOUND,
+    Ids,
+    Parity,
+    ReferenceModel,
+    compare,
+    sample_sentences,
+)
 from heedful.exchange.registry import (
     HUGGING_FACE,
     class_meant,
@@ -52,13 +59,13 @@ from heedful.text.corpus import read_lines
 from heedful.translation.translator import Translator
 
 _CONFIG = "config.json"
-# Seconds for translating generated sentences, estimated from the last and longest one.
+# Maximum seconds for translating generated sentences, estimated from the last and longest sentence.
 _PATIENCE = 60.0
-# Most hypotheses extended, and candidates scored, for one sentence, so that a search that never
-# ends takes about a minute: a base model extends about a thousand hypotheses a second.
+# Maximum number of extended hypotheses and scored candidates for one sentence. A search that never
+# ends takes about a minute: a base model extends about a thousand hypotheses per second.
 _MOST_ROWS = 1 << 15
 _MOST_CANDIDATES = 1 << 30
-# Settings with which a Transformer differs from the paper's unless they have their defaults.
+# Settings whose defaults describe the paper's Transformer; other values are beyond the paper.
 _BEYOND_THE_PAPER = (
     *("encoder", "decoder", "norm_kind", "residuals", "causal_mask"),
     *("gated", "feed_forward_bias", "scale_output", "embedding_norm"),
@@ -74,14 +81,14 @@ class HeedfulReference:
     def __init__(self, run: Run, weights: str = "default") -> None:
         self._run, self._weights = run, weights
         self._model = run.load_model(weights, torch.device("cpu"), "fp32")
-        # both sides read the same lines; reading them as text would change them on this side
+        # both sides read the same lines; here, reading them as text would change them
         self._translator = Translator(run.with_reading("exact"), self._model)
         tokenizer = run.tokenizer
         pieces = tokenizer.pieces_target(range(tokenizer.target_size))
         self._numbers = {piece: number for number, piece in enumerate(pieces)}
 
     def in_double(self) -> "HeedfulReference":
-        """Load the weights again, in double precision and not prepacked."""
+        """Create a copy in double precision, with newly loaded weights that are not prepacked."""
         side = copy(self)
         place = self._run.checkpoint_folder(self._weights)
         model = self._run.build()
@@ -95,7 +102,7 @@ class HeedfulReference:
 
     @torch.inference_mode()
     def log_probabilities(self, source: Ids, target: Ids) -> np.ndarray:
-        """Compute the whole distribution at each position of the target."""
+        """Compute the log-probabilities of all symbols at each position of the target."""
         batch = self._run.collator(self._model).batch([list(source)], [list(target)])
         states = self._model.states(batch.source, batch.target_in)[0]
         logits: torch.Tensor = self._model.project(states)
@@ -119,8 +126,8 @@ def import_model(
     Import another toolkit's model as a run folder.
 
     `kind`: name of the toolkit, or `huggingface` for the class that config.json names. Raises
-    `ExchangeError` if the model cannot be read, `ParityFailed` if its results differ here; then
-    there is no folder `out`.
+    `ExchangeError` if the model cannot be read, and `ParityFailed` if the results of heedful
+    differ. After an error there is no folder `out`.
     """
     kind = reader_name(kind)
     origin, goal = Path(path), Path(out)
@@ -150,8 +157,8 @@ def import_model(
         fitting, patience = _fitting(run, sentences), None if sentences else _PATIENCE
         _refuse_endless(run, origin, fitting)
         parity = None
-        if engine is not None and isinstance(reader, ComparedReader):
-            parity = compare(HeedfulReference(run), engine, fitting, reader.BOUND, patience)
+        if engine is not None:
+            parity = compare(HeedfulReference(run), engine, fitting, BOUND, patience)
             parity.check()
         round_trips = count_round_trips(run.tokenizer, fitting)
     report = ImportReport(model.use, len(fitting), round_trips, parity, why_alone)
@@ -159,7 +166,7 @@ def import_model(
 
 
 def _refuse_tasks(reader: Reader, kind: str, options: ReadOptions) -> None:
-    """Refuse a task for models without tasks, because it would be ignored."""
+    """Refuse a task or prefix for models without tasks, which would ignore it."""
     if (options.task or options.source_prefix) and not getattr(reader, "HAS_TASKS", False):
         named = "--task" if options.task else "--source-prefix"
         raise ExchangeError(
@@ -170,7 +177,7 @@ def _refuse_tasks(reader: Reader, kind: str, options: ReadOptions) -> None:
 
 
 def _check_toolkit(kind: str, origin: Path) -> str:
-    """Check that the toolkit wrote the files; find the class if only Hugging Face is named."""
+    """Check that the toolkit wrote the files; return its name or the Hugging Face class."""
     known = recognize(origin)
     if kind == HUGGING_FACE:
         if known is not None and known.kind in model_classes().values():
@@ -193,7 +200,7 @@ def _check_toolkit(kind: str, origin: Path) -> str:
 def _open_engine(
     reader: Reader, kind: str, origin: Path, model: ModelBundle
 ) -> tuple[ReferenceModel | None, str]:
-    """Open the original with its toolkit, or say why the import is not compared with it."""
+    """Open the original with its toolkit, or return the reason why no comparison is possible."""
     if not isinstance(reader, ComparedReader):
         return None, f"results were not compared with {kind}, which heedful does not run"
     try:
@@ -218,8 +225,8 @@ def export_model(
     `kind`: name of the toolkit, or `huggingface` for its first class that can express the model.
     `facts`: facts for the card that the run does not record.
 
-    Raises `ExchangeError` with all reasons if the format cannot express the model, `ParityFailed`
-    if its results differ there; then there is no folder `out`.
+    Raises `ExchangeError` with all reasons if the format cannot express the model, and
+    `ParityFailed` if the toolkit's results differ. After an error there is no folder `out`.
     """
     kind, meant = writer_name(kind), class_meant(kind)
     options, goal = options or WriteOptions(), Path(out)
@@ -244,7 +251,7 @@ def export_model(
             HeedfulReference(alike, weights),
             writer.open_engine(beside, model),
             fitting,
-            writer.bound(options),
+            result.bound,
             None if sentences else _PATIENCE,
         )
         parity.check()
@@ -256,7 +263,7 @@ def export_model(
 def _write_model(
     run: Run, kind: str, model: ModelBundle, folder: Path, options: WriteOptions
 ) -> tuple[Writer, ExportResult]:
-    """Write a model with the first writer that can express it; the others write nothing."""
+    """Write a model with the first writer that can express it; the others write no files."""
     refusals = []
     for name in written_classes() if kind == HUGGING_FACE else [kind]:
         writer: Writer = load_writer(name)
@@ -274,7 +281,7 @@ def _write_model(
 
 
 def _check_class(folder: Path, kind: str, meant: str, run: Run) -> None:
-    """Refuse an alias that names another Hugging Face class than the run's."""
+    """Refuse an alias of a Hugging Face class other than the class of the exported folder."""
     if meant and (model_type := read_settings_file(folder / _CONFIG).get("model_type")) != meant:
         raise ExchangeError(
             f"--format must name the class of {run.folder.path}, which is {model_type}, but names "
@@ -283,23 +290,21 @@ def _check_class(folder: Path, kind: str, meant: str, run: Run) -> None:
 
 
 def read_sentences(path: Path | None) -> list[str]:
-    """Read the sentences of a parity check. Raises `TextError` if it cannot be read."""
+    """Read the sentences of a parity check. Raises `TextError` if the file cannot be read."""
     return [] if path is None else [line for line in read_lines(path) if line.strip()]
 
 
 def _fitting(run: Run, sentences: Sequence[str]) -> list[str]:
-    """Select given or random sentences that fit the model."""
+    """Select the sentences, given or generated, that are within the model's length limit."""
     most = run.config.search.max_source_length
-    made = not sentences
-    if made:
+    hint = "give shorter sentences"
+    if not sentences:
         sentences = sample_sentences(run.tokenizer)
-    sentences = run.read_sources(sentences)  # the other side gets the same text
+        hint = "this model's limit is below the length of any generated sentence"
+    sentences = run.read_sources(sentences)  # both sides get the same text
     rows = run.tokenizer.encode_source(sentences)
     fitting = [text for text, row in zip(sentences, rows, strict=True) if len(row) <= most]
     if not fitting:
-        hint = "give shorter sentences"
-        if made:
-            hint = "this model's limit is below the length of any generated sentence"
         raise ExchangeError(
             f"the sentences of the comparison must have at most {most:,} subwords "
             f"(search.max_source_length), but all are longer; {hint}."
@@ -321,7 +326,7 @@ def _refuse_endless(run: Run, origin: Path, sentences: Sequence[str]) -> None:
 
 
 def _refuse_other_parts(run: Run, kind: str) -> None:
-    """Refuse families, and parts of a Transformer, that the format cannot express."""
+    """Refuse a family or parts of a Transformer that the format cannot express."""
     model = run.config.model
     others = [
         (f"model.{name}", value)

@@ -20,12 +20,12 @@ SPACES_NOTE = (
 
 
 class TextSplitter(NamedTuple):
-    """The tokenizer files of an imported model; a tokenizer that splits at spaces needs no file."""
+    """The tokenizer file of one side; a tokenizer that splits at spaces needs no file."""
 
     kind: str
     """``sentencepiece``, ``codes`` or ``spaces``."""
     content: bytes = b""
-    """Content of the file; codes as subword-nmt writes them."""
+    """Content of the file; codes are in the format of subword-nmt."""
 
 
 def find_splitters(
@@ -34,9 +34,9 @@ def find_splitters(
     """
     Find the tokenizer files of both sides.
 
-    SentencePiece's files end in ``.model`` or ``.spm``; names of BPE codes have a part ``codes``,
-    ``code``, ``bpecodes`` or ``bpe``. Raises `ExchangeError` if there are several files, or the
-    named one is not there.
+    The names of SentencePiece's files end in ``.model`` or ``.spm``; names of BPE codes contain a
+    part ``codes``, ``code``, ``bpecodes`` or ``bpe``. Raises `ExchangeError` if several files
+    match, or if the file that the user names does not exist.
     """
     place = options.tokenizer or folder
     if not place.exists():
@@ -50,7 +50,7 @@ def find_splitters(
 def tokenizer_of(
     id_mappings: Sequence[IdMapping], splitters: Sequence[TextSplitter], languages: tuple[str, str]
 ) -> Tokenizer:
-    """Build a tokenizer from vocabularies and files; `TokenizerError` for other files."""
+    """Build a tokenizer from the vocabularies and tokenizer files of both sides."""
     source, target = (
         ImportedModel(id_mapping, kind, content)
         for id_mapping, (kind, content) in zip(id_mappings, splitters, strict=True)
@@ -64,12 +64,20 @@ def tokenizer_of(
     )
 
 
+def first_ids(tokens: Sequence[str]) -> dict[str, int]:
+    """Map tokens to ids; equal tokens get the id of the first."""
+    return {token: number for number, token in reversed([*enumerate(tokens)])}
+
+
 def read_splitter(file: Path) -> TextSplitter:
     """Read a tokenizer file and detect its kind. Raises `ExchangeError` if it cannot be read."""
     try:
         content = read_within(file)
     except OSError as error:
-        raise ExchangeError(f"{file} must be readable, but: {error.strerror}.") from error
+        raise ExchangeError(
+            f"the tokenizer {file} must be readable, but: {error.strerror}; name a file that can "
+            "be read with --tokenizer."
+        ) from error
     if file.name.endswith(_SENTENCEPIECE):
         return TextSplitter("sentencepiece", content)
     return TextSplitter("codes", _as_codes(content))
@@ -94,7 +102,7 @@ def _choose(files: list[Path], language: str, folder: Path) -> TextSplitter:
 
 
 def _as_codes(content: bytes) -> bytes:
-    """Convert fastBPE codes, which have counts in a third column, to subword-nmt's form."""
+    """Convert fastBPE codes, which have counts in a third column, to the format of subword-nmt."""
     lines = content.rstrip(b"\n").split(b"\n")
     parts = [line.split(b" ") for line in lines]
     if not all(len(part) == 3 and part[2].strip().isdigit() for part in parts):

@@ -1,28 +1,28 @@
 """
 The interface of a toolkit, which reads, writes and compares its models.
 
-A reader or writer is a module with these functions; `heedful.exchange.registry` names it.
+A reader or writer is a module with these functions; `heedful.exchange.registry` lists all of them.
 """
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
 
 import safetensors.torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from heedful.config.model import ModelConfig
 from heedful.config.schema import RunConfig
 from heedful.config.search import SearchConfig
 from heedful.data.tensor_shapes import check_header, is_empty_and_vast
-from heedful.errors import ExchangeError, MissingExtra
-from heedful.exchange.parity import ReferenceModel
+from heedful.errors import ExchangeError
+from heedful.exchange.parity import BOUND, ReferenceModel
 from heedful.families.keymap import TensorUse
 from heedful.files import read_within, write_synced
+from heedful.settings.conditions import format_value
 from heedful.tokenization.tokenizer import Tokenizer
 
 _LARGEST = 1 << 26
@@ -30,18 +30,18 @@ _LARGEST = 1 << 26
 
 @dataclass(frozen=True)
 class ModelBundle:
-    """A model in transfer between toolkits; an imported tokenizer keeps the original ids."""
+    """A model during an import or export; an imported tokenizer stores the original ids."""
 
     config: RunConfig
-    """Its settings; recipe ``custom`` and reading ``own`` for foreign models."""
+    """Settings of the model; an imported model has recipe ``custom`` and reading ``own``."""
     weights: Mapping[str, Tensor]
-    """fp32 weights by our names."""
+    """Weights in fp32 by our names."""
     tokenizer: Tokenizer
     """The tokenizer with our ids."""
     notes: tuple[str, ...] = ()
     """Remarks for the user: what was left out or replaced."""
     use: TensorUse = field(default_factory=TensorUse)
-    """How the tensors of an original were used."""
+    """How an import used the tensors of the original."""
 
 
 @dataclass(frozen=True)
@@ -52,17 +52,19 @@ class ExportResult:
     """Search settings of the exported model, in our terms."""
     notes: tuple[str, ...] = ()
     """Remarks for the user: what was left out or replaced."""
+    bound: float = BOUND
+    """Tolerance of the parity check; the export fails above it."""
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Import options that files do not contain; a reader ignores those that it does not need."""
+    """Import options that files do not contain; a reader ignores options that it does not need."""
 
     source_language: str = ""
     target_language: str = ""
     """Codes of the languages."""
     tokenizer: Path | None = None
-    """A SentencePiece model or codes file, or a folder of such."""
+    """A SentencePiece model or a codes file, or a folder that contains such files."""
     task: str = ""
     """Name of a task of the model, which sets a prefix and search settings."""
     source_prefix: str = ""
@@ -71,17 +73,17 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """Export options; a writer ignores those that it does not need."""
+    """Export options; a writer ignores options that it does not need."""
 
     quantization: str = ""
-    """Number format of the weights, where the format has several."""
+    """Number format of the weights, if the file format has several number formats."""
     positions: int = 1024
-    """Rows of a table of positions, where the format needs one."""
+    """Number of rows in a table of positions, if the file format needs such a table."""
 
 
 @runtime_checkable
 class Reader(Protocol):
-    """The interface of a module that imports."""
+    """The interface of a module that imports models."""
 
     def read(self, path: Path, options: ReadOptions) -> ModelBundle:
         """Read a model. Raises `ExchangeError` with all reasons at once."""
@@ -92,9 +94,6 @@ class Reader(Protocol):
 class ComparedReader(Reader, Protocol):
     """A reader whose toolkit can be run, so that each import is compared with the original."""
 
-    BOUND: float
-    """Tolerance for differences of log-probabilities."""
-
     def open_engine(self, path: Path, model: ModelBundle) -> ReferenceModel:
         """Open the original with its toolkit, or raise `MissingExtra`."""
         ...
@@ -102,11 +101,7 @@ class ComparedReader(Reader, Protocol):
 
 @runtime_checkable
 class Writer(Protocol):
-    """The interface of a module that exports; it refuses a model with all reasons at once."""
-
-    def bound(self, options: WriteOptions) -> float:
-        """Return the tolerance of the parity check; the export fails above it."""
-        ...
+    """The interface of a module that exports models."""
 
     def write(self, model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
         """Write a model. Raises `ExchangeError` with all reasons at once."""
@@ -129,8 +124,16 @@ class Problems:
         if wrong:
             self.messages.append(reason)
 
+    def need(self, config: ModelConfig, name: str, fine: bool, wanted: object) -> None:
+        """Add a reason unless a `model` setting has an allowed value."""
+        value = getattr(config, name)
+        self.add_if(
+            not fine,
+            f"model.{name} must be {format_value(wanted)}, but is {format_value(value)}",
+        )
+
     def refuse(self, summary: str, advice: str) -> None:
-        """Raise an error if there is any reason."""
+        """Raise `ExchangeError` if there is any reason."""
         if self.messages:
             raise ExchangeError(f"{summary}: {'; '.join(self.messages)}. {advice}.")
 
@@ -167,14 +170,3 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
         raise ExchangeError(f"{path} must exist, but does not.") from error
     except (SafetensorError, OSError, ValueError, KeyError) as error:
         raise ExchangeError(f"{path} must be a complete safetensors file, but: {error}.") from error
-
-
-def import_extra(module: str, purpose: str) -> ModuleType:
-    """Import a package of an extra. Raises `MissingExtra` with the command that installs it."""
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        raise MissingExtra(
-            f"{purpose} needs {module.partition('.')[0]}, which is not installed; install it with: "
-            "pip install 'heedful[exchange]'"
-        ) from error

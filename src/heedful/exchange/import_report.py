@@ -1,11 +1,11 @@
 """
 The checks of an import, with and without the other toolkit.
 
-The map of tensors accounts for every tensor of the original and for every weight here
-(`heedful.families.keymap`). The ids of the vocabulary are a permutation of the rows of the tables
-(`heedful.tokenization.id_mapping`). Text that is cut, joined and cut again has the same subwords.
-If the toolkit itself can run, both models compute and translate the same sentences
-(`heedful.exchange.parity`).
+The key map must contain every tensor of the original and every weight of our model
+(`heedful.families.keymap`). Our ids map to different rows of the original tables
+(`heedful.tokenization.id_mapping`). The report counts the sentences that keep their subwords when
+they are joined and split again. If the toolkit itself can run, both models compute and
+translate the same sentences (`heedful.exchange.parity`).
 """
 
 from collections.abc import Sequence
@@ -20,18 +20,18 @@ from heedful.tokenization.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class ImportReport:
-    """The results of an import's checks; a failed import leaves nothing behind."""
+    """The results of the checks of an import."""
 
     tensors: TensorUse
-    """Use of the original's tensors."""
+    """How the import used the tensors of the original."""
     sentences: int
-    """Sentences that were cut into subwords."""
+    """Number of sentences that were split into subwords."""
     round_trips: int
-    """Sentences that keep their subwords when they are joined and split again."""
+    """Number of sentences that keep their subwords when they are joined and split again."""
     parity: Parity | None
-    """The comparison with the toolkit itself; None if it was not run."""
+    """The comparison with the toolkit itself; None if there was no comparison."""
     why_alone: str = ""
-    """Why the comparison was not run."""
+    """Reason why there was no comparison."""
 
     def check_outputs(self, folder: Path) -> None:
         """Call `Parity.check_outputs`, if translations were compared."""

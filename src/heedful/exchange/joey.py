@@ -3,8 +3,8 @@ Import of Joey NMT models: the run folder of version 2.
 
 The folder has ``config.yaml``, ``best.ckpt`` (a pickle), two lists of words and the copied codes or
 sentencepiece model. Transformers are read here, other models by their families (`Family.readers`).
-By default a layer of a Transformer's encoder normalizes before its sub-layers, but the stack has no
-norm at its end. The default of the decoder is post-norm, as in the paper.
+By default, the layers of a Transformer's encoder are pre-norm, but the stack has no final norm. The
+default of the decoder is post-norm, as in the paper.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import ExchangeError
-from heedful.exchange.bundle import bundle_of, family_reader
+from heedful.exchange.bundle import bundle_of, family_reader, refuse_features
 from heedful.exchange.find_tokenizer import SPACES_NOTE, TextSplitter, read_splitter, tokenizer_of
 from heedful.exchange.formats import ModelBundle, Problems, ReadOptions
 from heedful.exchange.pickled.lazy_tensors import read_arrays
@@ -20,7 +20,7 @@ from heedful.exchange.pickled.settings import MOST_TOKENS, WIDEST_BEAM, settings
 from heedful.exchange.pickled.torch_file import read_torch_file
 from heedful.exchange.plain_yaml import read_yaml
 from heedful.exchange.transformer import TensorNames, sides_of, transformer_of
-from heedful.families.foreign import Array, FamilyReader, ForeignModel, number_in
+from heedful.families.foreign import Array, FamilyReader, ForeignModel, number_in, table_in
 from heedful.families.registry import readers_of
 from heedful.files import read_within
 from heedful.tokenization.id_mapping import IdMapping
@@ -54,24 +54,24 @@ _CODES_NOTE = (
 )
 SIDES = ("src", "trg")
 """Joey NMT's names of the two sides."""
-# Default of `layer_norm` in each stack, without a norm at the end of the stack.
+# Default norms of encoder and decoder, as values of our norm settings.
 _DEFAULT_NORMS = ("pre-no-final", "post")
 
 
 def read(path: Path, options: ReadOptions) -> ModelBundle:
     """Read a model folder. Raises `ExchangeError` with all reasons at once."""
     settings, tensors = read_folder(path)
-    data, model = _table(settings, "data"), _table(settings, "model")
+    data, model = table_in(settings, "data"), table_in(settings, "model")
     reader = family_reader("joey", model)
     _refuse(data, model, reader, path)
-    texts = [_table(data, side) for side in SIDES]
+    texts = [table_in(data, side) for side in SIDES]
     languages = (_language(texts[0]), _language(texts[1]))
     special = special_symbols(data)
     words = [read_words(path / f"{side}_vocab.txt", special) for side in SIDES]
     splitters = [_find_splitter(path, text, options) for text in texts]
     id_mappings = [IdMapping.of(numbers, special, len(numbers)) for numbers in words]
     tokenizer = tokenizer_of(id_mappings, splitters, languages)
-    search, search_notes = _search(_table(settings, "testing"))
+    search, search_notes = _search(table_in(settings, "testing"))
     notes = [*_text_notes(texts, splitters[0].kind), *search_notes]
     read_model = reader.read_model if reader else _read_transformer
     foreign = read_model(model, tensors, tokenizer.shared)
@@ -80,7 +80,7 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
 
 
 def read_folder(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Read settings and tensors; nothing in the files is executed."""
+    """Read the settings and the tensors of a folder without executing its content."""
     settings = settings_of(read_yaml(path / "config.yaml", "Reading a model of Joey NMT"))
     file = path / "best.ckpt"
     saved = read_torch_file(file)
@@ -90,15 +90,9 @@ def read_folder(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
     return settings, read_arrays(state, file)
 
 
-def _table(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return one table of the settings."""
-    part = settings.get(name)
-    return part if isinstance(part, dict) else {}
-
-
 def _stacks(model: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the settings of encoder and decoder."""
-    return [_table(model, "encoder"), _table(model, "decoder")]
+    return [table_in(model, "encoder"), table_in(model, "decoder")]
 
 
 def _refuse(
@@ -110,15 +104,12 @@ def _refuse(
         reasons.messages += reader.problems(model)
     else:
         _add_transformer_problems(_stacks(model), reasons)
-    for text in (_table(data, name) for name in SIDES):
+    for text in (table_in(data, name) for name in SIDES):
         level = text.get("level", "word")
         reasons.add_if(
             level not in ("word", "bpe"), f"text is split by `level` {str(level)[:40]!r}"
         )
-    reasons.refuse(
-        f"{path} cannot be expressed here",
-        "Only models without these features can be imported; no option changes this",
-    )
+    refuse_features(path, reasons)
 
 
 def _add_transformer_problems(stacks: list[dict[str, Any]], reasons: Problems) -> None:
@@ -149,14 +140,14 @@ def _add_transformer_problems(stacks: list[dict[str, Any]], reasons: Problems) -
 
 
 def _language(text: Mapping[str, Any]) -> str:
-    """Read a language; YAML parses Norwegian's code `no` as false."""
+    """Read a language code; YAML parses `no`, the code of Norwegian, as false."""
     code = text.get("lang", "")
     return "no" if code is False else str(code or "")
 
 
 def special_symbols(data: Mapping[str, Any]) -> dict[str, str]:
     """Read the spelling of the special symbols."""
-    named = _table(data, "special_symbols")
+    named = table_in(data, "special_symbols")
     defaults = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
     spelled = {name: str(named.get(f"{name}_token", piece)) for name, piece in defaults.items()}
     return dict(zip(("pad", "unknown", "start", "end"), spelled.values(), strict=True))
@@ -187,23 +178,19 @@ def _find_splitter(path: Path, text: Mapping[str, Any], options: ReadOptions) ->
         return read_splitter(options.tokenizer)
     if text.get("level", "word") != "bpe":
         return TextSplitter("spaces")
-    config = _table(text, "tokenizer_cfg")
+    config = table_in(text, "tokenizer_cfg")
     name = config.get("model_file") or config.get("codes")
-    places = [options.tokenizer] if options.tokenizer else [path]
-    for place in places:
-        file = place / Path(str(name or "")).name
-        if name and file.is_file():
-            return read_splitter(file)
-    return TextSplitter("spaces")
+    file = (options.tokenizer or path) / Path(str(name or "")).name
+    return read_splitter(file) if name and file.is_file() else TextSplitter("spaces")
 
 
 def _text_notes(texts: list[dict[str, Any]], splitter: str) -> list[str]:
-    """Describe text preprocessing of Joey NMT that is not done here."""
+    """Describe text preprocessing of Joey NMT that heedful does not do."""
     notes = []
     for name in ("lowercase", "normalize"):
         if any(text.get(name) for text in texts):
             notes.append(f"Joey NMT was set to {name} text first, which heedful does not do")
-    moses = any(_table(text, "tokenizer_cfg").get("pretokenizer") == "moses" for text in texts)
+    moses = any(table_in(text, "tokenizer_cfg").get("pretokenizer") == "moses" for text in texts)
     notes += ["text must be tokenized by Moses' rules first, which Joey NMT did itself"] * moses
     notes += [_CODES_NOTE] * (splitter == "codes")
     return notes + [SPACES_NOTE] * (splitter == "spaces" and texts[0].get("level") == "bpe")
@@ -212,7 +199,7 @@ def _text_notes(texts: list[dict[str, Any]], splitter: str) -> list[str]:
 def _read_transformer(
     model: Mapping[str, Any], tensors: Mapping[str, Array], shared: bool
 ) -> ForeignModel:
-    """Read a Transformer; a tied table follows the source's scale."""
+    """Read a Transformer; tied embeddings have the scale of the source."""
     stacks = _stacks(model)
 
     def both(name: str, *defaults: int) -> list[int]:
@@ -221,7 +208,7 @@ def _read_transformer(
 
     tied = bool(model.get("tied_embeddings"))
     output = bool(model.get("tied_softmax"))
-    source, target = (bool(_table(side, "embeddings").get("scale")) for side in stacks)
+    source, target = (bool(table_in(side, "embeddings").get("scale")) for side in stacks)
     settings = {
         "d_model": int(number_in(stacks[0], "hidden_size", 512)),
         **sides_of(both("num_layers", 8, 4), both("num_heads", 4, 8), both("ff_size", 2048, 2048)),

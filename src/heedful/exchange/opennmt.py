@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from heedful.errors import ExchangeError
-from heedful.exchange.bundle import bundle_of
-from heedful.exchange.find_tokenizer import SPACES_NOTE, find_splitters, tokenizer_of
+from heedful.exchange.bundle import bundle_of, refuse_features
+from heedful.exchange.find_tokenizer import SPACES_NOTE, find_splitters, first_ids, tokenizer_of
 from heedful.exchange.formats import ModelBundle, Problems, ReadOptions
 from heedful.exchange.pickled.lazy_tensors import read_arrays
 from heedful.exchange.pickled.placeholders import OpaqueObject
@@ -109,7 +109,7 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, Array], Any]:
-    """Read settings, tensors and vocabularies; nothing in the file is executed."""
+    """Read settings, tensors and vocabularies without executing the file's content."""
     saved = read_torch_file(path)
     parts = ("model", "generator", "opt", "vocab")
     if not isinstance(saved, dict) or not all(saved.get(part) is not None for part in parts):
@@ -127,13 +127,10 @@ def is_new(vocab: Any) -> bool:
 
 
 def read_vocabularies(vocab: Any) -> tuple[list[str], list[str]]:
-    """Read the vocabularies of both sides; `ExchangeError` if they have none of the known forms."""
-    pairs = vocab if isinstance(vocab, list) else None
-    named = (
-        {pair[0]: pair[1] for pair in pairs if isinstance(pair, tuple) and len(pair) == 2}
-        if pairs is not None
-        else vocab
-    )
+    """Read the vocabularies of both sides. Raises `ExchangeError` if their format is unknown."""
+    named = vocab
+    if isinstance(vocab, list):
+        named = dict(pair for pair in vocab if isinstance(pair, tuple) and len(pair) == 2)
     pieces = [_pieces(named.get(side)) if isinstance(named, dict) else None for side in _SIDES]
     if pieces[0] is None or pieces[1] is None:
         raise ExchangeError(
@@ -152,9 +149,9 @@ def _pieces(value: Any) -> list[str] | None:
         if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
             return value
         if isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[0], str):
-            value = value[1]  # a name and its field
+            value = value[1]  # the pair of a name and its field
         elif isinstance(value, list) and len(value) == 1:
-            value = value[0]  # one field; several are features of words
+            value = value[0]  # a single field; further fields would be word features
         elif isinstance(value, OpaqueObject):
             state = value.state
             value = next((state[k] for k in ("itos", "fields", "vocab") if k in state), None)
@@ -164,7 +161,7 @@ def _pieces(value: Any) -> list[str] | None:
 
 
 def _tensors(model: Any, generator: Any, path: Path) -> dict[str, Array]:
-    """Read the weights, with the generator's under one name for all versions."""
+    """Read the weights; those of the generator have the same names for all versions."""
     named: dict[Any, Any] = dict(model) if isinstance(model, dict) else {}
     for name, tensor in (generator if isinstance(generator, dict) else {}).items():
         named[f"generator.{name}"] = tensor
@@ -187,16 +184,12 @@ def _refuse(settings: Mapping[str, Any], tensors: Mapping[str, Array], path: Pat
         activation not in _ACTIVATIONS,
         f"`pos_ffn_activation_fn` is {activation[:40]!r}, which has gates or is unknown",
     )
-    old = any(name.endswith(".a_2") for name in tensors)
     reasons.add_if(
-        old,
-        ("its norms are those of version 0, which compute the standard deviation in another way"),
+        any(name.endswith(".a_2") for name in tensors),
+        "its norms are those of version 0, which compute the standard deviation in another way",
     )
     reasons.add_if(_layout(tensors) is None, "its positions are not added sinusoids")
-    reasons.refuse(
-        f"{path} cannot be expressed here",
-        "Only models without these features can be imported; no option changes this",
-    )
+    refuse_features(path, reasons)
 
 
 def _layout(tensors: Mapping[str, Array]) -> str | None:
@@ -214,8 +207,8 @@ def _layout(tensors: Mapping[str, Array]) -> str | None:
 
 
 def _id_mapping(pieces: list[str], table: Array | None) -> IdMapping:
-    """Map the words of one side to our ids; of duplicates the first id counts."""
-    numbers = first_numbers(pieces)
+    """Map the words of one side to our ids; duplicates get the id of the first."""
+    numbers = first_ids(pieces)
     rows = max(len(pieces), 0 if table is None else (*table.shape, 0)[0])
     pad = next((piece for piece in PAD_PIECES if piece in numbers), None)
     others = {"unknown": "<unk>", "start": "<s>", "end": "</s>"}
@@ -223,16 +216,8 @@ def _id_mapping(pieces: list[str], table: Array | None) -> IdMapping:
     return IdMapping.of(numbers, {"pad": pad, **special}, rows)
 
 
-def first_numbers(pieces: list[str]) -> dict[str, int]:
-    """Map words to ids; of duplicates the first id counts."""
-    numbers: dict[str, int] = {}
-    for number, piece in enumerate(pieces):
-        numbers.setdefault(piece, number)
-    return numbers
-
-
 def start_symbol(settings: Mapping[str, Any], vocab: Any) -> str:
-    """Return the decoder start setting."""
+    """Return the value of `model.decoder_start`."""
     named = vocab.get("decoder_start_token") if isinstance(vocab, dict) else None
     token = str(named or settings.get("decoder_start_token") or "<s>")
     kinds = {"<s>": "symbol", "</s>": "end", **dict.fromkeys(PAD_PIECES, "pad")}
@@ -247,7 +232,7 @@ def start_symbol(settings: Mapping[str, Any], vocab: Any) -> str:
 def _read_transformer(
     settings: Mapping[str, Any], tensors: Mapping[str, Array], shared: bool, start: str
 ) -> ForeignModel:
-    """Read the model."""
+    """Read a Transformer."""
     layers = number_in(settings, "layers", 6)
     dropout = settings.get("dropout")
     first = dropout[0] if isinstance(dropout, list) and dropout else dropout
@@ -276,6 +261,6 @@ def _read_transformer(
 
 
 def _positive(settings: Mapping[str, Any], name: str, default: int | float) -> int | float:
-    """Read a number of layers; older versions write -1 for the value of `layers`."""
+    """Read a positive number; older versions store -1 for the default."""
     value = number_in(settings, name, default)
     return value if value > 0 else default

@@ -3,11 +3,11 @@ Parity checks, which compare two models on the same sentences.
 
 Both sides use our ids. They tokenize the same text, compute log-probabilities of the same
 translations, and search, each by its own rule. Differences of log-probabilities decide; search
-results are only reported, because two equally probable words may come in either order.
+results are only reported, because two equally probable words may be ranked in either order.
 
-Some models magnify rounding thousands of times, so that in single precision two programs differ
-with the same weights. If differences are too large, the sides compute in double precision where
-they can.
+Some models magnify rounding errors thousands of times, so two programs with the same weights differ
+in single precision. If differences are too large, the sides compute in double precision if they
+can.
 """
 
 import random
@@ -25,13 +25,15 @@ from heedful.errors import ParityFailed
 from heedful.tokenization.tokenizer import END, UNKNOWN, Tokenizer
 
 Ids = Sequence[int]
-# Largest difference in double precision. If it is not exceeded, single precision may differ by
-# `_MAGNIFIED` times the tolerance.
+BOUND = 1e-4
+"""Tolerance for log-probabilities of engines that sum in different orders."""
+# Maximum difference in double precision. If it is not exceeded, results in single precision may
+# differ by `_MAGNIFIED` times the tolerance.
 _PRECISE = 1e-6
-# Above this difference, the one in double precision is computed, too; below, it is mere rounding.
+# Above this difference, the sides also compute in double precision; below, it is only rounding.
 _ALIKE = 2e-5
 _MAGNIFIED = 100
-# Share of translations that must be equal for two searches to count as the same.
+# Minimum share of equal translations.
 _EQUAL = 0.95
 # Log-probabilities are compared along this many tokens of a translation: each token is a
 # distribution over the whole vocabulary.
@@ -40,7 +42,7 @@ _MOST_TOKENS = 512
 
 @runtime_checkable
 class ReferenceModel(Protocol):
-    """A model to compare, with inputs and outputs in our ids, without special symbols."""
+    """A model to compare; its inputs and outputs are our ids, without special symbols."""
 
     name: str
     """Name of the engine, such as ``transformers 5.23.0``."""
@@ -65,7 +67,7 @@ class ReferenceModel(Protocol):
 
 @runtime_checkable
 class DoublePrecisionReference(ReferenceModel, Protocol):
-    """A side that can also compute in double precision, for log-probabilities alone."""
+    """A side that can also compute log-probabilities in double precision."""
 
     def in_double(self) -> ReferenceModel:
         """Create a copy of this side that computes in double precision."""
@@ -84,19 +86,17 @@ class Parity:
     difference: float
     """Largest difference between two log-probabilities."""
     same_tokens: int
-    """Sentences that both sides tokenize equally."""
+    """Number of sentences that both sides tokenize equally."""
     same_outputs: int
-    """Sentences that both sides translate equally."""
+    """Number of sentences that both sides translate equally."""
     seconds: float
     """Seconds that heedful needed to translate the sentences."""
     reference_seconds: float
-    """Seconds that the other side needed."""
+    """Seconds that the other side needed to translate the sentences."""
     precise: float | None = None
-    """
-    The same difference in double precision; None if single precision differs by next to nothing.
-    """
+    """The same difference in double precision; None if it was not computed."""
     left_out: int = 0
-    """Sentences that were not compared, because a single sentence took too long."""
+    """Number of sentences that were not compared, because one sentence took too long."""
 
     def check(self) -> None:
         """Raise `ParityFailed` if the models differ."""
@@ -112,7 +112,7 @@ class Parity:
         )
 
     def check_outputs(self, folder: Path) -> None:
-        """Raise an error if fewer than 95 of 100 translations are equal; the folder stays."""
+        """Raise `ParityFailed` if less than 95% of the translations are equal; the folder stays."""
         if self.same_outputs >= _EQUAL * self.sentences:
             return
         raise ParityFailed(
@@ -149,7 +149,7 @@ def compare(
 ) -> Parity:
     """Compare two sides."""
     # Log-probabilities are compared along the other side's translations, which are probable, and
-    # along those of the next sentence, which are not.
+    # along translations of the next sentence, which are improbable.
     taken, left_out = [0.0, 0.0], 0
     parts = [sentences] if patience is None else [sentences[-1:], sentences[:-1]]
     written_here: list[list[int]] = []
@@ -189,13 +189,13 @@ def compare(
 
 
 def sample_sentences(tokenizer: Tokenizer, count: int = 12, seed: int = 1) -> list[str]:
-    """Generate texts of 1 to 24 random subwords, after the language tags in turn."""
-    # They are meaningless in every language, so they suit every model.
+    """Generate texts of 1 to 24 random subwords, each after one of the language tags."""
+    # The texts are meaningless in every language, so they suit every model.
     drawn = random.Random(seed)
     tags = tokenizer.tags
     ordinary = list(range(END + 1, tokenizer.source_size))
     spelled = dict(zip(ordinary, tokenizer.pieces_source(ordinary), strict=True))
-    # A mask that text cannot name here may be a token to the other side.
+    # A symbol that text cannot produce here may be a token for the other side.
     marks = [n for n in ordinary if re.fullmatch(r"<[^<>]+>", spelled[n])]
     again = tokenizer.models[0].encode([spelled[n] for n in marks])
     unnamed = {n for n, row in zip(marks, again, strict=True) if row != [n]}

@@ -1,8 +1,8 @@
 """
 Permutation of a model's dimensions.
 
-A Transformer computes the same if every matrix that reads or writes states reorders their
-dimensions in the same way. Only positions have a fixed order, so a permutation converts one layout
+The outputs of a Transformer do not change if all of its weights reorder the dimensions of states
+in the same way. Only positions have a fixed order, so a permutation converts one layout
 of the sinusoids to another with the same columns.
 """
 
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from heedful.errors import ExchangeError
 
-# Axis of a weight that runs over the dimensions of states, by the end of the weight's name.
+# Axis of a weight that indexes the dimensions of states, by the end of the weight's name.
 _AXES = {
     "embed_source.weight": 1,
     "embed_target.weight": 1,
@@ -35,7 +35,7 @@ _AXES = {
 
 
 def reorder_dimensions(weights: Mapping[str, Tensor], order: Tensor) -> dict[str, Tensor]:
-    """Permute the dimensions of all states; the last bit of a sum may differ."""
+    """Permute the dimensions of all states; sums may differ by rounding."""
     return {name: _permute_weight(name, tensor, order) for name, tensor in weights.items()}
 
 

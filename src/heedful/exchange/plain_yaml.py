@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import ExchangeError
-from heedful.exchange.formats import import_extra
+from heedful.exchange.extras import import_extra
 from heedful.files import read_within
 
 # Limits far above any settings file. Without them, a small file could expand to any size by naming

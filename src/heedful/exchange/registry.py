@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from heedful.errors import ExchangeError
 
 HUGGING_FACE = "huggingface"
-"""The name for the class that a folder's `model_type` gives."""
+"""The name that selects the class by the folder's `model_type`."""
 
 
 class Toolkit(NamedTuple):
@@ -16,16 +16,16 @@ class Toolkit(NamedTuple):
 
     reader: str = ""
     writer: str = ""
-    """Its modules (`heedful.exchange.formats`); empty if there is none."""
+    """Modules of reader and writer (`heedful.exchange.formats`); empty if there is none."""
     reads: str = ""
     writes: str = ""
-    """Formats that its modules read and write, if its name does not tell."""
+    """Descriptions of the formats that the modules read and write."""
     aliases: Mapping[str, str] = MappingProxyType({})
     """Aliases, each with the `model_type` that an export writes for it."""
     model_types: tuple[str, ...] = ()
     """Values of `model_type` in config.json, if this is a class of Hugging Face."""
     title: str = ""
-    """The name of the class, for people."""
+    """Name of the class in messages."""
 
 
 TOOLKITS = {
@@ -103,7 +103,7 @@ def is_class(kind: str) -> bool:
 
 
 def class_titles() -> list[str]:
-    """List the classes of Hugging Face that are read, for people."""
+    """List the titles of the Hugging Face classes that can be imported."""
     return [toolkit.title for toolkit in TOOLKITS.values() if toolkit.model_types]
 
 
@@ -159,5 +159,5 @@ def _alias(kind: str) -> str:
 
 
 def _aliases(name: str) -> Collection[str]:
-    """List other names of a toolkit."""
+    """List the aliases of a toolkit."""
     return _ALIASES if name == HUGGING_FACE else TOOLKITS[name].aliases

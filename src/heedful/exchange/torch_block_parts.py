@@ -25,7 +25,7 @@ ATTENTION = {
     "out_proj.weight": "out_proj.weight",
     "out_proj.bias": "out_proj.bias",
 }
-"""Parameters of an attention, ours and torch's."""
+"""Torch's names for the parameters of our attention."""
 ENCODER_LAYER = {
     "self_attention": "self_attn",
     "self_residual.norm": "norm1",
@@ -33,7 +33,7 @@ ENCODER_LAYER = {
     "feed_forward.linear2": "linear2",
     "feed_forward_residual.norm": "norm2",
 }
-"""Parts of an encoder layer, ours and torch's."""
+"""Torch's names for the parts of our encoder layer."""
 DECODER_LAYER = {
     "self_attention": "self_attn",
     "self_residual.norm": "norm1",
@@ -43,7 +43,7 @@ DECODER_LAYER = {
     "feed_forward.linear2": "linear2",
     "feed_forward_residual.norm": "norm3",
 }
-"""Parts of a decoder layer, ours and torch's."""
+"""Torch's names for the parts of our decoder layer."""
 
 
 def layer_names(parts: Mapping[str, str]) -> dict[str, str]:
@@ -57,7 +57,7 @@ def layer_names(parts: Mapping[str, str]) -> dict[str, str]:
 
 
 def copy_parameters(source: nn.Module, target: nn.Module, names: Mapping[str, str]) -> None:
-    """Copy the parameters of one module to another; None stays None."""
+    """Copy the parameters of one module to another; a missing parameter stays missing."""
     for there, here in names.items():
         old_place, _, old_name = there.rpartition(".")
         place, _, name = here.rpartition(".")

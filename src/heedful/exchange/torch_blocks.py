@@ -7,12 +7,12 @@ weights, and the mode (training or evaluation) of the original.
 
 Our masks are true where attention is allowed, torch's where it is forbidden. Our decoder is always
 causal, torch's needs ``tgt_mask``. The dropout of sub-layers and of attention weights is converted.
-Torch also applies dropout inside the feed-forward network, ours does not. So in evaluation both are
-equal, and in training if that dropout is zero they have the same distribution.
+Torch also applies dropout inside the feed-forward network, but our blocks do not. So outputs are
+equal in evaluation; in training they have the same distribution if this dropout is zero.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from torch import nn
 
@@ -35,6 +35,28 @@ from heedful.model.layers import Decoder, Encoder
 from heedful.model.residual import PreNorm
 
 _NORM = {"weight": "weight", "bias": "bias"}
+
+
+class _Kind(NamedTuple):
+    """The types of a stack and of its layers on both sides."""
+
+    ours: type[Encoder | Decoder]
+    theirs: type[Any]
+    layer: type[Any]
+    parts: Mapping[str, str]
+    """Torch's names for the parts of our layer."""
+    options: Mapping[str, Any] = {}
+    """Arguments of torch's stack."""
+
+
+_ENCODER = _Kind(
+    Encoder,
+    nn.TransformerEncoder,
+    nn.TransformerEncoderLayer,
+    ENCODER_LAYER,
+    {"enable_nested_tensor": False},
+)
+_DECODER = _Kind(Decoder, nn.TransformerDecoder, nn.TransformerDecoderLayer, DECODER_LAYER)
 
 
 def from_torch_attention(module: nn.MultiheadAttention) -> MultiHeadAttention:
@@ -78,42 +100,26 @@ def to_torch_attention(
 
 def from_torch_encoder(module: nn.TransformerEncoder) -> Encoder:
     """Convert torch's encoder and final norm to ours; `ExchangeError` names what ours lacks."""
-    refuse("torch.nn.TransformerEncoder as ours", _encoder_from_torch_reasons(module, "it"))
-    first, count = module.layers[0], len(module.layers)
-    ours = Encoder(shape_of_torch(first), count)
-    _fill(ours, module, ENCODER_LAYER)
-    return ours.train(module.training)
+    encoder: Encoder = _from_torch(module, _ENCODER)
+    return encoder
 
 
 def from_torch_decoder(module: nn.TransformerDecoder) -> Decoder:
     """Convert torch's decoder and final norm to ours; `ExchangeError` names what ours lacks."""
-    refuse("torch.nn.TransformerDecoder as ours", _decoder_from_torch_reasons(module, "it"))
-    first, count = module.layers[0], len(module.layers)
-    ours = Decoder(shape_of_torch(first), count)
-    _fill(ours, module, DECODER_LAYER)
-    return ours.train(module.training)
+    decoder: Decoder = _from_torch(module, _DECODER)
+    return decoder
 
 
 def to_torch_encoder(encoder: Encoder, *, batch_first: bool = True) -> nn.TransformerEncoder:
     """Convert our encoder to torch's; `ExchangeError` names what torch's lacks."""
-    refuse("Encoder as torch's", _stack_to_torch_reasons(encoder, ENCODER_LAYER, "it"))
-    kind = nn.TransformerEncoderLayer
-    layers = [_torch_layer(layer, kind, ENCODER_LAYER, batch_first) for layer in encoder.layers]
-    theirs = nn.TransformerEncoder(
-        layers[0], 0, norm=_final_norm(encoder.norm), enable_nested_tensor=False
-    )
-    theirs.layers, theirs.num_layers = nn.ModuleList(layers), len(layers)
-    return theirs.train(encoder.training)
+    theirs: nn.TransformerEncoder = _to_torch(encoder, _ENCODER, batch_first)
+    return theirs
 
 
 def to_torch_decoder(decoder: Decoder, *, batch_first: bool = True) -> nn.TransformerDecoder:
     """Convert our decoder to torch's; `ExchangeError` names what torch's lacks."""
-    refuse("Decoder as torch's", _stack_to_torch_reasons(decoder, DECODER_LAYER, "it"))
-    kind = nn.TransformerDecoderLayer
-    layers = [_torch_layer(layer, kind, DECODER_LAYER, batch_first) for layer in decoder.layers]
-    theirs = nn.TransformerDecoder(layers[0], 0, norm=_final_norm(decoder.norm))
-    theirs.layers, theirs.num_layers = nn.ModuleList(layers), len(layers)
-    return theirs.train(decoder.training)
+    theirs: nn.TransformerDecoder = _to_torch(decoder, _DECODER, batch_first)
+    return theirs
 
 
 def from_torch_transformer(module: nn.Transformer) -> tuple[Encoder, Decoder]:
@@ -121,8 +127,8 @@ def from_torch_transformer(module: nn.Transformer) -> tuple[Encoder, Decoder]:
     refuse(
         "torch.nn.Transformer as our stacks",
         [
-            *_encoder_from_torch_reasons(module.encoder, "encoder"),
-            *_decoder_from_torch_reasons(module.decoder, "decoder"),
+            *_from_torch_reasons(module.encoder, _ENCODER, "encoder"),
+            *_from_torch_reasons(module.decoder, _DECODER, "decoder"),
         ],
     )
     return from_torch_encoder(module.encoder), from_torch_decoder(module.decoder)
@@ -137,15 +143,15 @@ def to_torch_transformer(
     Raises `ExchangeError` that names everything of both stacks that torch's cannot express.
     """
     reasons = [
-        *_stack_to_torch_reasons(encoder, ENCODER_LAYER, "encoder"),
-        *_stack_to_torch_reasons(decoder, DECODER_LAYER, "decoder"),
+        *_to_torch_reasons(encoder, ENCODER_LAYER, "encoder"),
+        *_to_torch_reasons(decoder, DECODER_LAYER, "decoder"),
     ]
     refuse("Encoder and Decoder as torch's", reasons)
     attention = _self_attention(encoder)
     if attention.d_model != _self_attention(decoder).d_model:
         widths = f"{attention.d_model} and {_self_attention(decoder).d_model}"
         refuse("Encoder and Decoder as torch's", [f"they are {widths} wide"])
-    # Torch's model draws its weights when it is made, so the stacks are set afterwards.
+    # Torch's model initializes its weights randomly, so it is created without layers.
     theirs = nn.Transformer(attention.d_model, attention.heads, 0, 0, batch_first=batch_first)
     theirs.encoder = to_torch_encoder(encoder, batch_first=batch_first)
     theirs.decoder = to_torch_decoder(decoder, batch_first=batch_first)
@@ -163,35 +169,39 @@ def _self_attention(stack: Encoder | Decoder) -> MultiHeadAttention:
     return attention
 
 
-def _encoder_from_torch_reasons(module: nn.Module, path: str) -> Iterator[str]:
-    """List reasons that prevent a conversion to our encoder."""
-    if isinstance(module, nn.TransformerEncoder):
-        kind = nn.TransformerEncoderLayer
-        yield from _stack_from_torch_reasons(module, kind, ENCODER_LAYER, path)
-    else:
-        yield f"{path} is a {type(module).__name__}, not a torch.nn.TransformerEncoder"
+def _from_torch(module: Any, kind: _Kind) -> Any:
+    """Convert torch's stack to ours."""
+    refuse(f"torch.nn.{kind.theirs.__name__} as ours", _from_torch_reasons(module, kind, "it"))
+    ours = kind.ours(shape_of_torch(module.layers[0]), len(module.layers))
+    names = _inverse(layer_names(kind.parts))
+    for old, new in zip(module.layers, ours.layers, strict=True):
+        copy_parameters(old, new, names)
+    ours.norm = nn.Identity() if module.norm is None else _copy_of(module.norm)
+    return ours.train(module.training)
 
 
-def _decoder_from_torch_reasons(module: nn.Module, path: str) -> Iterator[str]:
-    """List reasons that prevent a conversion to our decoder."""
-    if isinstance(module, nn.TransformerDecoder):
-        kind = nn.TransformerDecoderLayer
-        yield from _stack_from_torch_reasons(module, kind, DECODER_LAYER, path)
-    else:
-        yield f"{path} is a {type(module).__name__}, not a torch.nn.TransformerDecoder"
+def _to_torch(stack: Encoder | Decoder, kind: _Kind, batch_first: bool) -> Any:
+    """Convert our stack to torch's."""
+    reasons = _to_torch_reasons(stack, kind.parts, "it")
+    refuse(f"{kind.ours.__name__} as torch's", reasons)
+    layers = [_torch_layer(layer, kind, batch_first) for layer in stack.layers]
+    norm = _copy_of(stack.norm) if isinstance(stack.norm, nn.LayerNorm) else None
+    theirs = kind.theirs(layers[0], 0, norm=norm, **kind.options)
+    theirs.layers, theirs.num_layers = nn.ModuleList(layers), len(layers)
+    return theirs.train(stack.training)
 
 
-def _stack_from_torch_reasons(
-    stack: nn.TransformerEncoder | nn.TransformerDecoder,
-    kind: type[nn.Module],
-    parts: Mapping[str, str],
-    path: str,
-) -> Iterator[str]:
+def _from_torch_reasons(stack: Any, kind: _Kind, path: str) -> Iterator[str]:
     """List reasons that prevent a conversion of torch's stack to ours."""
+    if not isinstance(stack, kind.theirs):
+        yield f"{path} is a {type(stack).__name__}, not a torch.nn.{kind.theirs.__name__}"
+        return
     reasons = [
         reason
         for number, layer in enumerate(stack.layers)
-        for reason in layer_from_torch_reasons(layer, kind, parts, f"{path}.layers.{number}")
+        for reason in layer_from_torch_reasons(
+            layer, kind.layer, kind.parts, f"{path}.layers.{number}"
+        )
     ]
     yield from reasons
     if not stack.layers:
@@ -202,7 +212,7 @@ def _stack_from_torch_reasons(
         yield from norm_reasons(stack.norm, f"{path}.norm")
 
 
-def _stack_to_torch_reasons(
+def _to_torch_reasons(
     stack: Encoder | Decoder, parts: Mapping[str, str], path: str
 ) -> Iterator[str]:
     """List reasons that prevent a conversion of our stack to torch's."""
@@ -219,25 +229,6 @@ def _stack_to_torch_reasons(
         yield from norm_reasons(stack.norm, f"{path}.norm")
 
 
-def _fill(
-    ours: Encoder | Decoder,
-    theirs: nn.TransformerEncoder | nn.TransformerDecoder,
-    parts: Mapping[str, str],
-) -> None:
-    """Copy a torch stack and its final norm into ours."""
-    names = _inverse(layer_names(parts))
-    for old, new in zip(theirs.layers, ours.layers, strict=True):
-        copy_parameters(old, new, names)
-    ours.norm = nn.Identity()
-    if theirs.norm is not None:
-        ours.norm = _copy_of(theirs.norm)  # type: ignore[arg-type]
-
-
-def _final_norm(norm: nn.Module) -> nn.LayerNorm | None:
-    """Copy the final norm of our stack."""
-    return _copy_of(norm) if isinstance(norm, nn.LayerNorm) else None
-
-
 def _copy_of(norm: nn.LayerNorm) -> nn.LayerNorm:
     """Create another norm with the same weights."""
     # Torch 2.11 declares the shape as a list, not as a tuple.
@@ -246,12 +237,10 @@ def _copy_of(norm: nn.LayerNorm) -> nn.LayerNorm:
     return new
 
 
-def _torch_layer(
-    layer: nn.Module, kind: Callable[..., Any], parts: Mapping[str, str], batch_first: bool
-) -> Any:
+def _torch_layer(layer: nn.Module, kind: _Kind, batch_first: bool) -> Any:
     """Create torch's layer from ours, with dropout only where ours has it."""
     ours: Any = layer  # a module whose sub-modules have no declared types
-    theirs = kind(
+    theirs = kind.layer(
         ours.self_attention.d_model,
         ours.self_attention.heads,
         ours.feed_forward.linear1.out_features,
@@ -260,7 +249,7 @@ def _torch_layer(
         norm_first=isinstance(ours.self_residual, PreNorm),
     )
     theirs.dropout.p = 0.0
-    for name, part in parts.items():
+    for name, part in kind.parts.items():
         if name.endswith("attention"):
             made = to_torch_attention(getattr(ours, name), batch_first=batch_first)
             setattr(theirs, part, made)
@@ -268,5 +257,5 @@ def _torch_layer(
             residual = getattr(ours, name.split(".")[0])
             getattr(theirs, part).eps = residual.norm.eps
             getattr(theirs, part.replace("norm", "dropout")).p = residual.dropout.probability
-    copy_parameters(ours, theirs, layer_names(parts))
+    copy_parameters(ours, theirs, layer_names(kind.parts))
     return theirs

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.families.foreign import Array, ForeignModel
+from heedful.families.foreign import Array, ForeignModel, position_entries
 from heedful.families.keymap import (
     IMPOSSIBLE,
     Entry,
@@ -42,7 +42,7 @@ class TensorNames:
     """The four projections of an attention; the last is the output projection."""
     linear1: str
     linear2: str
-    """The two products of a feed-forward network, inside of a layer."""
+    """The two linear layers of a feed-forward network, inside of a layer."""
     encoder_norms: tuple[str, str]
     """Norms of self-attention and feed-forward network, inside of a layer."""
     decoder_norms: tuple[str, str, str]
@@ -89,8 +89,7 @@ def transformer_of(
     """
     learned = settings["positions"] == "learned"
     places = names.source_positions, names.target_positions
-    there = [tensors[name].shape if name in tensors else () for name in places]
-    rows = [max((*shape, 2)[0] - first_position, 2) for shape in there]
+    positions, count = position_entries(tensors, places, first_position)
     kinds = dict(zip(("encoder_norm", "decoder_norm"), norms, strict=True))
     root = math.sqrt(max(settings["d_model"], 1))
     model = {
@@ -103,12 +102,7 @@ def transformer_of(
     def key_map(shapes: Mapping[str, Shape], source: RowMap, target: RowMap) -> KeyMap:
         entries = _entries(names, shapes, source, target)
         if learned:
-            # Positions beyond a table share its last row, as in our models.
-            for ours, name, count in zip(("source", "target"), places, rows, strict=True):
-                used = (min(number, count - 1) for number in range(max(rows)))
-                origins = tuple(first_position + number for number in used)
-                positions = RowMap(origins, first_position + count)
-                entries.append(Entry(f"{ours}_positions.weight", (name,), positions))
+            entries += positions
         tables = {
             "embed_source.weight": names.source_table,
             "embed_target.weight": names.target_table,
@@ -126,14 +120,14 @@ def transformer_of(
         {name: settings.get(name, 1) for name in sizes},
         {name: settings[name] for name in ("encoder_layers", "decoder_layers")},
         {"embed_source.weight": root if scaled[0] else 1 / root} if scaled[0] != scaled[1] else {},
-        max_length=max(rows) - 1 if learned else 0,
+        max_length=count - 1 if learned else 0,
     )
 
 
 def _entries(
     names: TensorNames, shapes: Mapping[str, Shape], source: RowMap, target: RowMap
 ) -> list[Entry]:
-    """Map all tensors but positions, including parameters that a model may lack, such as a bias."""
+    """Map all tensors except positions, including optional parameters such as biases."""
     bias = RowMap(target.origins, target.count, IMPOSSIBLE)
     entries = [
         Entry("embed_source.weight", (names.source_table,), source),
@@ -146,11 +140,11 @@ def _entries(
     for side in ("encoder", "decoder"):
         layers = {name.split(".")[2] for name in shapes if name.startswith(f"{side}.layers.")}
         for number in sorted(layers, key=int):
-            entries += _layer(names, side, number)
+            entries += layer_entries(names, side, number)
     return entries
 
 
-def _layer(names: TensorNames, side: str, number: str) -> list[Entry]:
+def layer_entries(names: TensorNames, side: str, number: str | int) -> list[Entry]:
     """Map one layer."""
     ours = f"{side}.layers.{number}"
     theirs = names.encoder_layer.format(number)
@@ -174,7 +168,7 @@ def _layer(names: TensorNames, side: str, number: str) -> list[Entry]:
 
 
 def _module(ours: str, *theirs: str) -> list[Entry]:
-    """Map weight and bias of one of our modules to one or several of their modules."""
+    """Map weight and bias of one of our modules to one or several modules of the toolkit."""
     return [
         Entry(
             f"{ours}.{end}", tuple(f"{name}.{end}" for name in theirs), Stacked(count=len(theirs))
@@ -186,7 +180,7 @@ def _module(ours: str, *theirs: str) -> list[Entry]:
 def _with_zero_biases(
     theirs: Mapping[str, Array], names: TensorNames, attention: bool
 ) -> dict[str, Array]:
-    """Add zero biases to products without one: ours have them, as in equation 2."""
+    """Add zero biases to linear layers that lack them, because our layers have biases."""
     parts = (names.query, names.key, names.value, names.mixed) if attention else ()
     ends = tuple(f".{part}.weight" for part in (*parts, names.linear1, names.linear2))
     layers = tuple(layer.partition("{")[0] for layer in (names.encoder_layer, names.decoder_layer))

@@ -2,7 +2,7 @@
 The text of a BART folder: byte-level BPE, and a start symbol before each text.
 
 The import reads ``tokenizer_config.json``, and either ``vocab.json`` and ``merges.txt`` or
-``tokenizer.json``, which has both.
+``tokenizer.json``, which contains both.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from typing import Any
 
 from heedful.errors import ExchangeError
 from heedful.exchange.formats import read_settings_file
-from heedful.exchange.huggingface.settings import spelling
+from heedful.exchange.huggingface.settings import check_added, spelling
 from heedful.files import read_within
 
 VOCABULARY, MERGES, WHOLE = "vocab.json", "merges.txt", "tokenizer.json"
@@ -29,11 +29,11 @@ def read_bytes(
     tokenizer_json: Mapping[str, Any],
 ) -> tuple[dict[str, Any], bytes]:
     """
-    Read vocabulary and merges.
+    Read the vocabulary and the merges.
 
-    `spelled`: ``tokenizer_config.json``. `special`: the special symbols. `tokenizer_json`:
-    ``tokenizer.json``, which is preferred, as in transformers; empty if missing. Raises
-    `ExchangeError` if the folder has another kind of tokenizer.
+    `spelled`: content of ``tokenizer_config.json``. `special`: spellings of the special symbols.
+    `tokenizer_json`: content of ``tokenizer.json``, empty if the file is missing; it is preferred
+    to the other files, as in transformers. Raises `ExchangeError` for another kind of tokenizer.
     """
     _check_class(path, spelled)
     numbers: dict[str, Any]
@@ -46,8 +46,6 @@ def read_bytes(
             )
         numbers = dict(model["vocab"])
         content = _merges_file(model.get("merges"), path / WHOLE)
-        added = tokenizer_json.get("added_tokens")
-        _check_added(path, added if isinstance(added, list) else [], special)
     else:
         missing = [name for name in (VOCABULARY, MERGES) if not (path / name).is_file()]
         if missing:
@@ -57,18 +55,18 @@ def read_bytes(
             )
         numbers = read_settings_file(path / VOCABULARY)
         content = read_within(path / MERGES)
-    added = spelled.get("added_tokens_decoder")
-    _check_added(path, list(added.values()) if isinstance(added, dict) else [], special)
+    usual = {*special.values(), _MASK}
+    check_added(path, spelled, tokenizer_json, "byte-level BPE", usual.__contains__)
     return numbers, content
 
 
 def is_spaced(spelled: Mapping[str, Any]) -> bool:
-    """Return whether a text gets a space before its first word."""
+    """Return whether the tokenizer inserts a space before the first word of a text."""
     return bool(spelled.get("add_prefix_space", False))
 
 
 def _check_class(path: Path, spelled: Mapping[str, Any]) -> None:
-    """Refuse tokenizers that split text or add special symbols in another way."""
+    """Refuse tokenizers that split text or add special symbols differently from BART's."""
     name = str(spelled.get("tokenizer_class") or CLASSES[0]).removesuffix("Fast")
     names = {token: spelling(spelled, token, usual) for token, usual in _USUAL.items()}
     different = [token for token, same in _SAME.items() if names[token] != names[same]]
@@ -80,17 +78,6 @@ def _check_class(path: Path, spelled: Mapping[str, Any]) -> None:
         )
 
 
-def _check_added(path: Path, added: list[Any], special: Mapping[str, str]) -> None:
-    """Refuse added tokens, which are found in text before BPE is applied."""
-    names = [str(entry.get("content")) for entry in added if isinstance(entry, dict)]
-    usual = {*special.values(), _MASK}
-    if others := [name for name in names if name not in usual]:
-        raise ExchangeError(
-            f"the tokenizer of {path} must have no tokens besides those of byte-level BPE, but "
-            f"{', '.join(map(repr, others[:5]))} were added; import a model without them."
-        )
-
-
 def _merges_file(merges: object, path: Path) -> bytes:
     """Write the merges of ``tokenizer.json`` as ``merges.txt``."""
     if not isinstance(merges, list):
@@ -99,7 +86,7 @@ def _merges_file(merges: object, path: Path) -> bytes:
 
 
 def _lines(merges: list[Any], path: Path) -> Iterator[str]:
-    """Write each merge on a line; a merge is a list of two subwords, or text with a space."""
+    """Write each merge as a line; a merge is a list of two subwords, or text with one space."""
     for merge in merges:
         line = " ".join(map(str, merge)) if isinstance(merge, list) else str(merge)
         if len(line.split(" ")) != 2 or len(line.splitlines()) != 1:

@@ -8,21 +8,21 @@ The classes that descend from BART, and their differences.
     mBART        pre      learned                yes                  yes
     BART         post     learned                yes                  yes
 
-All have the same epsilon in layer norms, and biases everywhere else. Both embeddings and the output
-layer share one table unless `tie_word_embeddings` is false.
+All classes have the same epsilon in layer norms, and biases in all other layers. Both embeddings
+and the output layer share one table unless `tie_word_embeddings` is false.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from heedful.config.model import ModelConfig
 from heedful.exchange.formats import Problems
-from heedful.exchange.huggingface.settings import ACTIVATIONS
+from heedful.exchange.huggingface.config_record import EPSILON, check_heads, shared_settings
 
-EPSILON = 1e-5
 FIRST_POSITION = 2
-"""First used row of learned positions."""
+"""Index of the first used row in a table of learned positions."""
 _USUAL: dict[str, dict[str, Any]] = {
     "activation_function": {"m2m_100": "relu"},
     "scale_embedding": {"m2m_100": True},
@@ -35,13 +35,13 @@ class BartClass:
     """A class that descends from BART."""
 
     title: str
-    """Name of the class for people."""
+    """Name of the class in messages."""
     model: str
     """Name of the class in transformers."""
     norm: str
-    """Our `model.norm`."""
+    """Value of our setting `model.norm`."""
     is_learned: bool
-    """Whether its positions are learned; otherwise they are sinusoids in halves."""
+    """Whether its positions are learned; otherwise they are sinusoids, sines before cosines."""
 
     @property
     def has_bias(self) -> bool:
@@ -77,31 +77,21 @@ def complete(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def model_settings(settings: Mapping[str, Any], tie: str, has_bias: bool) -> dict[str, Any]:
-    """Convert the settings of the model to ours."""
+    """Convert the class's model settings to ours."""
     kind = CLASSES[settings["model_type"]]
     return {
-        "d_model": settings["d_model"],
-        "heads": settings["encoder_attention_heads"],
-        "decoder_heads": settings["decoder_attention_heads"],
-        "d_ff": settings["encoder_ffn_dim"],
-        "decoder_d_ff": settings["decoder_ffn_dim"],
-        "encoder_layers": settings["encoder_layers"],
-        "decoder_layers": settings["decoder_layers"],
-        "activation": ACTIVATIONS[settings["activation_function"]],
-        "dropout": float(settings["dropout"]),
+        **shared_settings(settings),
         "norm": kind.norm,
-        "norm_epsilon": EPSILON,
         "positions": "learned" if kind.is_learned else "halves",
         "position_offset": 0 if kind.is_learned else settings["pad_token_id"] + 1,
         "embedding_norm": kind.is_learned,
         "tie_embeddings": tie,
         "output_bias": has_bias,
-        "scale_embeddings": bool(settings["scale_embedding"]),
     }
 
 
 def class_of(config: ModelConfig) -> str | None:
-    """Find the class that has the shape of a model; None if there is none."""
+    """Find the class with the norms and positions of a model; None if no class has them."""
     norms = {config.norm, config.encoder_norm or config.norm, config.decoder_norm or config.norm}
     for name, kind in CLASSES.items():
         positions = "learned" if kind.is_learned else "halves"
@@ -112,19 +102,11 @@ def class_of(config: ModelConfig) -> str | None:
 
 def check_model(config: ModelConfig, kind: BartClass, reasons: Problems) -> None:
     """Add a reason for each setting that a class cannot express."""
-
-    def need(name: str, fine: bool, wanted: object) -> None:
-        value = getattr(config, name)
-        reasons.add_if(not fine, f"model.{name} must be {wanted}, but is {value}")
-
+    need = partial(reasons.need, config)
     need("norm_epsilon", config.norm_epsilon == EPSILON, f"{EPSILON:g}")
     need("embedding_norm", config.embedding_norm == kind.is_learned, str(kind.is_learned).lower())
     if not kind.is_learned:
         need("position_offset", config.position_offset == FIRST_POSITION, FIRST_POSITION)
         need("output_bias", not config.output_bias, "false")
     need("projection_bias", config.projection_bias, "true")
-    for side in ("encoder", "decoder"):
-        heads = getattr(config, f"{side}_heads") or config.heads
-        for name in ("d_k", "d_v"):
-            fine = (getattr(config, name) or config.d_model // heads) == config.d_model / heads
-            need(name, fine, "d_model / heads")
+    check_heads(config, reasons)

@@ -1,4 +1,4 @@
-"""Languages in the order of their tokens, for folders of BART's classes that do not list them."""
+"""Languages in the order of their tokens, for model folders that do not list their languages."""
 
 M2M100 = (
     "af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl "

@@ -4,7 +4,7 @@ Tensor names of Hugging Face's BART, mBART and M2M100 classes.
 Layers are named as in the Marian class. The other tensors are::
 
     model.{encoder,decoder}.layer_norm              after the last layer (mBART, M2M100)
-    model.{encoder,decoder}.layernorm_embedding     of embedding and position (BART, mBART)
+    model.{encoder,decoder}.layernorm_embedding     of embeddings and positions (BART, mBART)
     model.{encoder,decoder}.embed_positions         learned, from row 2 on (BART, mBART)
 """
 
@@ -14,17 +14,18 @@ from torch import Tensor
 
 from heedful.config.model import ModelConfig
 from heedful.exchange.bart.classes import FIRST_POSITION
-from heedful.exchange.marian.names import BIAS, HEAD, SHARED, TABLES, layer_entries
+from heedful.exchange.marian.names import BIAS, HEAD, SHARED, TABLES, TENSOR_NAMES
+from heedful.exchange.transformer import layer_entries
 from heedful.families.keymap import Entry, KeyMap, RowMap
 
 _SIDES = {"source": "encoder", "target": "decoder"}
-# Tables that older versions of M2M100 stored, although they compute them.
+# Tables of sinusoids that older versions of M2M100 stored, although the class computes them.
 _COMPUTED = ("model.encoder.embed_positions.weights", "model.decoder.embed_positions.weights")
 _SOURCE, _TARGET = TABLES["embed_source.weight"], TABLES["embed_target.weight"]
 
 
 def tied_as(is_tied: bool, tensors: Mapping[str, Tensor]) -> tuple[str, dict[str, str]]:
-    """Find which tables are shared, and the tensors that hold our tables."""
+    """Return the value of `model.tie_embeddings`, and the tensors that hold our tables."""
     shared = next((name for name in (SHARED, _SOURCE, _TARGET, HEAD) if name in tensors), SHARED)
     if is_tied:
         return "all", {"embed_source.weight": shared}
@@ -50,7 +51,7 @@ def tied_as(is_tied: bool, tensors: Mapping[str, Tensor]) -> tuple[str, dict[str
 
 def written_tables(tie: str) -> tuple[dict[str, str], dict[str, str]]:
     """
-    Name the tensors that hold our tables, and the copies of these that the classes need.
+    Name the tensors that hold our tables, and the copies of these tensors that the classes need.
 
     `tie`: our `model.tie_embeddings`. Without tied tables the classes store three tables, and a
     fourth that they never use.
@@ -73,7 +74,7 @@ def written_tables(tie: str) -> tuple[dict[str, str], dict[str, str]]:
 def bart_map(
     config: ModelConfig, tables: Mapping[str, str], rows: RowMap, positions: int
 ) -> KeyMap:
-    """Build the key map. `positions`: used rows of the tables of learned positions."""
+    """Build the key map. `positions`: number of used rows in the tables of learned positions."""
     entries = [Entry(ours, (theirs,), rows) for ours, theirs in tables.items()]
     ignored = list(_COMPUTED)
     if config.output_bias:
@@ -84,8 +85,7 @@ def bart_map(
     table = RowMap(tuple(learned), learned.stop)
     for ours, theirs in _SIDES.items():
         for number in range(getattr(config, f"{theirs}_layers")):
-            layer = f"{theirs}.layers.{number}"
-            entries += layer_entries(layer, f"model.{layer}", theirs)
+            entries += layer_entries(TENSOR_NAMES, theirs, number)
         for part in ("weight", "bias"):
             if config.norm == "pre":
                 place = f"model.{theirs}.layer_norm.{part}"

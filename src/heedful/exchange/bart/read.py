@@ -11,26 +11,22 @@ from typing import Any
 
 from torch import Tensor
 
-from heedful.config.schema import RunConfig
-from heedful.config.search import SearchConfig
 from heedful.exchange.bart.classes import CLASSES, complete, model_settings
 from heedful.exchange.bart.names import bart_map, tied_as
 from heedful.exchange.bart.text import build_tokenizer, read_text_files
 from heedful.exchange.bundle import weight_shapes
 from heedful.exchange.formats import ModelBundle, Problems, ReadOptions, read_settings_file
 from heedful.exchange.huggingface import settings as files
-from heedful.exchange.huggingface.engine import TransformersReference
+from heedful.exchange.huggingface.config_record import run_config
+from heedful.exchange.huggingface.engine import TransformersReference, numbering_of
 from heedful.exchange.huggingface.search import read_rule
 from heedful.exchange.huggingface.weights import read_weights
 from heedful.exchange.marian.names import BIAS, HEAD
 from heedful.exchange.parity import ReferenceModel
 from heedful.families.keymap import RowMap
 from heedful.tokenization.id_mapping import IdMapping
-from heedful.tokenization.imported_model import ImportedModel
 from heedful.tokenization.special_symbols import END, PAD, START
 from heedful.tokenization.tokenizer import Tokenizer
-
-BOUND = 1e-4
 
 
 def read(path: Path, options: ReadOptions) -> ModelBundle:
@@ -39,15 +35,7 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
     settings = complete(read_settings_file(path / "config.json"))
     _check_shape(settings, path)
     tensors = read_weights(path)
-    files.check_sizes(
-        settings,
-        tensors,
-        path,
-        rows=("vocab_size",),
-        widths=("d_model", "encoder_ffn_dim", "decoder_ffn_dim"),
-        layers=("encoder_layers", "decoder_layers"),
-        positions=("max_position_embeddings",),
-    )
+    files.check_sizes(settings, tensors, path)
     generation, padding = files.generation_settings(path, settings), settings["pad_token_id"]
     settings = files.with_special_ids(settings, generation)
     rows, positions = settings["vocab_size"], settings["max_position_embeddings"]
@@ -56,10 +44,10 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
     forced = _first_token(generation, settings, text.tokenizer_class, reasons)
     wanted = settings.get("decoder_start_token_id")
     tokenizer, notes = build_tokenizer(text, rows, options, forced, path, wanted)
-    id_mapping = mapping_of(tokenizer)
+    id_mapping = numbering_of(tokenizer, 0)
     start = _start(settings, tokenizer, reasons)
     files.check_head(settings, tensors, HEAD, reasons)
-    # sinusoids begin after the padding id of config.json, whatever padding `generate` uses
+    # sinusoids begin after the padding id of config.json, even if `generate` uses another id
     is_learned = CLASSES[settings["model_type"]].is_learned
     wanted = id_mapping.origins[PAD]
     reasons.add_if(
@@ -73,8 +61,12 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
     reasons.refuse(f"the model in {path} cannot be imported", files.ADVICE)
     tie, tables = tied_as(bool(settings["tie_word_embeddings"]), tensors)
     has_bias = CLASSES[settings["model_type"]].has_bias and bool(_bias(tensors).any())
-    model = {**model_settings(settings, tie, has_bias), "decoder_start": start}
-    config = _config(model, tokenizer, rule.search, positions)
+    is_before = tokenizer.frame is not None and tokenizer.frame.source == "before"
+    model = model_settings(settings, tie, has_bias)
+    model |= {"decoder_start": start, "source_end": is_before}
+    search = rule.search.model_copy(update={"max_source_length": positions - is_before})
+    longest = positions - 1 if is_learned else min(256, positions - 1)
+    config = run_config(model, search, tokenizer, longest)
     rows_of = RowMap(id_mapping.origins, id_mapping.rows)
     key_map = bart_map(config.model, tables, rows_of, positions)
     weights = key_map.to_ours(tensors, weight_shapes(config, tokenizer), path)
@@ -91,38 +83,26 @@ def open_engine(path: Path, model: ModelBundle) -> ReferenceModel:
     languages = {}
     if tokenizer.languages:
         pair = (tokenizer.source_language, tokenizer.target_language)
-        if text.tokenizer_class != "M2M100Tokenizer":  # the others name a language by its token
+        if text.tokenizer_class != "M2M100Tokenizer":  # other classes name a language by its token
             pair = (text.codes[pair[0]], text.codes[pair[1]])
         languages = {"src_lang": pair[0], "tgt_lang": pair[1]}
     token = tokenizer.frame.token(tokenizer.target_language)
     name = "decoder_start_token_id" if tokenizer.frame.target == "start" else "forced_bos_token_id"
-    search = {name: mapping_of(tokenizer).origins[token]}
+    search = {name: numbering_of(tokenizer, 0).origins[token]}
     return TransformersReference(
         path, tokenizer, kind.model, text.tokenizer_class, search, languages
     )
 
 
-def mapping_of(tokenizer: Tokenizer) -> IdMapping:
-    """Return the id mapping of an imported tokenizer."""
-    model = tokenizer.models[0]
-    assert isinstance(model, ImportedModel)
-    return model.id_mapping
-
-
 def _check_shape(settings: Mapping[str, Any], path: Path) -> None:
-    """Refuse models of other classes, and models that cannot be built."""
+    """Refuse models of other classes, and settings from which no model can be built."""
     reasons = Problems()
-    files.check_type(settings, CLASSES, reasons)
-    files.check_counts(settings, files.SIZES, reasons)
-    files.check_activation(settings, "activation_function", reasons)
-    files.check_rate(settings["dropout"], "dropout", reasons)
+    files.check_shape(settings, CLASSES, reasons)
     padding = settings["pad_token_id"]
     reasons.add_if(
         type(padding) is not int or not 0 <= padding < 1 << 20,
-        f"pad_token_id must be the number of a symbol, but is {padding!r}",
+        f"pad_token_id must be the id of a symbol, but is {padding!r}",
     )
-    if not reasons.messages:
-        files.check_heads(settings, reasons)
     reasons.refuse(
         f"{path / 'config.json'} does not describe a model of BART's classes", files.ADVICE
     )
@@ -134,7 +114,7 @@ def _first_token(
     tokenizer_class: str,
     reasons: Problems,
 ) -> int | None:
-    """Read the token that translations begin with, for the default language."""
+    """Read the id of the token that translations into the default language begin with."""
     forced = generation.get("forced_bos_token_id", settings.get("forced_bos_token_id"))
     if tokenizer_class == "MBartTokenizer":
         reasons.add_if(
@@ -145,13 +125,13 @@ def _first_token(
         forced = settings.get("decoder_start_token_id")
     reasons.add_if(
         forced is not None and type(forced) is not int,
-        f"forced_bos_token_id must be a number, but is {forced!r}",
+        f"forced_bos_token_id must be an id, but is {forced!r}",
     )
     return forced if type(forced) is int else None
 
 
 def _check_start_symbol(forced: int | None, id_mapping: IdMapping, reasons: Problems) -> None:
-    """Refuse a class without languages that forces another token than the start symbol."""
+    """Refuse a forced first token that is not the start symbol, in a model without languages."""
     start = id_mapping.origins[START]
     reasons.add_if(
         forced not in (None, start),
@@ -161,7 +141,7 @@ def _check_start_symbol(forced: int | None, id_mapping: IdMapping, reasons: Prob
 
 def _start(settings: Mapping[str, Any], tokenizer: Tokenizer, reasons: Problems) -> str:
     """Return the decoder start setting, and check the special ids."""
-    id_mapping, frame = mapping_of(tokenizer), tokenizer.frame
+    id_mapping, frame = numbering_of(tokenizer, 0), tokenizer.frame
     assert frame is not None
     for name, number in (("eos_token_id", END), ("pad_token_id", PAD)):
         value, wanted = settings.get(name), id_mapping.origins[number]
@@ -171,41 +151,9 @@ def _start(settings: Mapping[str, Any], tokenizer: Tokenizer, reasons: Problems)
     if frame.target == "start":
         return "symbol"
     wanted = settings.get("decoder_start_token_id")
-    starts = {
-        id_mapping.origins[n]: name for n, name in {PAD: "pad", END: "end", 2: "symbol"}.items()
-    }
-    reasons.add_if(
-        type(wanted) is not int or wanted not in starts,
-        f"decoder_start_token_id must be padding, start or end, but is {wanted!r}",
-    )
-    return starts[wanted] if type(wanted) is int and wanted in starts else "end"
+    return files.check_start(wanted, id_mapping, "the start", reasons)
 
 
 def _bias(tensors: Mapping[str, Tensor]) -> Tensor:
-    """Return the bias of the logits, zero if there is none."""
+    """Return the bias of the logits; zero if the model has none."""
     return tensors.get(BIAS, Tensor([0.0]))
-
-
-def _config(
-    model: Mapping[str, Any], tokenizer: Tokenizer, search: SearchConfig, positions: int
-) -> RunConfig:
-    """Build our settings."""
-    is_learned = model["positions"] == "learned"
-    frame = tokenizer.frame
-    around = sum(tokenizer.around_source)
-    longest = positions - (1 if frame and frame.source == "before" else 0)
-    assert around
-    return RunConfig().with_settings(
-        {
-            **{f"model.{name}": value for name, value in model.items()},
-            "model.source_end": frame is None or frame.source == "before",
-            **{f"search.{name}": value for name, value in search.model_dump().items()},
-            "search.max_source_length": longest,
-            "data.source_language": tokenizer.source_language,
-            "data.target_language": tokenizer.target_language,
-            "data.vocabulary_size": tokenizer.target_size,
-            "data.vocabulary_multiple": 1,
-            "data.shared_vocabulary": True,
-            "data.max_length": positions - 1 if is_learned else min(256, positions - 1),
-        }
-    )

@@ -1,16 +1,16 @@
 """
 Ids of an extended vocabulary in an exported folder.
 
-`heedful extend` adds rows at the end, but in transformers, languages follow all subwords. So an
-export reorders the rows of an extended model::
+`heedful extend` adds rows at the end, but in transformers, language tokens follow all subwords. So
+an export reorders the rows of an extended model::
 
     imported    <s> <pad> </s> <unk>   subwords                languages  <mask>   other rows
     extended    as imported, then new languages and new subwords, in turns
     exported    <s> <pad> </s> <unk>   subwords, old and new   languages  <mask>   new languages
                 other rows
 
-Other rows have no token. Our own ids stay, and a vocabulary that was not extended keeps its
-numbers.
+The other rows have no token. Our own ids do not change, and a vocabulary that was not extended
+keeps its original ids.
 """
 
 from heedful.tokenization.id_mapping import IdMapping
@@ -23,7 +23,7 @@ MASK = "<mask>"
 
 
 def renumber_pieces(tokenizer: Tokenizer) -> Tokenizer:
-    """Return a tokenizer with the ids of the classes; unchanged if it already has them."""
+    """Return a tokenizer with ids in the order of the classes; unchanged if it has this order."""
     model, frame = tokenizer.models[0], tokenizer.frame
     if not isinstance(model, ImportedModel) or frame is None or not frame.languages:
         return tokenizer
@@ -36,17 +36,11 @@ def renumber_pieces(tokenizer: Tokenizer) -> Tokenizer:
     origins = tuple(numbers.get(ours) for ours in range(model.size))
     content = model.files()["model"]
     longer = ImportedModel(IdMapping(mapping.pieces, origins), "sentencepiece", content)
-    return Tokenizer(
-        longer,
-        source_language=tokenizer.source_language,
-        target_language=tokenizer.target_language,
-        source_prefix=tokenizer.source_prefix,
-        frame=frame,
-    )
+    return tokenizer.changed(longer)
 
 
 def subwords_of(model: ImportedModel) -> set[str]:
-    """List the subwords into which the sentencepiece model of a tokenizer cuts text."""
+    """List the subwords into which a tokenizer's sentencepiece model splits text."""
     processor = load_processor(model.files()["model"])
     return {
         processor.id_to_piece(number)
@@ -58,7 +52,7 @@ def subwords_of(model: ImportedModel) -> set[str]:
 def _places(
     mapping: IdMapping, languages: set[int], subwords: set[str]
 ) -> dict[int, tuple[int, int]]:
-    """Return the group and the previous number of each row, by our id."""
+    """Return the group and the original id of each row, by our id."""
     numbered = {ours: n for ours, n in enumerate(mapping.origins) if n is not None}
     first = min(numbered[language] for language in languages)
     places = {}

@@ -3,14 +3,14 @@ The text of folders of BART's classes: subwords, their ids and the tokens of lan
 
 ::
 
-    M2M100       vocab.json, sentencepiece.bpe.model     __en__ behind the vocabulary
+    M2M100       vocab.json, sentencepiece.bpe.model     __en__ after the vocabulary
     NLLB         sentencepiece.bpe.model, and/or         eng_Latn
     mBART(-50)     tokenizer.json                        en_XX
-    BART         vocab.json, merges.txt, and/or          none; start before each text
+    BART         vocab.json, merges.txt, and/or          none; start symbol before text
                    tokenizer.json
 
-Without vocab.json and tokenizer.json, ids are fairseq's: start, padding, end, unknown, pieces,
-languages, mask. The pieces are those of the sentencepiece model from its fourth on.
+Without vocab.json and tokenizer.json, ids are in fairseq's order: start, padding, end, unknown,
+pieces, languages, mask. The pieces begin with the fourth piece of the sentencepiece model.
 """
 
 import base64
@@ -20,12 +20,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.errors import ExchangeError, SettingError, TokenizerError
+from heedful.errors import ExchangeError, SettingError
 from heedful.exchange.bart import languages
 from heedful.exchange.bart.bytes import CLASSES as BYTE_CLASSES
 from heedful.exchange.bart.bytes import is_spaced, read_bytes
 from heedful.exchange.formats import ReadOptions, read_settings_file
-from heedful.exchange.huggingface.settings import optional_settings, spelling
+from heedful.exchange.huggingface.settings import (
+    check_vocabulary,
+    id_mapping_of,
+    optional_settings,
+    special_symbols,
+)
 from heedful.files import read_within
 from heedful.text.language_codes import BARE_CODE, look_up
 from heedful.tokenization.frame import Frame
@@ -37,8 +42,6 @@ from heedful.tokenization.special_symbols import START
 from heedful.tokenization.tokenizer import Tokenizer
 
 MODEL, VOCABULARY, WHOLE = "sentencepiece.bpe.model", "vocab.json", "tokenizer.json"
-_PIECES = {"start": "bos_token", "pad": "pad_token", "end": "eos_token", "unknown": "unk_token"}
-_USUAL = {"start": "<s>", "pad": "<pad>", "end": "</s>", "unknown": "<unk>"}
 _TOKEN = re.compile(r"__([\w-]+)__")
 
 
@@ -49,26 +52,26 @@ class Text:
     tokenizer_class: str
     """Class of the tokenizer in transformers."""
     numbers: Mapping[str, int]
-    """Ids of tokens."""
+    """Ids by token."""
     codes: Mapping[str, str]
-    """Token of each language by its code."""
+    """Tokens of the languages by code."""
     special: Mapping[str, str]
-    """Spelling of the special symbols."""
+    """Spellings of the special symbols."""
     content: bytes
-    """A sentencepiece model."""
+    """Content of a sentencepiece model, or of merges for BART."""
     spelled: Mapping[str, Any]
-    """`tokenizer_config.json`."""
+    """Content of `tokenizer_config.json`."""
 
 
 def read_text_files(path: Path, model_type: str, rows: int) -> Text:
-    """Read vocabulary, subwords and languages; `rows`: rows of the embedding table."""
+    """Read vocabulary, subwords and languages; `rows`: number of rows in the embedding table."""
     spelled = optional_settings(path / "tokenizer_config.json")
-    special = {name: spelling(spelled, token, _USUAL[name]) for name, token in _PIECES.items()}
+    special = special_symbols(spelled, ("start", "pad", "end", "unknown"))
     kind = _tokenizer_class(path, model_type, spelled)
     tokenizer_json = optional_settings(path / WHOLE)
     if model_type == "bart":
         listed, content = read_bytes(path, spelled, special, tokenizer_json)
-        numbers = _check_vocabulary(listed, path / (WHOLE if tokenizer_json else VOCABULARY))
+        numbers = check_vocabulary(listed, path / (WHOLE if tokenizer_json else VOCABULARY))
         return Text(BYTE_CLASSES[0], numbers, {}, special, content, spelled)
     has_model = (path / MODEL).is_file()
     if not has_model and not tokenizer_json:
@@ -80,7 +83,7 @@ def read_text_files(path: Path, model_type: str, rows: int) -> Text:
         read_within(path / MODEL) if has_model else _model_of(tokenizer_json, special, path / WHOLE)
     )
     if kind == "M2M100Tokenizer":
-        numbers = _check_vocabulary(read_settings_file(path / VOCABULARY), path / VOCABULARY)
+        numbers = check_vocabulary(read_settings_file(path / VOCABULARY), path / VOCABULARY)
         names = languages.WMT21 if spelled.get("language_codes") == "wmt21" else languages.M2M100
         first = len(numbers)
         codes = {code: f"__{code}__" for code in names.split()}
@@ -115,13 +118,10 @@ def build_tokenizer(
     """
     Build the tokenizer, and a note if the user did not name the languages.
 
-    `forced`: the first token of `generate`, if the settings name one. `start`: the start token of
-    its decoder.
+    `forced`: id of the first token that `generate` forces, if the settings name a token. `start`:
+    id of the token that the decoder starts with.
     """
-    try:
-        id_mapping = IdMapping.of(text.numbers, text.special, rows)
-    except TokenizerError as error:
-        raise ExchangeError(f"the vocabulary of {path}: {error}") from error
+    id_mapping = id_mapping_of(f"the vocabulary of {path}", text.numbers, text.special, rows)
     if text.tokenizer_class == BYTE_CLASSES[0]:
         return _without_languages(text, id_mapping, options, forced, start)
     ids = {code: id_mapping.ours[text.numbers[token]] for code, token in text.codes.items()}
@@ -157,7 +157,7 @@ def _without_languages(
 def _pair(
     frame: Frame, spelled: Mapping[str, Any], forced: str, options: ReadOptions
 ) -> tuple[tuple[str, str], tuple[str, ...]]:
-    """Choose the languages of a run: the user's, those of the folder, else English and another."""
+    """Choose the languages: the user's, else the folder's, else English and another language."""
     known = [*frame.languages]
     try:
         source = options.source_language and frame.code(
@@ -183,7 +183,7 @@ def _pair(
 
 
 def _tokenizer_class(path: Path, model_type: str, spelled: Mapping[str, Any]) -> str:
-    """Find the class of the tokenizer."""
+    """Find the name of the tokenizer's class."""
     said = str(spelled.get("tokenizer_class") or "").removesuffix("Fast")
     if model_type == "m2m_100":
         has_model = (path / VOCABULARY).is_file() and (path / MODEL).is_file()
@@ -192,7 +192,7 @@ def _tokenizer_class(path: Path, model_type: str, spelled: Mapping[str, Any]) ->
 
 
 def _languages(path: Path, kind: str, spelled: Mapping[str, Any]) -> Sequence[str]:
-    """List the languages that the folder names, or else those of the class."""
+    """List the languages that the folder names, or else the languages of the class."""
     more = optional_settings(path / "special_tokens_map.json")
     for part in (spelled, more):
         for name in ("extra_special_tokens", "additional_special_tokens"):
@@ -217,7 +217,7 @@ def _added_tokens(spelled: Mapping[str, Any], path: Path) -> dict[str, int]:
     for number, token in added.items() if isinstance(added, dict) else ():
         if isinstance(token, dict) and number.isdecimal() and len(number) < 10:
             numbers[token.get("content")] = int(number)
-    return _check_vocabulary(numbers, path / "tokenizer_config.json")
+    return check_vocabulary(numbers, path / "tokenizer_config.json")
 
 
 def _fairseq_numbers(
@@ -245,19 +245,12 @@ def _numbers_of(tokenizer_json: Mapping[str, Any], path: Path) -> dict[str, int]
     for token in added if isinstance(added, list) else []:
         if isinstance(token, dict):
             numbers[_hashable(token.get("content"))] = token.get("id")
-    return _check_vocabulary(numbers, path / WHOLE)
+    return check_vocabulary(numbers, path / WHOLE)
 
 
 def _hashable(piece: Any) -> str | None:
-    """Return a piece; None, which `_checked` refuses, if it is not text."""
+    """Return a piece if it is text, else None, which `check_vocabulary` refuses."""
     return piece if isinstance(piece, str) else None
-
-
-def _check_vocabulary(numbers: Mapping[Any, Any], path: Path) -> dict[str, int]:
-    """Refuse a vocabulary that does not map each piece to a number."""
-    if not all(isinstance(piece, str) and type(n) is int for piece, n in numbers.items()):
-        raise ExchangeError(f"{path} must give each piece a number, but does not.")
-    return dict(numbers)
 
 
 def _model_of(tokenizer_json: Mapping[str, Any], special: Mapping[str, str], path: Path) -> bytes:
@@ -283,11 +276,11 @@ def _model_of(tokenizer_json: Mapping[str, Any], special: Mapping[str, str], pat
 
 
 def _score_pieces(model: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """List pieces and scores; pairs that are merged earlier score higher."""
+    """List the pieces with scores; pieces of BPE that are merged earlier have higher scores."""
     vocabulary = model["vocab"]
     if model["type"] == "Unigram":
         for number, (piece, score) in enumerate(vocabulary):
-            # the special symbols come first; languages and mask have no score
+            # the special symbols come first; languages and the mask have a score of zero
             if (
                 number > 3
                 and (score != 0.0 or not BARE_CODE.fullmatch(piece))

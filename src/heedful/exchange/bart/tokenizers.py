@@ -1,15 +1,15 @@
 """
-Tokenizers of transformers for the languages of a model, including added ones.
+Tokenizers of transformers for the languages of a model, including added languages.
 
 ::
 
     NllbTokenizer      any list of languages; byte-pair
-    MBartTokenizer     its 25 languages and others
-    MBart50Tokenizer   its 52 languages; others as a source only once it is loaded
-    M2M100Tokenizer    its 100 languages, or the 8 of WMT21; others only as a target
+    MBartTokenizer     its 25 languages and any others
+    MBart50Tokenizer   its 52 languages; others as a source only after loading
+    M2M100Tokenizer    its 100 languages, or WMT21's 8; others only as a target
 
-So an M2M100 with another language is written for `NllbTokenizer`, which frames text in the same way
-and names a language by its token. `NllbTokenizer` needs byte-pair subwords, each with a row.
+So an M2M100 model with another language is written for `NllbTokenizer`. This class adds the same
+tokens to text, but names a language by its token. It needs byte-pair subwords, each with a row.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from heedful.tokenization.tokenizer import Tokenizer
 
 
 def tokenizer_class(tokenizer: Tokenizer, kind: str) -> str:
-    """Choose the class of a tokenizer in transformers; `kind`: class of the model."""
+    """Choose the transformers class of a tokenizer; `kind`: `model_type` of the model."""
     model, frame = tokenizer.models[0], tokenizer.frame
     assert frame is not None
     assert isinstance(model, ImportedModel)
@@ -51,13 +51,13 @@ def new_languages(tokenizer: Tokenizer, kind: str) -> list[str]:
 
 
 def is_wmt21(codes: Sequence[str]) -> bool:
-    """Tell the languages of WMT21's models from those of M2M100."""
+    """Return whether a list begins with the languages of WMT21's models."""
     usual = languages.WMT21.split()
     return [*codes[: len(usual)]] == usual
 
 
 def notes_on(name: str, kind: str, new: Sequence[str]) -> tuple[str, ...]:
-    """List notes on how to name new languages for a tokenizer; `new`: their tokens."""
+    """Explain how to name new languages for a tokenizer; `new`: tokens of these languages."""
     if not new or name == "MBartTokenizer":
         return ()
     token = new[-1]

@@ -1,8 +1,8 @@
 """
 Export as a folder that Hugging Face's BART, mBART, M2M100 and NLLB classes load.
 
-The class follows from the shape of the model: where it normalizes, and its positions. Ids, subwords
-and languages are those of the imported model; `heedful.exchange.bart.renumber` orders added ones.
+The norms and the positions of the model determine the class. Ids, subwords and languages are those
+of the imported model, but `heedful.exchange.bart.renumber` reorders added subwords and languages.
 Weights, search settings and the pair of languages come from the run.
 """
 
@@ -10,13 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
 import torch
 
 from heedful.exchange.bart import read
 from heedful.exchange.bart.classes import CLASSES, check_model, class_of
 from heedful.exchange.bart.names import bart_map, written_tables
-from heedful.exchange.bart.read import BOUND, mapping_of
 from heedful.exchange.bart.renumber import renumber_pieces
 from heedful.exchange.bart.write_text import check_text, write_text
 from heedful.exchange.formats import (
@@ -24,27 +22,22 @@ from heedful.exchange.formats import (
     ModelBundle,
     Problems,
     WriteOptions,
-    write_settings_file,
 )
 from heedful.exchange.huggingface.config_record import config_record
+from heedful.exchange.huggingface.engine import numbering_of
 from heedful.exchange.huggingface.search import write_rule
+from heedful.exchange.huggingface.settings import STARTS
+from heedful.exchange.huggingface.weights import write_model
 from heedful.exchange.marian.names import BIAS
 from heedful.exchange.parity import ReferenceModel
 from heedful.families.keymap import RowMap
-from heedful.files import write_synced
 from heedful.tokenization.special_symbols import END, PAD, START
 
 EXPRESSES = frozenset(
     ("model.embedding_norm", "model.tie_embeddings", "languages of the tokenizer")
 )
-"""Settings beyond the paper's Transformer that the classes have."""
+"""Settings beyond the paper's Transformer that the classes can express."""
 _ADVICE = "Import a model of one of BART's classes, and fine-tune that"
-
-
-def bound(options: WriteOptions) -> float:
-    """Return the tolerance of the parity check."""
-    del options
-    return BOUND
 
 
 def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
@@ -62,21 +55,20 @@ def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResu
     reasons.refuse("BART's classes cannot express this model", _ADVICE)
     assert kind is not None
     assert tokenizer.frame is not None
-    id_mapping = mapping_of(tokenizer)
-    theirs = {n: number for n, number in enumerate(id_mapping.origins) if number is not None}
-    # a table of learned positions keeps its number of rows
+    id_mapping = numbering_of(tokenizer, 0)
+    theirs = id_mapping.theirs
+    # the number of rows in a table of learned positions does not change
     is_learned = CLASSES[kind].is_learned
     positions = model.config.data.max_length + 1 if is_learned else options.positions
     generation, rule = write_rule(
         model.config.search, (id_mapping.rows, id_mapping.rows), theirs, positions
     )
     language = theirs[tokenizer.frame.token(tokenizer.target_language)]
-    starts = {"symbol": START, "pad": PAD, "end": END}
     special: dict[str, Any] = {
         "bos_token_id": theirs[START],
         "pad_token_id": theirs[PAD],
         "eos_token_id": theirs[END],
-        "decoder_start_token_id": theirs[starts.get(config.decoder_start, END)],
+        "decoder_start_token_id": theirs[STARTS.get(config.decoder_start, END)],
     }
     if tokenizer.frame.target == "start":
         special["decoder_start_token_id"] = language
@@ -90,13 +82,10 @@ def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResu
     tensors |= {copy: tensors[original].clone() for copy, original in copies.items()}
     if CLASSES[kind].has_bias:
         tensors[BIAS] = tensors.get(BIAS, torch.zeros(id_mapping.rows)).reshape(1, -1)
-    content = safetensors.torch.save(tensors, {"format": "pt"})
-    write_synced(folder / "model.safetensors", content)
     settings = config_record(config, CLASSES[kind].model, kind, positions)
     settings |= {"vocab_size": id_mapping.rows} | special
     settings["tie_word_embeddings"] = config.tie_embeddings == "all"
-    write_settings_file(folder / "config.json", settings)
-    write_settings_file(folder / "generation_config.json", generation | special)
+    write_model(folder, tensors, settings, generation | special)
     notes = write_text(tokenizer, kind, folder, positions)
     return ExportResult(rule.search, (*rule.notes, *notes))
 

@@ -26,7 +26,7 @@ from heedful.tokenization.tokenizer import Tokenizer
 
 
 def check_text(tokenizer: Tokenizer, kind: str, reasons: Problems) -> None:
-    """Add a reason for each feature that the tokenizer's class lacks; `kind`: the model's class."""
+    """Add a reason for each feature that the tokenizer's class lacks; `kind`: a `model_type`."""
     model, frame = tokenizer.models[0], tokenizer.frame
     cutter = "bytes" if kind == "bart" else "sentencepiece"
     fits = isinstance(model, ImportedModel) and model.kind.endswith(cutter)
@@ -50,23 +50,21 @@ def check_text(tokenizer: Tokenizer, kind: str, reasons: Problems) -> None:
 
 
 def write_text(tokenizer: Tokenizer, kind: str, folder: Path, positions: int) -> tuple[str, ...]:
-    """Write the files; returns notes on the languages that a class does not list."""
+    """Write the files, and return notes on the languages that a class does not list."""
     model = tokenizer.models[0]
-    assert isinstance(model, ImportedModel)  # `check_text` has refused all others
+    assert isinstance(model, ImportedModel)  # `check_text` refuses other models
     assert tokenizer.frame is not None
     if kind == "bart":
         _write_bytes(model, folder, positions)
         return ()
     content = model.files()["model"]
     write_synced(folder / MODEL, content)
-    named = zip(model.id_mapping.pieces, model.id_mapping.origins, strict=True)
-    numbers = {piece: n for piece, n in named if piece is not None and n is not None}
-    numbers = dict(sorted(numbers.items(), key=lambda pair: pair[1]))
+    numbers = model.id_mapping.vocabulary
     tokens = {code: model.piece(n) for code, n in tokenizer.frame.languages.items()}
     languages, name = [*tokens.values()], tokenizer_class(tokenizer, kind)
     new = new_languages(tokenizer, kind)
     pair = (tokenizer.source_language, tokenizer.target_language)
-    if name != "M2M100Tokenizer":  # the others name a language by its token
+    if name != "M2M100Tokenizer":  # other classes name a language by its token
         pair = (tokens[pair[0]], tokens[pair[1]])
     record: dict[str, Any] = {
         "tokenizer_class": name,
@@ -87,7 +85,7 @@ def write_text(tokenizer: Tokenizer, kind: str, folder: Path, positions: int) ->
             record["added_tokens_decoder"] = added
     else:
         if name == "MBart50Tokenizer" and tokenizer.source_language in new:
-            del record["src_lang"]  # the class looks it up in its own list while it loads
+            del record["src_lang"]  # while loading, the class looks up the language in its own list
         record["extra_special_tokens"] = languages
         if tokenizer.frame.source == "behind" and name == "NllbTokenizer":
             record["legacy_behaviour"] = True
@@ -101,12 +99,8 @@ def write_text(tokenizer: Tokenizer, kind: str, folder: Path, positions: int) ->
 def _write_bytes(model: ImportedModel, folder: Path, positions: int) -> None:
     """Write the files of BART's tokenizer."""
     id_mapping = model.id_mapping
-    named = zip(id_mapping.pieces, id_mapping.origins, strict=True)
-    numbers = {piece: n for piece, n in named if piece is not None and n is not None}
     write_synced(folder / MERGES, model.files()["merges"])
-    write_settings_file(
-        folder / VOCABULARY, dict(sorted(numbers.items(), key=lambda pair: pair[1]))
-    )
+    write_settings_file(folder / VOCABULARY, id_mapping.vocabulary)
     special = {
         "bos_token": START,
         "cls_token": START,
@@ -148,7 +142,7 @@ def _tokenizer_file(
         encoded = base64.b64encode(charsmap).decode()
         steps = [{"type": "Precompiled", "precompiled_charsmap": encoded}, normalizer]
     before: dict[str, Any] = metaspace
-    if name == "MBartTokenizer":  # this class splits at any white space and rewrites nothing
+    if name == "MBartTokenizer":  # this class splits at any white space and does not normalize text
         steps = []
         before = {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, metaspace]}
     extra = [*special, *languages, *([MASK] if MASK in numbers else [])]

@@ -1,8 +1,8 @@
 """
-Text of users in a model card: YAML for the front matter, Markdown for the body.
+Escapes of arbitrary text in a model card: YAML in the front matter, Markdown in the body.
 
-Names of files, settings and licenses may hold anything. In YAML they become quoted scalars, in
-Markdown code, where neither HTML nor links nor emphasis are recognized.
+Names of files, settings and licenses may contain any characters. In YAML they become quoted
+scalars. In Markdown they become code, in which HTML, links and emphasis have no effect.
 """
 
 import re
@@ -45,12 +45,12 @@ def code_block(lines: Sequence[str], language: str) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Write a name unchanged, or as code if it has more than plain characters."""
+    """Write a name unchanged, or as code if it has special characters."""
     return text if _PLAIN.fullmatch(text) else code(text)
 
 
 def _block(value: object) -> Iterator[str]:
-    """Write a table or a list line by line, and anything else as one scalar."""
+    """Write a table or a list line by line, and any other value as one scalar."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             if _is_nested(item):
@@ -98,7 +98,7 @@ def _visible(text: str) -> str:
 
 
 def _replace_surrogates(text: str) -> str:
-    """Replace halves of surrogate pairs, as in names of files that are not UTF-8."""
+    """Replace unpaired surrogates, which occur in file names that are not UTF-8."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -23,10 +23,10 @@ _IDENTIFIERS = frozenset(_LISTED.split())
 
 
 class LicenseEntries(NamedTuple):
-    """A license in both parts of a card."""
+    """The entries of a license in the front matter and in the body of a card."""
 
     fields: dict[str, str]
-    """Fields of the front matter; none if the license is not stated."""
+    """Fields of the front matter; empty if the license is not stated."""
     sentence: str
     """The sentence of the body."""
 

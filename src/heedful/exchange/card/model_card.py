@@ -1,8 +1,8 @@
 """
 The model card of a run: README.md with the front matter that the hub reads.
 
-A card states only the facts that a run folder records, and those that the user gives. Others, such
-as the score of averaged weights, are called unknown.
+A card states only facts that a run folder records or that the user gives. It calls other facts,
+such as the score of averaged weights, unknown.
 """
 
 import re
@@ -35,11 +35,11 @@ from heedful.text.language_codes import language_of_code
 from heedful.tokenization.special_symbols import is_tag
 
 CARD = "README.md"
-"""The file of a card."""
+"""File name of a card."""
 _LARGEST = 1 << 24
 _DATASET = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
-# Settings of the machine and of bookkeeping, which do not change the model.
+# Settings that do not change the model.
 _NOT_OF_A_RECIPE = ("train.device", "train.threads", "data.source_language", "data.target_language")
 _SENTENCE = "A sentence to translate."
 
@@ -56,7 +56,7 @@ class CardFacts:
     """Output files of `heedful evaluate --json`, each named after its test set."""
 
     def check(self) -> None:
-        """Refuse facts that no card can hold, before anything is written."""
+        """Raise `ExchangeError` for invalid facts, before any file is written."""
         license_entries(self.license)
         for name in self.datasets:
             if len(name) > 96 or not _DATASET.fullmatch(name):
@@ -82,7 +82,7 @@ def model_card(
     `name`: name of the folder or repository. `library`: the library that loads the files, by its
     name on the hub: ``transformers``, ``ctranslate2``, ``onnx``, or ``heedful`` for a run folder.
 
-    Raises `ExchangeError` for facts that no card can hold.
+    Raises `ExchangeError` for invalid facts.
     """
     facts = facts or CardFacts()
     facts.check()
@@ -105,7 +105,7 @@ def model_card(
 
 def write_card(folder: Path, card: str) -> bool:
     """
-    Write a card into a folder unless it has one; returns whether a card was written.
+    Write a card into a folder unless the folder has a card; return whether it has this one.
 
     An existing card may have been edited, so it is never replaced.
     """
@@ -123,7 +123,7 @@ def write_card(folder: Path, card: str) -> bool:
 def _front_matter(
     run: Run, name: str, library: str, facts: CardFacts, scores: Sequence[CardScore]
 ) -> dict[str, Any]:
-    """Collect the fields of the front matter; those without a value are left out."""
+    """Collect the fields of the front matter that have a value."""
     languages = _languages(run)
     fields: dict[str, Any] = {
         "language": languages,
@@ -160,14 +160,14 @@ def _slug(text: str) -> str:
 
 
 def _languages(run: Run) -> list[str]:
-    """List the codes of the run's languages, including those of its tags."""
+    """List the codes of the run's languages and of its language tags."""
     tags = [tag.strip("<>") for tag in run.tokenizer.tags if is_tag(tag)]
     codes = map(language_of_code, [*run.direction, *tags])
     return [code for code in dict.fromkeys(codes) if _LANGUAGE.fullmatch(code)]
 
 
 def _direction(run: Run) -> str:
-    """Name the direction of the run for people."""
+    """Describe the translation direction of the run in words."""
     source, target = (language or "an unnamed language" for language in run.direction)
     return f"{source} to {target}"
 
@@ -202,7 +202,7 @@ def _version(run: Run) -> str:
 
 
 def _use(run: Run, name: str, library: str) -> list[str]:
-    """Show how to use the model with heedful and with the library of its files."""
+    """Show how to use the model with heedful, and with the library that loads its files."""
     tag = f"{run.tokenizer.tags[0]} " if run.tokenizer.tags else ""
     text, place = f"{tag}{_SENTENCE}", quote(name)
     commands = {
@@ -223,7 +223,7 @@ def _use(run: Run, name: str, library: str) -> list[str]:
 
 
 def _python_lines(name: str, library: str, text: str) -> list[str]:
-    """Show code that uses the files with their library."""
+    """Return lines of Python code that load the files with a library."""
     if library == "transformers":
         return [
             "from transformers import AutoModelForSeq2SeqLM, AutoTokenizer",
@@ -269,7 +269,7 @@ def _scores(scores: Sequence[CardScore]) -> list[str]:
 
 
 def _data(run: Run, facts: CardFacts) -> list[str]:
-    """List the training files of the run, each with its records."""
+    """List the data sets and files of the run, with their recorded properties."""
     lines = [f"- data set {code(name)} of the Hugging Face hub" for name in facts.datasets]
     for side, entries in read_corpus(run.folder).items():
         lines += [f"- {code(side)}: {_file_facts(entry)}" for entry in entries]
@@ -282,7 +282,7 @@ def _data(run: Run, facts: CardFacts) -> list[str]:
 
 
 def _file_facts(entry: Mapping[str, Any]) -> str:
-    """Describe one file or the weight of a corpus."""
+    """Describe either one file or the weight of a corpus."""
     facts = dict(entry)
     first = [code(str(facts.pop("file")))] if "file" in facts else []
     size = facts.pop("bytes", None)
@@ -291,7 +291,7 @@ def _file_facts(entry: Mapping[str, Any]) -> str:
 
 
 def _pairs(folder: RunFolder) -> Iterator[str]:
-    """Count the pairs of each corpus whose ids are in the run folder."""
+    """Count the sentence pairs of each corpus whose ids are in the run folder."""
     for path in sorted(folder.data.rglob("meta.json")):
         meta = read_json(path)
         corpus = path.parent.relative_to(folder.data).as_posix()
@@ -304,7 +304,7 @@ def _pairs(folder: RunFolder) -> Iterator[str]:
 
 
 def _recipe(run: Run, checkpoint: Path) -> list[str]:
-    """Name the recipe, the steps, and the settings that differ from it."""
+    """Name the recipe, the training steps, and the settings that differ from the recipe."""
     config, state = run.config, read_json(checkpoint / STATE)
     base = RECIPES[config.recipe]() if config.recipe in RECIPES else RunConfig()
     before, after = flat_settings(base), flat_settings(config)

@@ -1,8 +1,8 @@
 """
-The scores of a model card: only measured ones, each with its signature.
+The scores of a model card: only measured scores, each with its signature.
 
-The training log has the scores of validations; a card shows those at the step of its weights.
-`heedful evaluate --json` measures a test set, and its output is a file of scores.
+The training log contains validation scores; a card shows those at the step of its weights. Scores
+of test sets are read from the output of `heedful evaluate --json`.
 """
 
 import json
@@ -20,7 +20,7 @@ from heedful.runs.run import read_corpus
 from heedful.settings.registries import score_metrics
 
 _LARGEST = 1 << 24
-# By the keys of `heedful evaluate --json`: the name for people and the hub's name of the metric.
+# Keys of `heedful evaluate --json`, each with the metric's name in the card and on the hub.
 _METRICS = {
     "bleu": ("BLEU", "bleu"),
     "paper_bleu": ("BLEU, tokenized and compound-split", "bleu"),
@@ -39,9 +39,9 @@ class CardScore(NamedTuple):
     text: str
     """Name of the translated text."""
     name: str
-    """The metric, for people."""
+    """Name of the metric in the card."""
     metric: str
-    """The metric, as the hub names it."""
+    """Name of the metric on the hub."""
     value: float
     signature: str
     """Signature of the computation; empty if it was not recorded."""
@@ -67,9 +67,9 @@ def recorded_scores(folder: RunFolder, checkpoint: Path) -> list[CardScore]:
 
 def evaluated_scores(path: Path) -> list[CardScore]:
     """
-    Read the output of `heedful evaluate --json`; the file's name names the test set.
+    Read the output of `heedful evaluate --json`; the file is named after the test set.
 
-    Raises `ExchangeError` if it is something else.
+    Raises `ExchangeError` if the file has other content.
     """
     try:
         content = json.loads(read_within(path, _LARGEST).decode("utf-8-sig"))
@@ -95,7 +95,7 @@ def _scores_in(text: str, content: object) -> Iterator[CardScore]:
 
 
 def _number(value: object) -> float | None:
-    """Return a finite number rounded as scores are printed; None for anything else."""
+    """Round a finite number to two decimals, as scores are printed; None for other values."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
         return None
     return round(float(value), 2)
@@ -109,7 +109,7 @@ def _validation_name(folder: RunFolder) -> str:
 
 
 def _no_scores(path: Path, reason: str) -> ExchangeError:
-    """Build the error for a file that holds no scores."""
+    """Build the error for a file without scores."""
     return ExchangeError(
         f"--scores must be the output of `heedful evaluate --json`, but {path} is not: {reason}. "
         "Write this output to a file that is named after the test set."

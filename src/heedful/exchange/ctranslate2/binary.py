@@ -7,13 +7,13 @@ The file ``model.bin`` of CTranslate2, read with NumPy alone.
     spec        text                such as TransformerBase, TransformerSpec
     revision    uint32
     variables   uint32, then each:  name, rank (uint8), sizes (uint32), values
-                                    from version 4 on the type (uint8) and the number of bytes;
-                                    before, the width of a number (uint8) and how many there are
-    aliases     from version 3 on:  uint32, then each: alias, name
+                                    from version 4 on, type (uint8) and number of bytes;
+                                    before, bytes per number (uint8) and count of numbers
+    aliases     from version 3 on:  uint32, then each:  alias, name
 
-Text is its length (uint16), its bytes and a zero, which the length counts. Numbers are
-little-endian. The file may be malicious: nothing is read past its end, and each number is checked
-before it is used.
+Text is stored as its length (uint16), its bytes and a zero byte; the length includes the zero.
+Numbers are little-endian. The file may be malicious: nothing is read past its end, and each number
+is checked before it is used.
 """
 
 import struct
@@ -32,11 +32,11 @@ from heedful.machine.memory import free_memory
 Array = np.ndarray
 
 _VERSIONS = (2, 3, 4, 5, 6)
-# In the order of their codes; bfloat16 is read as its bits.
+# Number types in the order of their codes; bfloat16 is read as its bits.
 _TYPES = ("float32", "int8", "int16", "int32", "float16", "bfloat16")
 _TYPES_BY_WIDTH = {4: "float32", 2: "int16", 1: "int8"}
 _MOST_SIZES = 4
-# Aliases may multiply the numbers of a file by this much: three tables may be one, and layers may
+# Maximum ratio of named to stored numbers: aliases may name one table three times, and layers may
 # share small vectors.
 _MOST_TIMES = 8
 _ALWAYS = 1 << 18
@@ -44,7 +44,7 @@ _ALWAYS = 1 << 18
 
 @dataclass(frozen=True)
 class ModelFile:
-    """The content of a ``model.bin``. `floats` returns weights ready for use."""
+    """The content of a ``model.bin``. `floats` returns the weights in float32."""
 
     spec: str
     """Name of the kind of model, such as TransformerSpec."""
@@ -58,11 +58,11 @@ class ModelFile:
     version: int
 
     def floats(self) -> dict[str, Array]:
-        """Return all weights in float32, the stored numbers divided by their scales."""
-        # A weight in 8 bits has one scale per row, one in 16 bits a single scale; before version 4
-        # it may have none, and is then divided by 1000.
+        """Return all weights in float32; stored integers are divided by their scales."""
+        # A weight in 8 bits has one scale per row, and a weight in 16 bits has a single scale.
+        # Before version 4, the scale in 16 bits may be missing; it is then 1000.
         floats: dict[str, Array] = {}
-        made: dict[tuple[int, int, bool], Array] = {}  # once for all names of an array
+        made: dict[tuple[int, int, bool], Array] = {}  # convert an array only once
         for name, stored in self.variables.items():
             if name.endswith(("_scale", "_zero")) and name.rpartition("_")[0] in self.variables:
                 continue
@@ -74,7 +74,7 @@ class ModelFile:
         return floats
 
     def _in_floats(self, name: str, stored: Array) -> Array:
-        """Convert one array; divide a weight in integers by its scale."""
+        """Convert one array; an integer weight is divided by its scale."""
         if stored.ndim == 0 or not name.endswith("weight"):
             return stored.astype(np.float32) if stored.dtype == np.float16 else stored
         if stored.dtype.kind != "i":
@@ -94,7 +94,7 @@ class ModelFile:
 
 def read_model_file(path: Path) -> ModelFile:
     """
-    Read a ``model.bin``; nothing in it is executed, and the file's length limits the memory.
+    Read a ``model.bin`` without executing its content; the file's length limits the memory.
 
     Raises `ExchangeError` if the file cannot be read, is of another kind, or has a wrong length.
     """
@@ -152,7 +152,7 @@ class _Reader:
             variables[f"{alias}_scale"] = variables[f"{name}_scale"]
 
     def _check_aliases(self, variables: dict[str, Array]) -> None:
-        """Refuse more aliases than any model has: each would become a separate weight."""
+        """Refuse more aliases than any model has; each would become a separate weight."""
         stored = sum({id(array): array.size for array in variables.values()}.values())
         named = sum(array.size for array in variables.values())
         if named > _MOST_TIMES * stored + _ALWAYS:
@@ -161,7 +161,7 @@ class _Reader:
             )
 
     def _array(self, name: str, version: int) -> Array:
-        """Read sizes, type and values."""
+        """Read the sizes, type and values of an array."""
         rank = self._number("B", f"number of sizes of {name!r}")
         if rank > _MOST_SIZES:
             raise self._wrong(
@@ -208,7 +208,7 @@ class _Reader:
         return number
 
     def _take(self, count: int, label: str) -> bytes:
-        """Read bytes; refuse to read past the end."""
+        """Read bytes; raise `ExchangeError` if the file ends before them."""
         if count > len(self.content) - self.place:
             raise self._wrong(
                 f"ends too early: its {label} needs {count:,} bytes from byte {self.place:,} on, "

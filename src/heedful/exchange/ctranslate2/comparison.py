@@ -1,4 +1,4 @@
-"""CTranslate2 as a side of a parity check, in our ids."""
+"""CTranslate2 as one side of a parity check, in our ids."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -32,17 +32,17 @@ class CTranslate2Reference:
         self._numbers = {token: number for number, token in target.items()}
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Tokenize source sentences; tokens that CTranslate2 lacks become unknown."""
+        """Tokenize source sentences; tokens that CTranslate2 lacks become the unknown symbol."""
         ids = self._tokenizer.encode_source(sentences)
         return [[number if number in self._source else UNKNOWN for number in row] for row in ids]
 
     def log_probabilities(self, source: Ids, target: Ids) -> Float[np.ndarray, "places 1"]:
-        """Compute the log-probability of each given token; CTranslate2 gives no others."""
+        """Compute only the log-probability of each target token, as CTranslate2 does."""
         scores = self._engine.score([self._tokens(source)], [[self._target[n] for n in target]])
         return np.array(scores[0], np.float32)[:, None]
 
     def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Translate by the settings of the run, up to the length of the position table."""
+        """Translate with the run's search settings; the position table limits the length."""
         sources = self.encode(sentences)
         settings = SearchOptions().over(self._search)
         limits = [min(settings.limit.tokens(len(row)), self._most) for row in sources]

@@ -1,9 +1,9 @@
 """
-A model of CTranslate2 that searches and scores, in its own tokens.
+A model of CTranslate2 that searches and scores, with CTranslate2's tokens.
 
-This module does not import torch, so it runs on a small server. CTranslate2's search has one limit
-for all lines and one penalty, ``power``. A line that exceeds its own limit is searched again with
-that limit. Other penalties reorder the finished hypotheses of the beam.
+This module does not import torch, so it runs on a small server. CTranslate2's search has one length
+limit for all lines and one length penalty, ``power``. A line that exceeds its own limit is searched
+again with this limit. Other penalties reorder the finished hypotheses of the beam.
 """
 
 import ctypes
@@ -11,33 +11,33 @@ import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 from weakref import WeakSet
 
-from heedful.errors import DeviceError, ExchangeError, MissingExtra, UserError
+from heedful.errors import DeviceError, ExchangeError, UserError
+from heedful.exchange.extras import import_extra
 from heedful.machine.processor import check_threads
 from heedful.search.settings import SearchOptions
 
 Tokens = Sequence[str]
 
 COMPUTE = {"auto": "default", "fp32": "float32", "bf16": "bfloat16", "int8": "int8"}
-"""CTranslate2's names of our precisions; auto is the precision of the folder."""
+"""CTranslate2's names of our precisions; ``auto`` is the precision of the stored weights."""
 
-# With any penalty, a search ends when the beam is full; without one, when its best hypothesis ends.
-# So a penalty that is too small to matter selects the first rule.
+# With a length penalty, a search ends when the beam is full; without a penalty, when the best
+# hypothesis ends. So a negligible penalty selects the first rule.
 _NEARLY_NOUGHT = 1e-6
 
 
 @dataclass(frozen=True)
 class EngineHypothesis:
-    """A hypothesis of CTranslate2; a hypothesis that was cut at the limit has no end symbol."""
+    """A hypothesis of CTranslate2; if the length limit cut it, it has no end symbol."""
 
     tokens: tuple[str, ...]
     """Tokens without the end symbol."""
     log_probability: float
-    """Log-probability, the end symbol included."""
+    """Log-probability, including the end symbol."""
     score: float
     """The log-probability divided by the length penalty."""
     ended: bool
@@ -46,14 +46,14 @@ class EngineHypothesis:
 
 class Engine:
     """
-    Search and forced decoding with CTranslate2; `MissingExtra` where it is not installed.
+    Search and forced decoding with CTranslate2. Raises `MissingExtra` if it is not installed.
 
-    CTranslate2 computes in threads that a fork does not have. So a fork of a process that has
-    opened a model can neither use it nor open another; `UserError` says so.
+    CTranslate2 computes in threads that a fork does not have. So a fork of a process that opened
+    a model can neither use this model nor open another; it raises `UserError`.
     """
 
     _process: ClassVar[int] = 0
-    """The process that opened the first model."""
+    """Id of the process that opened the first model."""
 
     def __init__(
         self,
@@ -68,8 +68,8 @@ class Engine:
         check_threads(threads)
         Engine._process = Engine._process or os.getpid()
         _check_process()
-        self.library = import_ctranslate2()
-        # otherwise it warns whenever this machine computes in another number format
+        self.library: Any = import_extra("ctranslate2", "the engine CTranslate2")
+        # otherwise CTranslate2 warns if this machine computes in another number format
         self.library.set_log_level(logging.ERROR)
         self.end, self.forbidden = end, frozenset(forbidden)
         kind, _, number = device.partition(":")
@@ -108,16 +108,16 @@ class Engine:
         batch_tokens: int = 2048,
     ) -> list[list[EngineHypothesis]]:
         """
-        Translate some lines; return for each at most `beam` hypotheses, best first.
+        Translate lines; return at most `beam` hypotheses of each line, best first.
 
-        `sources`: tokens of each line, at least one. `limits`: maximum number of target tokens of
-        each line, the end symbol not counted.
+        `sources`: tokens of each line, at least one token. `limits`: maximum number of target
+        tokens of each line, without the end symbol.
 
         CTranslate2's search ends when `beam` hypotheses are complete (`as-ctranslate2` in
-        `heedful.search.compat`). It gives a prefix probability one, and counts the token after a
-        cut, so such lines are scored again. Cut hypotheses are ranked after complete ones. Lines
-        with a forbidden token are searched again with those tokens suppressed, which redistributes
-        their probability, and are also scored again.
+        `heedful.search.compat`). It gives a prefix a probability of one, and scores one token too
+        many in a cut hypothesis, so such lines are scored again. Cut hypotheses are ranked after
+        complete hypotheses. Lines with a forbidden token are searched again with this token
+        suppressed, which redistributes its probability; so they are also scored again.
         """
         _check_process()
         penalty, alpha = settings.penalty, settings.penalty.alpha
@@ -178,7 +178,7 @@ class Engine:
         return results
 
     def score(self, sources: Sequence[Tokens], targets: Sequence[Tokens]) -> list[list[float]]:
-        """Compute log-probabilities of translations, with forbidden symbols in the softmax."""
+        """Compute the log-probability of each token; the softmax includes forbidden symbols."""
         _check_process()
         results = self._translator.score_batch(
             list(map(list, sources)), list(map(list, targets)), max_input_length=0
@@ -186,7 +186,7 @@ class Engine:
         return [list(result.log_probs) for result in results]
 
     def _holds(self, hypotheses: Sequence[EngineHypothesis], limit: int) -> bool:
-        """Return whether a search with this line's own limit would have the same result."""
+        """Return whether all hypotheses are within the limit and free of forbidden tokens."""
         return all(
             len(hypothesis.tokens) <= limit and self.forbidden.isdisjoint(hypothesis.tokens)
             for hypothesis in hypotheses
@@ -197,7 +197,7 @@ _open_engines: WeakSet[Engine] = WeakSet()
 
 
 def _check_process() -> None:
-    """Refuse to compute in a fork, which would wait for threads that it does not have."""
+    """Refuse to compute in a fork, which would wait forever for threads that it lacks."""
     if Engine._process != os.getpid():
         raise UserError(
             "models of CTranslate2 must be used by the process that opened the first model, but "
@@ -207,19 +207,9 @@ def _check_process() -> None:
 
 
 def _after_fork() -> None:
-    """Never delete open models: deleting one would wait for its threads when the fork ends."""
+    """Never delete open models in a fork: the deletion would wait for threads that it lacks."""
     for engine in _open_engines:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine._translator))
 
 
 os.register_at_fork(after_in_child=_after_fork)
-
-
-def import_ctranslate2() -> Any:
-    """Import CTranslate2 without torch; `MissingExtra` says how to install it."""
-    try:
-        return import_module("ctranslate2")
-    except ModuleNotFoundError as error:
-        raise MissingExtra(
-            "CTranslate2 is not installed; install it with: pip install 'heedful[exchange]'"
-        ) from error

@@ -3,19 +3,19 @@ The mapping between CTranslate2's variables and our weights, with heads of equal
 
 ::
 
-    …/self_attention/linear_0                   query, key and value, one below the other
+    …/self_attention/linear_0                   query, key and value, stacked by rows
     decoder/layer_0/attention/linear_0, _1      the query; key and value
     …/linear_1, decoder/…/attention/linear_2    the output projection
     …/ffn/linear_0, linear_1                    the feed-forward network
-    …/layer_norm                                of the sub-layer
+    …/layer_norm                                the norm of the sub-layer
     decoder/projection                          the output table
 
-Weights are (out, in) on both sides. One map serves both directions.
+Weights have the shape (out, in) on both sides. Import and export use the same map.
 
-CTranslate2 splits queries, keys and values into heads of one width. The narrower kind is padded
-with zeros. Zeros in queries and keys add nothing to their products; zeros in values meet zero
-columns of the output projection. Queries are still scaled by the original width of the keys, which
-CTranslate2 stores as an attribute.
+CTranslate2 splits queries, keys and values into heads of one width. If the widths differ, the
+narrower heads are padded with zeros. Zeros in queries and keys add nothing to dot products; zeros
+in values are multiplied by zero columns of the output projection. The scale of queries, which
+CTranslate2 stores as an attribute, still follows from the original width of the keys.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,10 +32,8 @@ OUTPUT_TABLE, OUTPUT_BIAS = "decoder/projection/weight", "decoder/projection/bia
 POSITIONS = {side: f"{side}/position_encodings/encodings" for side in ("encoder", "decoder")}
 
 
-def key_map(
-    model: ModelConfig, source_rows: Change, target_rows: Change, bias: Change, width: int
-) -> KeyMap:
-    """Build the key map of all weights; learned positions are stored as two explicit tables."""
+def key_map(model: ModelConfig, source_rows: Change, target_rows: Change, bias: Change) -> KeyMap:
+    """Build the key map of all weights; learned positions are two tables in CTranslate2."""
     entries = [Entry("embed_source.weight", (SOURCE_TABLE,), source_rows)]
     if model.tie_embeddings != "all":
         entries.append(Entry("embed_target.weight", (TARGET_TABLE,), target_rows))
@@ -46,22 +44,20 @@ def key_map(
     if model.positions == "learned":
         entries.append(Entry("source_positions.weight", (POSITIONS["encoder"],)))
         entries.append(Entry("target_positions.weight", (POSITIONS["decoder"],)))
-    for number in range(model.encoder_layers):
-        entries += _layer(model, "encoder", number, width)
-    for number in range(model.decoder_layers):
-        entries += _layer(model, "decoder", number, width)
-    for side in ("encoder", "decoder"):
+    for side, layers in (("encoder", model.encoder_layers), ("decoder", model.decoder_layers)):
+        for number in range(layers):
+            entries += _layer(model, side, number)
         if norm_of(model, side) == "pre":
             entries += _norm(f"{side}.norm", side)
     return KeyMap(tuple(entries))
 
 
 def norm_of(model: ModelConfig, side: str) -> str:
-    """Return the norm setting of a stack; a side may have its own."""
+    """Return the norm setting of the encoder or decoder, which may have its own setting."""
     return str(getattr(model, f"{side}_norm") or model.norm)
 
 
-def _layer(model: ModelConfig, side: str, number: int, width: int) -> Iterator[Entry]:
+def _layer(model: ModelConfig, side: str, number: int) -> Iterator[Entry]:
     """Map one layer."""
     ours, theirs = f"{side}.layers.{number}", f"{side}/layer_{number}"
     bias = model.projection_bias
@@ -71,12 +67,11 @@ def _layer(model: ModelConfig, side: str, number: int, width: int) -> Iterator[E
     yield from _norm(f"{ours}.self_residual.norm", look)
     if side == "decoder":
         cross = f"{theirs}/attention"
-        inner = width * (model.decoder_heads or model.heads)
-        name, parts = (
-            f"{ours}.cross_attention.qkv_proj",
-            (f"{cross}/linear_0", f"{cross}/linear_1"),
-        )
-        yield from _linear(name, parts, bias, Stacked((inner, 2 * inner)))
+        heads, *widths = head_widths(model, side)
+        inner = heads * max(widths)  # CTranslate2's heads have one width
+        parts = (f"{cross}/linear_0", f"{cross}/linear_1")
+        stacked = Stacked((inner, 2 * inner))
+        yield from _linear(f"{ours}.cross_attention.qkv_proj", parts, bias, stacked)
         yield from _linear(f"{ours}.cross_attention.out_proj", (f"{cross}/linear_2",), bias)
         yield from _norm(f"{ours}.cross_residual.norm", cross)
     ffn = f"{theirs}/ffn"
@@ -101,14 +96,14 @@ def _norm(ours: str, theirs: str) -> Iterator[Entry]:
 
 
 def head_widths(model: ModelConfig, side: str) -> tuple[int, int, int]:
-    """Return heads, d_k and d_v of one side; d_model is divided among the heads where unset."""
+    """Return heads, d_k and d_v of one side; an unset width is d_model divided by the heads."""
     heads = getattr(model, f"{side}_heads") or model.heads
     usual = model.d_model // heads
     return heads, model.d_k or usual, model.d_v or usual
 
 
 def with_equal_heads(model: ModelConfig, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Pad the heads to equal widths; equal heads are returned unchanged."""
+    """Pad the heads to equal widths; heads of equal widths are returned unchanged."""
     padded = dict(weights)
     for name, weight in weights.items():
         side, _, rest = name.partition(".")
@@ -119,10 +114,8 @@ def with_equal_heads(model: ModelConfig, weights: Mapping[str, Tensor]) -> dict[
         if d_k == d_v:
             continue
         if "qkv_proj" in rest:
-            sizes = (heads * d_k, heads * d_k, heads * d_v)
-            padded[name] = torch.cat(
-                [_pad_heads(part, heads, width) for part in weight.split(sizes)]
-            )
+            parts = weight.split((heads * d_k, heads * d_k, heads * d_v))
+            padded[name] = torch.cat([_pad_heads(part, heads, width) for part in parts])
         elif rest.endswith("weight"):
             padded[name] = _pad_heads(weight.t(), heads, width).t().contiguous()
     return padded

@@ -1,9 +1,9 @@
 """
 Import of a CTranslate2 model as a run.
 
-The folder holds ``model.bin``, vocabularies, and in newer models ``config.json``. The folder does
-not say how to split text. It is split at spaces, unless the user gives a tokenizer or
-`heedful export` wrote one into the folder.
+The folder contains ``model.bin``, vocabularies and, in newer models, ``config.json``. It does not
+specify how to split text. Text is split at spaces, unless the user gives a tokenizer or
+`heedful export` wrote a tokenizer into the folder.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from heedful.errors import ExchangeError
 from heedful.exchange.ctranslate2.binary import read_model_file
 from heedful.exchange.ctranslate2.comparison import CTranslate2Reference
 from heedful.exchange.ctranslate2.engine import Engine
-from heedful.exchange.ctranslate2.keys import OUTPUT_BIAS, POSITIONS, head_widths, key_map
+from heedful.exchange.ctranslate2.keys import OUTPUT_BIAS, POSITIONS, key_map
 from heedful.exchange.ctranslate2.record import ExportRecord
 from heedful.exchange.ctranslate2.settings import Variables
 from heedful.exchange.ctranslate2.vocabulary import (
@@ -29,20 +29,20 @@ from heedful.exchange.ctranslate2.vocabulary import (
     read_vocabularies,
     special_token,
 )
+from heedful.exchange.find_tokenizer import TextSplitter, first_ids, read_splitter
 from heedful.exchange.formats import ModelBundle, ReadOptions, read_settings_file
 from heedful.exchange.parity import ReferenceModel
 from heedful.families.build import build_model
 from heedful.families.keymap import RowMap
-from heedful.files import read_within
 from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.imported_model import ImportedModel
 from heedful.tokenization.serialization import RECORD
 from heedful.tokenization.subword_model import SubwordModel
 from heedful.tokenization.tokenizer import END, Tokenizer
 
-# CTranslate2 has no padding symbol, but these names are usual in its vocabularies.
+# CTranslate2 needs no padding symbol, but its vocabularies often contain one of these names.
 _PADDING = ("<blank>", "<pad>", "[PAD]")
-# Output bias of a symbol that the original lacks: its exponential is zero.
+# Output bias of a symbol that the original lacks; its probability in the softmax is zero.
 _NEVER = -1e4
 # CTranslate2's default search settings.
 _SEARCH = SearchConfig(
@@ -56,9 +56,6 @@ _SEARCH = SearchConfig(
 )
 
 
-BOUND = 1e-4
-
-
 def read(path: Path, options: ReadOptions) -> ModelBundle:
     """Read a folder. Raises `ExchangeError` with all reasons at once."""
     config = read_config(path)
@@ -68,7 +65,12 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
     settings = variables.settings()
     advice = "Only models that heedful's Transformer can express can be imported"
     variables.reasons.refuse(f"{path} cannot be imported", advice)
-    model = vocabularies.model_settings(settings, variables)
+    settings |= {
+        "output_bias": settings["output_bias"] or None in vocabularies.origins[1],
+        "decoder_start": vocabularies.start,
+        "source_end": variables.source_ends,
+    }
+    model = ModelConfig(**settings)
     tables, biases = vocabularies.rows(filling=0.0), vocabularies.rows(filling=_NEVER)
     positions = variables.weights.get(POSITIONS["encoder"])
     longest = 256 if positions is None else len(positions) - 1
@@ -77,8 +79,7 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
         variables.weights[OUTPUT_BIAS] = torch.zeros(count).numpy()
     with torch.device("meta"):
         ours = build_model(model, *map(len, vocabularies.origins), max_length=longest + 1)
-    width = head_widths(model, "decoder")[1]
-    names = key_map(model, *tables, biases[1], width)
+    names = key_map(model, *tables, biases[1])
     weights = names.to_ours(
         {name: torch.from_numpy(array.copy()) for name, array in variables.weights.items()},
         {name: tuple(weight.shape) for name, weight in ours.named_parameters()},
@@ -119,7 +120,7 @@ _Origins = tuple[int | None, ...]
 
 @dataclass(frozen=True)
 class _Vocabularies:
-    """Tokens of both sides, and the original rows of our ids."""
+    """The tokenizer of both sides, and the original rows of our ids."""
 
     tokenizer: Tokenizer
     origins: tuple[_Origins, _Origins]
@@ -145,17 +146,16 @@ class _Vocabularies:
         start = _start(special, config, variables.starts_from_zero)
         if options.tokenizer is None and (path / RECORD).is_file():
             tokenizer = Tokenizer.load(path)
-            identical: tuple[_Origins, _Origins] = (
-                tuple(range(counts[0])),
-                tuple(range(counts[1])),
-            )
+            identical = tuple(range(counts[0])), tuple(range(counts[1]))
             _check_beside(tokenizer, counts, special, sides[1])
             return cls(tokenizer, identical, counts, sides[0] is sides[1], start, ())
         id_mappings = [
-            IdMapping.of(_numbers(tokens), _special(tokens, config, special), len(tokens))
+            IdMapping.of(first_ids(tokens), _special(tokens, config, special), len(tokens))
             for tokens in (sides[:1] if sides[0] is sides[1] else sides)
         ]
-        splitter, content = _cutter(options.tokenizer)
+        splitter, content = TextSplitter("spaces")
+        if options.tokenizer is not None:
+            splitter, content = read_splitter(options.tokenizer)
         models = [ImportedModel(id_mapping, splitter, content) for id_mapping in id_mappings]
         languages = options.source_language, options.target_language
         tokenizer = Tokenizer(*models, source_language=languages[0], target_language=languages[1])
@@ -170,18 +170,6 @@ class _Vocabularies:
             for origins, count in zip(self.origins, self.counts, strict=True)
         )
         return source, target
-
-    def model_settings(self, settings: Mapping[str, Any], variables: Variables) -> ModelConfig:
-        """Complete the model settings that depend on the vocabulary."""
-        lacking = None in self.origins[1]
-        return ModelConfig(
-            **{
-                **settings,
-                "output_bias": settings["output_bias"] or lacking,
-                "decoder_start": self.start,
-                "source_end": variables.source_ends,
-            }
-        )
 
     def data_settings(self, longest: int, options: ReadOptions) -> DataConfig:
         """Return the data settings."""
@@ -198,13 +186,13 @@ class _Vocabularies:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """Read ``config.json``, empty where old models lack it; `ExchangeError` if it is damaged."""
+    """Read ``config.json``; empty if it is missing. Raises `ExchangeError` if it is damaged."""
     file = path / "config.json"
     return read_settings_file(file) if file.is_file() else {}
 
 
 def _search(path: Path, rows: int | None) -> SearchConfig:
-    """Read the folder's search settings, or take CTranslate2's, limited by the positions."""
+    """Read the folder's search settings, else CTranslate2's defaults, limited by the positions."""
     if (path / ExportRecord.FILE).is_file():
         return ExportRecord.read(path).search_within
     if rows is None:
@@ -217,7 +205,7 @@ def _search(path: Path, rows: int | None) -> SearchConfig:
 def original_ids(
     path: Path, model: ModelBundle, vocabularies: tuple[list[str], list[str]]
 ) -> tuple[dict[int, int], dict[int, int], list[int]]:
-    """Map our ids to theirs on both sides, and list our ids that no translation may contain."""
+    """Map our ids to CTranslate2's on both sides; list our ids that no translation may contain."""
     beside = _lies_beside(path, model.tokenizer)
     source, target = (
         {n: n for n in range(len(tokens))} if beside else _origins(subwords, len(tokens))
@@ -229,7 +217,7 @@ def original_ids(
 
 
 def _origins(model: SubwordModel, rows: int) -> dict[int, int]:
-    """List CTranslate2's id for each of ours; they are equal unless the model was imported."""
+    """Map our ids to CTranslate2's; they are equal unless the subword model was imported."""
     if not isinstance(model, ImportedModel):
         return {number: number for number in range(rows)}
     origins = enumerate(model.id_mapping.origins)
@@ -237,17 +225,9 @@ def _origins(model: SubwordModel, rows: int) -> dict[int, int]:
 
 
 def _lies_beside(path: Path, tokenizer: Tokenizer) -> bool:
-    """Return whether a model's tokenizer is the one in its folder."""
+    """Return whether a folder contains the given tokenizer."""
     there = (path / RECORD).is_file()
     return there and Tokenizer.load(path).fingerprint == tokenizer.fingerprint
-
-
-def _numbers(tokens: list[str]) -> dict[str, int]:
-    """Map tokens to ids; of equal tokens the first counts, as in CTranslate2."""
-    numbers: dict[str, int] = {}
-    for number, token in enumerate(tokens):
-        numbers.setdefault(token, number)
-    return numbers
 
 
 def _special(
@@ -255,7 +235,7 @@ def _special(
     config: Mapping[str, Any],
     target: Mapping[str, str | None] | None = None,
 ) -> dict[str, str | None]:
-    """Find the special symbols of a side; the start and padding of the source are the target's."""
+    """Find the special symbols of a side; the source has the start and padding of the target."""
     end = special_token(config, "eos_token", "</s>")
     begin = special_token(config, "decoder_start_token", "<s>")
     if target is None and begin in (end, *_PADDING):
@@ -274,7 +254,7 @@ def _special(
 
 
 def _start(special: Mapping[str, str | None], config: Mapping[str, Any], from_zero: bool) -> str:
-    """Return the decoder start setting."""
+    """Return the value of `model.decoder_start`."""
     begin = special_token(config, "decoder_start_token", "<s>")
     if from_zero:
         return "zero"
@@ -293,23 +273,13 @@ def _check_beside(
     special: Mapping[str, str | None],
     target: list[str],
 ) -> None:
-    """Check that the tokenizer in the folder is the one that the model was exported with."""
+    """Check that the tokenizer in the folder fits the tables and the target vocabulary."""
     sizes = tokenizer.source_size, tokenizer.target_size
-    ids = [target.index(token) for name in ("end",) if (token := special[name]) is not None]
-    if any(size > count for size, count in zip(sizes, counts, strict=True)) or ids != [END]:
+    end = special["end"]
+    is_large = any(size > count for size, count in zip(sizes, counts, strict=True))
+    if is_large or end is None or target.index(end) != END:
         raise ExchangeError(
             f"the tokenizer in {RECORD} must fit the model's tables, but has "
             f"{sizes[0]:,} and {sizes[1]:,} subwords for {counts[0]:,} and {counts[1]:,} rows; "
             "remove it or give --tokenizer."
         )
-
-
-def _cutter(path: Path | None) -> tuple[str, bytes]:
-    """Return kind and content of the tokenizer file; without a file, spaces split text."""
-    if path is None:
-        return "spaces", b""
-    try:
-        content = read_within(path)
-    except OSError as error:
-        raise ExchangeError(f"--tokenizer {path} cannot be read: {error.strerror}.") from error
-    return ("sentencepiece" if path.suffix in (".model", ".spm") else "codes"), content

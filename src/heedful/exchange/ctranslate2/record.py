@@ -1,4 +1,4 @@
-"""The file ``heedful.json`` next to an exported model: its search settings. Needs no torch."""
+"""The search settings of an exported model, in ``heedful.json``; this module needs no torch."""
 
 import hashlib
 from dataclasses import dataclass
@@ -13,35 +13,35 @@ from heedful.tokenization.tokenizer import Tokenizer
 
 _FORMAT = 1
 WEIGHTS = "model.bin"
-"""CTranslate2's name of the file of weights."""
+"""CTranslate2's name for the file of weights."""
 
 
 @dataclass(frozen=True)
 class ExportRecord:
-    """The settings for using an exported model. `read` and `to_dict` are inverse to each other."""
+    """The settings for using an exported model; `read` reads what `to_dict` returns."""
 
     FILE: ClassVar[str] = "heedful.json"
 
     search: SearchConfig
     """The search settings of the exported run."""
     positions: int
-    """Rows of the position tables, which are the maximum length."""
+    """Number of rows in the position tables, which is the maximum length."""
     source_end: bool
-    """Whether the source's end symbol needs one of the positions."""
+    """Whether the source has an end symbol, which needs a position."""
     quantization: str
     """Number format of the weights."""
     version: str
-    """Version of heedful, for information."""
+    """Version of heedful that exported the model."""
     tokenizer: str = ""
     """Fingerprint of the tokenizer in the folder; empty in folders of older versions."""
     weights: str = ""
     """SHA-256 of the file of weights; empty in folders of older versions."""
     reading: str = "exact"
-    """Value of the run's `data.reading`: how lines are read."""
+    """Value of the run's `data.reading`, which determines how lines are read."""
 
     @property
     def search_within(self) -> SearchConfig:
-        """The search rules, limited to sources that fit the table of positions."""
+        """The search settings, limited to sources that fit the table of positions."""
         longest = min(self.search.max_source_length, max(1, self.positions - self.source_end))
         return self.search.model_copy(update={"max_source_length": longest})
 
@@ -72,15 +72,14 @@ class ExportRecord:
             )
         content = read_json(path)
         positions, search = content.get("positions"), content.get("search")
-        good = (
-            content.get("format") == _FORMAT
-            and content.get("engine") == "ctranslate2"
-            and isinstance(positions, int)
-            and positions > 1
-            and isinstance(content.get("source_end"), bool)
-            and isinstance(search, dict)
-        )
-        if not good or not isinstance(positions, int) or not isinstance(search, dict):
+        if (
+            content.get("format") != _FORMAT
+            or content.get("engine") != "ctranslate2"
+            or not isinstance(positions, int)
+            or positions < 2
+            or not isinstance(content.get("source_end"), bool)
+            or not isinstance(search, dict)
+        ):
             raise ExchangeError(
                 f"{path} must contain positions, source_end and search in "
                 f"format {_FORMAT}, but does "
@@ -98,7 +97,7 @@ class ExportRecord:
         )
 
     def check(self, folder: Path, tokenizer: Tokenizer) -> None:
-        """Refuse subwords or weights of another export with `RunFolderError`."""
+        """Raise `RunFolderError` if the tokenizer or the weights are from another export."""
         wrong = ""
         if self.tokenizer not in ("", tokenizer.fingerprint):
             wrong = "the tokenizer"

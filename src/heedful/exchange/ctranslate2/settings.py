@@ -1,10 +1,10 @@
 """
 Model settings inferred from CTranslate2's attributes and variable shapes.
 
-A model of an older revision has few attributes besides its variables. Features that our model lacks
-(rotary or relative positions, gated networks, keys that heads share) are collected as reasons. A
-scale of queries other than 1 / sqrt(d_k), or of embeddings other than sqrt(d_model) or 1, is
-multiplied into the weights.
+A model of an older revision has few attributes. Features that our model lacks (rotary or relative
+positions, gated networks, keys that heads share) are collected as reasons. If queries are not
+scaled by 1 / sqrt(d_k), or embeddings by neither sqrt(d_model) nor 1, the scale is multiplied into
+the weights.
 """
 
 import math
@@ -26,7 +26,7 @@ from heedful.exchange.ctranslate2.keys import (
 from heedful.exchange.formats import Problems
 from heedful.model.embedding import SINUSOIDS
 
-# Number of heads by kind of model, for models that do not store it.
+# Number of heads by kind of model, for models that do not store this number.
 _HEADS = {"TransformerBase": 8, "TransformerBig": 16, "TransformerSpec": 8}
 _ACTIVATIONS = {0: "relu", 1: "gelu_tanh", 2: "silu", 3: "gelu"}
 _EPSILON = 1e-5
@@ -43,7 +43,7 @@ _NOUGHT = (
 
 
 class Variables:
-    """Settings inferred from a model file and its ``config.json``; their variables are removed."""
+    """Settings inferred from a model file and ``config.json``; attributes are removed when read."""
 
     def __init__(self, file: ModelFile, config: Mapping[str, Any]) -> None:
         self.reasons = Problems()
@@ -67,11 +67,11 @@ class Variables:
         self.starts_from_zero = bool(self._attribute("decoder/start_from_zero_embedding", 0))
 
     def rows(self) -> tuple[int, int]:
-        """Count the rows of the source and target embeddings."""
+        """Return the numbers of rows in the source and target embeddings."""
         return self._size(SOURCE_TABLE, 0), self._size(TARGET_TABLE, 0)
 
     def settings(self) -> dict[str, Any]:
-        """Read the `model` settings, once; remove their variables and collect `reasons`."""
+        """Read the `model` settings and collect `reasons`; can be called once."""
         d_model = self._size(TARGET_TABLE, 1)
         shape = self._shape(d_model)
         heads = {side: shape[f"{side}_heads"] for side in _SIDES}
@@ -101,7 +101,7 @@ class Variables:
         }
 
     def _shape(self, d_model: int) -> dict[str, Any]:
-        """Read layers, heads and widths."""
+        """Read the numbers of layers and heads, the widths and the norms."""
         shape: dict[str, Any] = {}
         widths = {}
         for side in _SIDES:
@@ -133,7 +133,7 @@ class Variables:
         return shape | {"activation": _ACTIVATIONS.get(code), "norm_epsilon": epsilon}
 
     def _scale_queries(self, prefix: str, heads: int) -> None:
-        """Scale the query weights if the model does not use 1 / sqrt(d_k)."""
+        """Scale the query weights if the model does not scale queries by 1 / sqrt(d_k)."""
         part = f"{prefix}/linear_0"
         stacked = 1 if prefix.endswith("/attention") else 3
         rows = self._size(f"{part}/weight", 0) // stacked
@@ -172,7 +172,7 @@ class Variables:
         return {"scale_embeddings": False}
 
     def _positions(self, d_model: int) -> dict[str, Any]:
-        """Recognize sinusoids; other tables are learned positions of equal length on both sides."""
+        """Recognize sinusoids; other tables are learned positions, equally long on both sides."""
         tables = [self.weights.pop(name, None) for name in POSITIONS.values()]
         there = [table for table in tables if table is not None]
         if not there:
@@ -197,7 +197,7 @@ class Variables:
         return {"positions": "learned"}
 
     def _ties(self) -> dict[str, Any]:
-        """Detect tied tables and keep one of each."""
+        """Detect tied tables, and remove their copies."""
         source, target, output = (
             self.weights.get(name) for name in (SOURCE_TABLE, TARGET_TABLE, OUTPUT_TABLE)
         )
@@ -220,12 +220,12 @@ class Variables:
         return {"projection_bias": has_bias, "output_bias": OUTPUT_BIAS in self.weights}
 
     def _size(self, name: str, axis: int) -> int:
-        """Read a size from a matrix; the key map reports missing ones."""
+        """Return a size of a matrix; 0 if it is missing, which the key map reports."""
         matrix = self.weights.get(name)
         return int(matrix.shape[axis]) if matrix is not None and matrix.ndim == 2 else 0
 
     def _attribute(self, name: str, default: float | int) -> float | int:
-        """Remove and return a single number."""
+        """Remove and return an attribute that is a single number."""
         value = self.weights.pop(name, None)
         if value is None:
             return default
@@ -233,7 +233,7 @@ class Variables:
         return float(value.flat[0]) if value.size == 1 else default
 
     def _alike(self, name: str, default: float | int) -> float | int:
-        """Remove and return a number that must be the same on both sides."""
+        """Remove and return an attribute that must be the same on both sides."""
         encoder, decoder = (self._attribute(f"{side}/{name}", default) for side in _SIDES)
         self.reasons.add_if(
             encoder != decoder, f"{name} is {encoder:g} in the encoder, {decoder:g} in the decoder"

@@ -1,5 +1,5 @@
 """
-The CTranslate2 engine, which needs no torch.
+A translator with the CTranslate2 engine, which needs no torch.
 
 ::
 
@@ -61,7 +61,7 @@ class ExportedTranslator:
         threads: int = 0,
         reading: str | None = None,
     ) -> "ExportedTranslator":
-        """Open an exported folder. `reading`: exact or text; that of the exported run if None."""
+        """Open an exported folder. `reading`: exact or text; if None, the exported run's value."""
         folder = Path(folder)
         check_ordinary_files(folder)
         record, tokenizer = ExportRecord.read(folder), Tokenizer.load(folder)
@@ -101,10 +101,10 @@ class ExportedTranslator:
         observer: SearchObserver | None = None,
     ) -> list[Translation]:
         """
-        Translate some lines, as `Translator.translate` does; refuse what CTranslate2 cannot do.
+        Translate lines as `Translator.translate` does; refuse options that CTranslate2 lacks.
 
-        Searches stop when the beam is full, as in CTranslate2; the `gnmt` penalty reorders the
-        hypotheses found by then.
+        A search stops when the beam is full, as in CTranslate2; the `gnmt` penalty only reorders
+        the finished hypotheses.
         """
         options = options or SearchOptions()
         check_engine(
@@ -163,7 +163,7 @@ class ExportedTranslator:
 
     @cached_property
     def reader(self) -> TextReader:
-        """The reader of its lines; this engine aligns no words."""
+        """The reader of source lines; this engine aligns no words."""
         return TextReader(
             self.tokenizer,
             lambda lines: list(map(read_source, lines)),
@@ -185,7 +185,7 @@ class ExportedTranslator:
         ]
 
     def _limits(self, limit: LengthLimit, lengths: Sequence[int]) -> list[int]:
-        """Compute length limits from the options and the number of positions."""
+        """Compute the length limit of each line from the options and the number of positions."""
         most = self.record.positions - 1
         if not limit.relative and limit.extra > most:
             raise SettingError(
@@ -205,7 +205,7 @@ class ExportedTranslator:
     def _to_translation(
         self, hypothesis: EngineHypothesis, token_scores: tuple[float, ...]
     ) -> Translation:
-        """Convert a hypothesis to text."""
+        """Convert a hypothesis to a translation without alternatives."""
         ids = [self._numbers[token] for token in hypothesis.tokens]
         return decoded_translation(
             self.tokenizer, ids, hypothesis.score, hypothesis.log_probability, token_scores

@@ -1,9 +1,9 @@
 """
 Vocabularies of a CTranslate2 folder, and their special tokens.
 
-``shared_vocabulary``, or ``source_vocabulary`` and ``target_vocabulary``, each a list of tokens by
-their ids: one per line in ``.txt``, JSON in ``.json``. If a list lacks the unknown token, it is
-added at the end.
+The files are ``shared_vocabulary``, or ``source_vocabulary`` and ``target_vocabulary``. Each lists
+tokens in the order of their ids: one per line in ``.txt``, as JSON in ``.json``. The unknown token
+is added at the end of a list that lacks it.
 """
 
 import json
@@ -49,7 +49,7 @@ def special_token(config: Mapping[str, Any], name: str, usual: str) -> str:
 
 
 def distinct(tokens: Iterable[str]) -> list[str]:
-    """Make token names unique: CTranslate2 looks ids up by name, and subwords may share one."""
+    """Make token names unique, because CTranslate2 finds ids by name, and names may be equal."""
     seen: set[str] = set()
     names = []
     for token in tokens:
@@ -66,7 +66,7 @@ def never_written(rows: int, size: int, forbidden: str) -> list[int]:
 
 
 def _file(folder: Path, side: str) -> Path | None:
-    """Find the file of a vocabulary."""
+    """Find the file of a vocabulary; None if there is no such file."""
     for ending in ("json", "txt"):
         path = folder / f"{side}_vocabulary.{ending}"
         if path.is_file():
@@ -75,7 +75,7 @@ def _file(folder: Path, side: str) -> Path | None:
 
 
 def _complete(tokens: list[str], unknown: str) -> list[str]:
-    """Add the unknown token, as CTranslate2 does."""
+    """Add the unknown token if it is missing, as CTranslate2 does."""
     return tokens if unknown in tokens else [*tokens, unknown]
 
 

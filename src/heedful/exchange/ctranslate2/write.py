@@ -2,8 +2,8 @@
 Export of a model to CTranslate2.
 
 Positions become explicit tables; heads with keys and values of different widths are padded. The
-folder also has the tokenizer and the search settings for `heedful translate --engine ctranslate2`;
-CTranslate2 itself ignores them.
+folder also contains the tokenizer and the search settings, which
+`heedful translate --engine ctranslate2` uses and CTranslate2 itself ignores.
 """
 
 import math
@@ -31,16 +31,19 @@ from heedful.exchange.ctranslate2.keys import (
 )
 from heedful.exchange.ctranslate2.record import ExportRecord, digest_of_weights
 from heedful.exchange.ctranslate2.vocabulary import distinct, never_written, read_vocabularies
-from heedful.exchange.formats import ExportResult, ModelBundle, Problems, WriteOptions, import_extra
+from heedful.exchange.extras import import_extra
+from heedful.exchange.formats import ExportResult, ModelBundle, Problems, WriteOptions
 from heedful.exchange.parity import ReferenceModel
-from heedful.families.keymap import Stacked
+from heedful.families.keymap import SAME
 from heedful.model.embedding import SINUSOIDS
 from heedful.runs.folder import write_json
 from heedful.tokenization.tokenizer import END, PAD, START, UNKNOWN
 
 _NEEDS = "`heedful export --format ctranslate2`"
 # Tolerances for rounded weights: a few times the differences of models with random weights. On a
-# machine without 16-bit integers, CTranslate2 rounds weights to 8 bits.
+# machine without 16-bit integers, CTranslate2 rounds weights to 8 bits. Eight bits change the
+# log-probabilities of improbable words by tenths; the comparison of translations shows whether
+# translations suffer.
 BOUNDS = {
     "float32": 1e-4,
     "float16": 5e-2,
@@ -59,13 +62,6 @@ _ITS_OWN = {
     "length_limit_policy": "cut",
     "renormalise": False,
 }
-
-
-def bound(options: WriteOptions) -> float:
-    """Return the tolerance of the parity check."""
-    # Eight bits change log-probabilities of improbable words by tenths; whether translations
-    # suffer shows in the compared translations.
-    return BOUNDS.get(options.quantization or "float32", 0.0)
 
 
 def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
@@ -102,11 +98,11 @@ def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResu
         f"No text can be longer than {options.positions} subwords, because the position table has "
         "as many rows."
     )
-    return ExportResult(record.search_within, (rows,))
+    return ExportResult(record.search_within, (rows,), BOUNDS[record.quantization])
 
 
 def open_engine(folder: Path, model: ModelBundle) -> ReferenceModel:
-    """Open the exported model in CTranslate2; `MissingExtra` if that is not installed."""
+    """Open the exported model with CTranslate2, or raise `MissingExtra`."""
     vocabularies = read_vocabularies(folder, {"unk_token": "<unk>"})
     source, target = (dict(enumerate(tokens)) for tokens in vocabularies)
     size, forbidden = model.tokenizer.target_size, model.config.search.forbidden_ids
@@ -134,12 +130,10 @@ def _refuse(config: RunConfig, options: WriteOptions) -> None:
 
 
 def _variables(model: ModelBundle, positions: int) -> dict[str, Array]:
-    """Rename our weights as in CTranslate2, with tied tables written out."""
+    """Convert our weights to CTranslate2's names; tied tables get all of their names."""
     settings = model.config.model
     weights = with_equal_heads(settings, model.weights)
-    widths = {side: max(head_widths(settings, side)[1:]) for side in POSITIONS}
-    same = Stacked()
-    names = key_map(settings.model_copy(update={"d_k": None}), same, same, same, widths["decoder"])
+    names = key_map(settings, SAME, SAME, SAME)
     variables = {name: tensor.numpy() for name, tensor in names.to_theirs(weights).items()}
     variables.setdefault(TARGET_TABLE, variables[SOURCE_TABLE])
     variables.setdefault(OUTPUT_TABLE, variables[TARGET_TABLE])
@@ -149,7 +143,7 @@ def _variables(model: ModelBundle, positions: int) -> dict[str, Array]:
 
 
 def _positions(model: ModelConfig, learned: Array | None, rows: int) -> Array:
-    """Write positions as a table; learned ones repeat their last row, and none means zeros."""
+    """Build the table of positions: learned positions repeat the last row, and none means zeros."""
     if model.positions == "none":
         return np.zeros((rows, model.d_model), dtype=np.float32)
     if learned is None:
@@ -194,7 +188,7 @@ def _build_spec(specs: Any, model: ModelConfig, variables: Mapping[str, Array]) 
 def _vocabularies(
     model: ModelBundle, variables: Mapping[str, Array]
 ) -> tuple[list[str], list[str]]:
-    """Name every row of both tables; special symbols have the same names on both sides."""
+    """Name every row of both tables; special symbols have equal names on both sides."""
     tokenizer = model.tokenizer
     source, target = (
         distinct(

@@ -1,7 +1,7 @@
 """
-fairseq's files: dictionaries, checkpoints of all ages, and their options.
+fairseq's files: dictionaries, checkpoints of all versions, and their options.
 
-As in fairseq, tensors of an old checkpoint get their new names, and its options are combined.
+As in fairseq, the tensors of an old checkpoint get their new names.
 """
 
 import re
@@ -14,7 +14,7 @@ import numpy as np
 from heedful.errors import ExchangeError
 from heedful.exchange.pickled.settings import settings_of
 from heedful.exchange.transformer import TensorNames
-from heedful.families.foreign import Array
+from heedful.families.foreign import Array, table_in
 from heedful.files import read_within
 
 TENSOR_NAMES = TensorNames(
@@ -41,14 +41,14 @@ TENSOR_NAMES = TensorNames(
 )
 """The tensor names of fairseq."""
 FIRST = ("<s>", "<pad>", "</s>", "<unk>")
-"""The first symbols of every dictionary, though they are not in its file."""
+"""The first symbols of every dictionary, although its file does not list them."""
 _PREFERRED = ("model.pt", "checkpoint_best.pt", "checkpoint_last.pt")
 
 
 def read_dictionary(file: Path) -> dict[str, int]:
     """Read a vocabulary of fairseq, or raise `ExchangeError`."""
-    # A symbol may occur twice if the second line says ``#fairseq:overwrite``: it then has the later
-    # id. Rows such as ``madeupword0000`` pad the table and are symbols like any other.
+    # A symbol may occur twice if its second line contains ``#fairseq:overwrite``; then the second
+    # id counts. Symbols such as ``madeupword0000`` pad the table and are read like other symbols.
     try:
         lines = read_within(file).decode().split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -62,15 +62,12 @@ def read_dictionary(file: Path) -> dict[str, int]:
         if not line.strip():
             continue
         match = re.fullmatch(r"(.+) (-?[0-9]+)( #fairseq:overwrite)?", line.rstrip())
-        symbol, _, flag = match.groups() if match else ("", "", None)
-        if match is None:  # in some files the flag is before the count
-            match = re.fullmatch(r"(.+) (-?[0-9]+)", line.rstrip())
-        if match is None or (symbol in numbers and not flag):
+        if match is None or (match[1] in numbers and not match[3]):
             raise ExchangeError(
                 f"each line of {file} must be a new symbol, a space and a number, but line "
                 f"{place} is {line[:60]!r}; copy it from the binarized data."
             )
-        numbers[symbol] = count
+        numbers[match[1]] = count
         count += 1
     return numbers
 
@@ -115,7 +112,7 @@ def checkpoint_file(path: Path) -> Path:
 
 
 def options_in(saved: Mapping[Any, Any], file: Path) -> dict[str, Any]:
-    """Collect the training options. Raises `ExchangeError` if there are none."""
+    """Collect the training options. Raises `ExchangeError` if the checkpoint has none."""
     if saved.get("args") is not None:
         return settings_of(saved["args"])
     if saved.get("cfg") is None:
@@ -126,8 +123,7 @@ def options_in(saved: Mapping[Any, Any], file: Path) -> dict[str, Any]:
     parts = settings_of(saved["cfg"])
     settings: dict[str, Any] = {"generation": parts.get("generation") or {}}
     for table in ("task", "model"):
-        options = parts.get(table)
-        for name, value in (options if isinstance(options, dict) else {}).items():
+        for name, value in table_in(parts, table).items():
             if isinstance(value, dict):
                 settings |= {f"{name}_{key}": inner for key, inner in value.items()}
             else:

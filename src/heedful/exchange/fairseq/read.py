@@ -1,11 +1,11 @@
 """
-Import of fairseq models, from checkpoints of any age.
+Import of fairseq models, from checkpoints of any version.
 
-A checkpoint is a pickle with the weights and the options of the training. The folder must also have
+A checkpoint is a pickle with the weights and the training options. The folder must also contain
 the vocabularies (``dict.LANGUAGE.txt`` of the binarized data) and the BPE codes or sentencepiece
 model, if any. Transformers are read here, other architectures by their families (`Family.readers`).
-In fairseq decoding begins with the end symbol, and positions count from 2 on, because padding has
-the id 1. Sinusoids lie in halves, and scores are divided by length^lenpen.
+In fairseq, decoding begins with the end symbol, and positions begin at 2, because padding has the
+id 1. Sinusoids have sines before cosines, and scores are divided by length^lenpen.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import ExchangeError
-from heedful.exchange.bundle import bundle_of, family_reader
+from heedful.exchange.bundle import bundle_of, family_reader, refuse_features
 from heedful.exchange.fairseq.files import (
     TENSOR_NAMES,
     checkpoint_file,
@@ -27,7 +27,7 @@ from heedful.exchange.pickled.lazy_tensors import read_arrays
 from heedful.exchange.pickled.settings import MOST_TOKENS, WIDEST_BEAM
 from heedful.exchange.pickled.torch_file import read_torch_file
 from heedful.exchange.transformer import sides_of, transformer_of
-from heedful.families.foreign import Array, FamilyReader, ForeignModel, number_in
+from heedful.families.foreign import Array, FamilyReader, ForeignModel, number_in, table_in
 from heedful.families.registry import readers_of
 from heedful.tokenization.id_mapping import IdMapping
 
@@ -41,7 +41,7 @@ _ACTIVATIONS = {
     "swish": "silu",
 }
 _IGNORED = ("*.version", "*._float_tensor", "*.embed_positions.weights")
-# Options that change the computation, and must be off.
+# Options that change the computation, and that must be off.
 _MUST_BE_OFF = (
     "layernorm_embedding",
     "adaptive_softmax_cutoff",
@@ -70,7 +70,7 @@ _MUST_BE_OFF = (
 
 
 def read(path: Path, options: ReadOptions) -> ModelBundle:
-    """Read a checkpoint and the vocabularies in its folder; `ExchangeError` gives all reasons."""
+    """Read a checkpoint with vocabularies. Raises `ExchangeError` with all reasons at once."""
     file = checkpoint_file(path)
     settings, tensors = read_checkpoint(file)
     reader = family_reader("fairseq", settings)
@@ -92,7 +92,7 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
 
 
 def read_checkpoint(file: Path) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Read options and tensors; nothing in the file is executed."""
+    """Read the options and the tensors of a checkpoint without executing its content."""
     saved = read_torch_file(file)
     if not isinstance(saved, dict) or not isinstance(saved.get("model"), dict):
         raise ExchangeError(f"{file} must be a checkpoint of fairseq, but contains no `model`.")
@@ -106,10 +106,7 @@ def _refuse(settings: Mapping[str, Any], reader: FamilyReader | None, file: Path
         reasons.messages += reader.problems(settings)
     else:
         _add_transformer_problems(settings, reasons)
-    reasons.refuse(
-        f"{file} cannot be expressed here",
-        "Only models without these features can be imported; no option changes this",
-    )
+    refuse_features(file, reasons)
 
 
 def _add_transformer_problems(settings: Mapping[str, Any], reasons: Problems) -> None:
@@ -128,7 +125,7 @@ def _add_transformer_problems(settings: Mapping[str, Any], reasons: Problems) ->
     width = settings.get("encoder_embed_dim", 512)
     for name in ("decoder_embed_dim", "decoder_input_dim", "decoder_output_dim"):
         size = settings.get(name, width)
-        unset = isinstance(size, str)  # an interpolation of omegaconf, which means the same width
+        unset = isinstance(size, str)  # omegaconf's interpolation, which means an equal width
         reasons.add_if(
             not unset and size != width, f"`{name}` is {size}, but the encoder's is {width}"
         )
@@ -137,7 +134,7 @@ def _add_transformer_problems(settings: Mapping[str, Any], reasons: Problems) ->
 
 
 def _languages(settings: Mapping[str, Any], options: ReadOptions, folder: Path) -> tuple[str, str]:
-    """Infer the languages from the vocabularies' file names."""
+    """Return the languages that the user or the checkpoint names."""
     source = options.source_language or settings.get("source_lang")
     target = options.target_language or settings.get("target_lang")
     if not source or not target:
@@ -151,7 +148,7 @@ def _languages(settings: Mapping[str, Any], options: ReadOptions, folder: Path) 
 
 
 def _rows(tensors: Mapping[str, Array], side: str, words: int) -> int:
-    """Count the rows of the table of one side, which may exceed the number of words."""
+    """Count the rows of the table of one side; there may be more rows than words."""
     table = tensors.get(f"{side}.embed_tokens.weight")
     return words if table is None else max((*table.shape, 0)[0], words)
 
@@ -193,7 +190,7 @@ def _read_transformer(
 
 
 def _norms(settings: Mapping[str, Any], tensors: Mapping[str, Array]) -> tuple[str, str]:
-    """Return where each stack normalizes; the first pre-norm versions had no final norm."""
+    """Return the norm setting of each stack; in old versions, pre-norm stacks had no final norm."""
     kinds = []
     for side, oldest in (("encoder", 2), ("decoder", 3)):
         version = tensors.get(f"{side}.version")
@@ -205,9 +202,8 @@ def _norms(settings: Mapping[str, Any], tensors: Mapping[str, Array]) -> tuple[s
 
 
 def _search(settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Build the search settings of ``fairseq-generate``: from the checkpoint, else its defaults."""
-    part = settings.get("generation")
-    generation: dict[str, Any] = part if isinstance(part, dict) else {}
+    """Build the search settings of ``fairseq-generate`` from the checkpoint or the defaults."""
+    generation = table_in(settings, "generation")
     beam = int(number_in(generation, "beam", 5, WIDEST_BEAM))
     power = 0.0 if generation.get("unnormalized") else float(number_in(generation, "lenpen", 1.0))
     factor = float(number_in(generation, "max_len_a", 0.0, 100))
@@ -230,7 +226,7 @@ def _search(settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         "length_limit_policy": "force",
         "length_penalty": f"power:{power:.4f}".rstrip("0").rstrip(".") if power > 0 else "none",
         "min_length": max(int(number_in(generation, "min_len", 1)), 0),
-        # its length counts the source's end symbol
+        # fairseq's length counts the end symbol of the source
         "max_length": f"input+{constant + 1}" if factor else str(max(min(constant, longest), 1)),
         "max_source_length": max(int(number_in(settings, "max_source_positions", 1024)) - 1, 1),
     }

@@ -4,16 +4,15 @@ Converted models of the hub on this machine.
 ::
 
     CACHE/ORG--NAME/pins.json            the commit of each named revision
-    CACHE/ORG--NAME/.lock                held while a model is converted
-    CACHE/ORG--NAME/COMMIT/NAME/         a run folder; its hub.json says where it comes from
+    CACHE/ORG--NAME/.lock                locked while a model is converted
+    CACHE/ORG--NAME/COMMIT/NAME/         a run folder; its hub.json records its origin
 
-CACHE is `~/.cache/heedful/hub`, or `$HF_HOME/heedful` where that is set. A run is renamed to its
-place after its conversion, so every run there is complete. Downloaded files stay in the cache of
+CACHE is `~/.cache/heedful/hub`, or `$HF_HOME/heedful` if HF_HOME is set. A run gets its final name
+after its conversion, so every run in the cache is complete. Downloaded files stay in the cache of
 huggingface_hub, which other programs share.
 
-A revision is pinned at its first use: later uses need no network and give the same model, until
-`heedful hub update`. A damaged pins.json or hub.json is reported and counts as missing: the next
-use, or `heedful hub remove`, makes it again.
+A revision is pinned at its first use: later uses need no network and return the same model, until
+`heedful hub update`. A damaged pins.json or hub.json is reported and counts as missing.
 """
 
 import fcntl
@@ -33,9 +32,9 @@ from heedful.runs.folder import read_json, write_json
 from heedful.runs.hub_names import RECORD, HubName
 
 CONVERSION = 1
-"""Version of the conversion; a run of an earlier version is made again."""
+"""Version of the conversion; a run of an earlier version is converted again."""
 COMMIT = re.compile(r"[0-9a-f]{40}")
-"""The form of a commit's name."""
+"""Pattern of a commit's full hash."""
 _PINS, _LOCK = "pins.json", ".lock"
 _DAMAGED: set[Path] = set()
 
@@ -59,17 +58,17 @@ class CachedModel:
     """A converted model."""
 
     name: HubName
-    """Its name, with the commit as its revision."""
+    """Name of the model, with the commit as its revision."""
     run: Path
-    """Its run folder."""
+    """Run folder of the model."""
     record: Mapping[str, Any]
     """Content of hub.json."""
     pinned: tuple[str, ...]
-    """The revisions that are pinned to it."""
+    """Revisions that are pinned to this commit."""
 
     @property
     def bytes(self) -> int:
-        """The size of its files."""
+        """Total size of the files in the run folder."""
         return sum(path.stat().st_size for path in self.run.rglob("*") if path.is_file())
 
 
@@ -90,7 +89,7 @@ class ModelCache:
         write_json(self.folder / _PINS, {**self.pins(), revision: commit})
 
     def unpin(self, commit: str) -> None:
-        """Delete the pins on a commit."""
+        """Delete the pins of a commit."""
         pins = self.pins()
         if left := {name: pin for name, pin in pins.items() if pin != commit}:
             if left != pins:
@@ -107,7 +106,7 @@ class ModelCache:
         return self.folder / commit / HubName(self.repo).title
 
     def find(self, revision: str) -> Path | None:
-        """Find the run of a revision, if the current version of the conversion made it."""
+        """Find the run of a revision, if the current version of the conversion wrote it."""
         commit = self.commit_of(revision)
         if commit is None:
             return None
@@ -129,7 +128,7 @@ class ModelCache:
         return models
 
     def remove(self, commit: str) -> None:
-        """Delete a converted commit, and the pins on it."""
+        """Delete a converted commit and its pins."""
         with self.locked(), writing(self.folder):
             with suppress(FileNotFoundError):  # another process was faster
                 remove_folder(self.folder / commit)
@@ -137,7 +136,7 @@ class ModelCache:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Wait until no other process or thread changes this model; leave no empty folder."""
+        """Lock this model against other processes and threads; leave no empty folder."""
         descriptor = self._lock()
         try:
             with writing(self.folder):
@@ -195,7 +194,7 @@ def find_cached(name: HubName, is_exact: bool) -> list[CachedModel]:
 
 
 def _read_record(path: Path) -> dict[str, Any]:
-    """Read a record of the cache; empty if it is missing, or damaged, which is reported once."""
+    """Read a record of the cache; empty if missing or damaged; damage is reported once."""
     if not path.is_file():
         return {}
     try:

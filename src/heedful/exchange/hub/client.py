@@ -1,9 +1,9 @@
 """
-Requests to the hub: facts and files of bounded size, and uploads by huggingface_hub.
+Requests to the hub: metadata and files of bounded size, and uploads by huggingface_hub.
 
-Files are stored in the cache of that library, which other programs share. Every file is compared
+Files are stored in the cache of huggingface_hub, which other programs share. Every file is compared
 with the digest that the hub lists for it: SHA-256 for large files, git's SHA-1 for small ones.
-HF_ENDPOINT, HF_HUB_OFFLINE, HF_HUB_CACHE, HF_HOME and the token have the library's meaning.
+HF_ENDPOINT, HF_HUB_OFFLINE, HF_HUB_CACHE, HF_HOME and the token have the same meaning as there.
 """
 
 import os
@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from heedful.errors import DownloadError, ExchangeError, HeedfulError, MissingExtra, StorageError
+from heedful.errors import DownloadError, ExchangeError, HeedfulError, StorageError
+from heedful.exchange.extras import import_extra
 from heedful.exchange.hub.cache import COMMIT
 from heedful.exchange.hub.failures import explain
 from heedful.exchange.hub.transfer import SECONDS, digest_of, download, link, read_facts
@@ -51,16 +51,16 @@ class HubModel:
     repo: str
     commit: str
     license: str
-    """The license that the model card names; empty if it names none."""
+    """License that the model card names; empty if the card names none."""
     files: dict[str, HubFile]
-    """Files by name; files in folders are left out."""
+    """Files by name, without files in subfolders."""
 
 
 class HubClient:
-    """The hub that the environment names; raises `MissingExtra` without huggingface_hub."""
+    """A client of the hub that the environment names; `MissingExtra` without huggingface_hub."""
 
     def __init__(self, purpose: str) -> None:
-        self._library = _import_library(purpose)
+        self._library = import_extra("huggingface_hub", purpose, "hub")
         self.endpoint = (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
         self.shown = _without_password(self.endpoint)
         try:
@@ -77,7 +77,7 @@ class HubClient:
         self._downloads = _downloads_folder(import_module("huggingface_hub.constants").HF_HUB_CACHE)
 
     def describe(self, name: HubName) -> HubModel:
-        """Ask for the commit, the license and the files of a revision."""
+        """Request the commit, the license and the files of a revision."""
         if self.is_offline:
             return self._describe_downloaded(name)
         revision = quote(name.revision, safe="")
@@ -121,7 +121,7 @@ class HubClient:
         return place
 
     def api(self) -> Any:
-        """Make the library's client."""
+        """Create the client of huggingface_hub."""
         return self._library.HfApi(endpoint=self.endpoint, library_name="heedful")
 
     def require_token(self, name: HubName) -> None:
@@ -134,11 +134,11 @@ class HubClient:
 
     def upload(self, folder: Path, name: HubName, *, private: bool, message: str) -> str:
         """
-        Upload a folder, to a new repository if needed; returns the page of the commit.
+        Upload a folder, to a new repository if needed; return the page of the commit.
 
-        Weights and subwords that another model left there are deleted, because transformers would
-        read them; the history keeps them. Raises `ExchangeError` if `private` is requested for a
-        public repository.
+        Weights and subwords of another model in the repository are deleted, because transformers
+        would read them; the history keeps them. Raises `ExchangeError` if `private` is requested
+        for a public repository.
         """
         with self._as_paragraph(name), self._progress():
             api = self.api()
@@ -182,7 +182,7 @@ class HubClient:
 
     @contextmanager
     def _progress(self) -> Iterator[None]:
-        """Show bars only on a terminal."""
+        """Show progress bars only on a terminal."""
         is_shown = sys.stderr is not None and sys.stderr.isatty()
         utils = import_module("huggingface_hub.utils")
         before = utils.are_progress_bars_disabled()
@@ -196,7 +196,7 @@ class HubClient:
 
     @contextmanager
     def _as_paragraph(self, name: HubName) -> Iterator[None]:
-        """Turn exceptions of the library into one paragraph."""
+        """Convert exceptions of the library to errors with a message of one paragraph."""
         try:
             yield
         except HeedfulError:
@@ -207,7 +207,7 @@ class HubClient:
 
 def _interruptible(work: Callable[[], Any]) -> Any:
     """
-    Call a function in a thread, and let Ctrl-C end the wait for it.
+    Call a function in a thread, so that Ctrl-C can end the wait for its result.
 
     The library sends files in threads and waits for them, however long they take.
     """
@@ -247,7 +247,7 @@ def _without_password(endpoint: str) -> str:
 
 
 def _check_token(token: str | None) -> None:
-    """Refuse a token that no request can hold; the message does not show it."""
+    """Refuse a token that no request can contain; the message does not show the token."""
     if token is not None and not (token.isascii() and token.isprintable() and len(token) < 4096):
         raise ExchangeError(
             "the token for the hub must consist of at most 4,095 printable ASCII characters, but "
@@ -256,19 +256,19 @@ def _check_token(token: str | None) -> None:
 
 
 def _has_digest(path: Path, digest: str) -> bool:
-    """Return whether a file exists and has this digest."""
+    """Return whether a file exists and has a given digest."""
     return path.is_file() and digest_of(path, digest) == digest
 
 
 def _license(facts: dict[str, Any]) -> str:
-    """Read the license that a model card names; empty if it names none."""
+    """Read the license that a model card names; empty if the card names none."""
     card = facts.get("cardData")
     named = [card.get(key) for key in ("license_name", "license")] if isinstance(card, dict) else []
     return next((name for name in named if isinstance(name, str) and name), "")
 
 
 def _files(facts: dict[str, Any]) -> dict[str, HubFile]:
-    """Read size and digest of each file; files without either, or in folders, are left out."""
+    """Read size and digest of each file that has both and is not in a subfolder."""
     files = {}
     listed = facts.get("siblings")
     for file in listed if isinstance(listed, list) else []:
@@ -285,21 +285,8 @@ def _files(facts: dict[str, Any]) -> dict[str, HubFile]:
 
 
 def _downloads_folder(usual: str) -> Path:
-    """Find the library's cache by the current environment; the library reads it only at import."""
+    """Find the library's cache in the current environment, which the library reads only once."""
     for variable, part in (("HF_HUB_CACHE", ""), ("HUGGINGFACE_HUB_CACHE", ""), ("HF_HOME", "hub")):
         if place := os.environ.get(variable):
             return Path(os.path.expandvars(place)).expanduser() / part
     return Path(usual)
-
-
-def _import_library(purpose: str) -> ModuleType:
-    """Import huggingface_hub. Raises `MissingExtra` with the command that installs it."""
-    try:
-        library = import_module("huggingface_hub")
-        import_module("huggingface_hub.errors")
-    except ModuleNotFoundError as error:
-        raise MissingExtra(
-            f"{purpose} needs huggingface_hub, which is not installed; install it with: pip "
-            "install 'heedful[hub]'"
-        ) from error
-    return library

@@ -10,7 +10,7 @@ _NOT_ALLOWED = (401, 403)
 
 
 def explain(error: Exception, name: HubName, endpoint: str, is_offline: bool) -> HeedfulError:
-    """Turn an exception of huggingface_hub into one paragraph."""
+    """Convert an exception of huggingface_hub to an error with a message of one paragraph."""
     errors = import_module("huggingface_hub.errors")
     refusals = {
         errors.GatedRepoError: (

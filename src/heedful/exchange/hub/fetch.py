@@ -1,8 +1,8 @@
 """
-From a name on the hub to a run folder: fetched, checked, converted and compared once.
+Conversion of a model of the hub to a run folder: it is downloaded, checked and compared once.
 
-The class is known from config.json before anything large is fetched. Only settings, subwords and
-one layout of the weights are fetched; no code of a model is ever fetched or run.
+config.json determines the class before large files are downloaded. Only settings, subwords and one
+layout of the weights are downloaded; no code of a model is ever downloaded or run.
 """
 
 from dataclasses import asdict
@@ -17,7 +17,6 @@ from heedful.exchange.hub.client import HubClient, HubFile, HubModel
 from heedful.exchange.hub.transfer import digest_of
 from heedful.exchange.huggingface.files import text_files, weights_name
 from heedful.exchange.huggingface.weights import shard_names
-from heedful.exchange.import_report import ImportReport
 from heedful.exchange.registry import HUGGING_FACE
 from heedful.files import replacing
 from heedful.runs.folder import write_json
@@ -25,7 +24,7 @@ from heedful.runs.foreign_models import recognize
 from heedful.runs.hub_names import RECORD, HubName
 
 _CONFIG = "config.json"
-# Files of settings and subwords have some megabytes; listed sizes are checked before a download.
+# Files of settings and subwords have a few megabytes; sizes are checked before a download.
 _LARGEST_TEXT = 1 << 27
 
 
@@ -52,7 +51,7 @@ def fetch_run(name: HubName) -> Path:
 
 
 def update_run(name: HubName) -> tuple[str | None, str]:
-    """Ask the hub again for a revision, and convert its newest commit; returns old and new."""
+    """Convert the newest commit of a revision; return the old and the new commit."""
     cache = ModelCache(name.repo)
     client = HubClient("updating a model of Hugging Face's hub")
     with cache.locked():
@@ -65,7 +64,7 @@ def update_run(name: HubName) -> tuple[str | None, str]:
 
 
 def download_original(name: HubName) -> Path:
-    """Download the files that the import of a model needs; returns their folder."""
+    """Download the files that the import of a model needs, and return their folder."""
     client = HubClient(f"{name} is not a folder here; as a model of Hugging Face's hub it")
     model = client.describe(name)
     _announce(client, model)
@@ -111,7 +110,7 @@ def _fetch(client: HubClient, model: HubModel, file: str, most: int | None = Non
 
 
 def _convert(client: HubClient, model: HubModel, cache: ModelCache, revision: str) -> None:
-    """Download and convert a commit; it is renamed to its place when it is complete."""
+    """Download and convert a commit; the complete run gets its final name at the end."""
     license = _announce(client, model)
     files = download(client, model)
     say(f"{model.repo}: converting it once ...")
@@ -128,7 +127,8 @@ def _convert(client: HubClient, model: HubModel, cache: ModelCache, revision: st
             "conversion": CONVERSION,
             "converted": datetime.now(UTC).isoformat(" ", "seconds"),
             "files": {file.name: _digest(file, model.files[file.name]) for file in files},
-            **_report(report),
+            "report": str(report),
+            "parity": None if report.parity is None else asdict(report.parity),
             "notes": list(notes),
         }
         write_json(run / RECORD, record)
@@ -138,7 +138,7 @@ def _convert(client: HubClient, model: HubModel, cache: ModelCache, revision: st
 
 
 def _announce(client: HubClient, model: HubModel) -> str:
-    """Print the origin of a model; returns its license."""
+    """Print the origin of a model, and return its license."""
     license = escape_controls(" ".join(model.license.split()))[:80] or "not stated"
     page = f"{client.shown}/{model.repo}"
     say(f"{model.repo}, commit {model.commit[:12]}, license: {license} ({page})")
@@ -149,11 +149,3 @@ def _digest(path: Path, file: HubFile) -> dict[str, object]:
     """Record size and SHA-256 of a downloaded file."""
     sha256 = file.digest if len(file.digest) == 64 else digest_of(path, "0" * 64)
     return {"bytes": path.stat().st_size, "sha256": sha256}
-
-
-def _report(report: ImportReport) -> dict[str, object]:
-    """Record the results of the import."""
-    return {
-        "report": str(report),
-        "parity": None if report.parity is None else asdict(report.parity),
-    }

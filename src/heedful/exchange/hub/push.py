@@ -1,4 +1,4 @@
-"""From a run folder to the hub: exported as a class of Hugging Face, compared, uploaded."""
+"""Upload of a run to the hub, after an export to a Hugging Face class and a comparison."""
 
 from pathlib import Path
 
@@ -24,13 +24,13 @@ def push_run(
     accept_differences: bool = False,
 ) -> tuple[str, Parity, tuple[str, ...]]:
     """
-    Upload a run as a folder that transformers loads, with a card; returns the page of the commit.
+    Upload a run as a folder that transformers loads, with a card; return the page of the commit.
 
     `facts`: facts for the card that the run does not record.
 
-    Nothing is uploaded unless transformers computes the same. Raises `ParityFailed`, also for too
-    many different translations, unless `accept_differences`. Raises `ExchangeError` without a
-    token.
+    Nothing is uploaded unless transformers computes the same results. Raises `ParityFailed` if it
+    does not, or if too many translations differ, unless `accept_differences`. Raises
+    `ExchangeError` without a token.
     """
     client = HubClient("uploading to Hugging Face's hub")
     if client.is_offline:

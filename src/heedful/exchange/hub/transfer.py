@@ -1,13 +1,13 @@
 """
-Bounded responses of the hub: facts in JSON, and files of the listed size and digest.
+Bounded responses of the hub: metadata in JSON, and files of the listed size and digest.
 
-huggingface_hub names a cached file by a header of the response, and writes all data that arrive. A
+huggingface_hub names a cached file by a header of the response, and writes all data it receives. A
 malicious mirror could thus choose a path outside the cache or fill the disk. Here a file is named
-by its listed digest, and gets this name only if its content has it. The cache has the library's
-layout::
+by its listed digest, and gets this name only if its content has this digest. The cache has the
+library's layout::
 
     models--ORG--NAME/blobs/DIGEST                the content
-    models--ORG--NAME/blobs/DIGEST.incomplete     bytes so far; the next attempt continues here
+    models--ORG--NAME/blobs/DIGEST.incomplete     bytes so far; the next attempt appends
     models--ORG--NAME/snapshots/COMMIT/FILE       a link to the content
 
 Requests go through the library's session, which follows redirects and keeps the token from other
@@ -56,9 +56,9 @@ def read_facts(url: str) -> dict[str, Any]:
 
 def download(url: str, place: Path, size: int, digest: str, title: str) -> None:
     """
-    Fetch a file to its place, unless another process has fetched it meanwhile.
+    Download a file to a path, unless another process has downloaded it meanwhile.
 
-    A file with another digest is fetched once more. `title`: its name, for messages. Raises
+    A file with another digest is downloaded once more. `title`: its name in messages. Raises
     `DownloadError` if a file differs again or is too large, `StorageError` if it cannot be written.
     """
     make_folder(place.parent)
@@ -83,7 +83,7 @@ def download(url: str, place: Path, size: int, digest: str, title: str) -> None:
 
 
 def link(place: Path, content: Path) -> None:
-    """Link content to its place, or copy it where links are not possible."""
+    """Create a link to a file, or a copy if links are not possible."""
     make_folder(place.parent)
     beside = place.with_name(f".{place.name}.{os.getpid()}.partial")
     with writing(place.parent, _KEPT):
@@ -123,7 +123,7 @@ def _answer(url: str, start: int = 0) -> Iterator[Any]:
         retry_on_status_codes=(),
     ) as response:
         if response.is_error:
-            # The library would read all of the answer, however long, to quote it.
+            # The library would read the whole response, however long, to quote it.
             next(response.iter_raw(_CHUNK), None)
         utils.hf_raise_for_status(response)
         if response.status_code not in (200, 206):
@@ -139,7 +139,7 @@ def _own(part: Path) -> Iterator[FileIO]:
     while True:
         with writing(part.parent, _KEPT):
             ways = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            # Without a buffer, which would write its rest again after a full disk has failed once.
+            # Unbuffered, because a buffer would be written again after a full disk.
             file = FileIO(os.open(part, ways, 0o666), "r+b")
         with file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -149,7 +149,7 @@ def _own(part: Path) -> Iterator[FileIO]:
 
 
 def _fill(file: FileIO, url: str, size: int, title: str) -> None:
-    """Append the missing bytes; open broken connections again."""
+    """Append the missing bytes; reopen broken connections."""
     failures = 0
     at = file.seek(0, os.SEEK_END)
     if at > size:
@@ -191,7 +191,7 @@ def _write(file: FileIO, chunk: bytes, title: str) -> None:
 
 
 def _restart(file: FileIO) -> int:
-    """Empty a file; returns its length."""
+    """Empty a file, and return its length of 0."""
     file.seek(0)
     file.truncate()
     return 0

@@ -1,8 +1,8 @@
 """
 Temporary folders of uploads, including folders that killed uploads left behind.
 
-A process holds a lock on its folder while it fills and sends it. The system drops the lock when the
-process ends, for any reason, so a folder that can be locked has lost its owner.
+A process locks its folder while it fills and uploads it. The system removes the lock when the
+process ends for any reason, so a folder that can be locked is abandoned.
 """
 
 import fcntl
@@ -20,7 +20,7 @@ _PREFIX = "heedful-push-"
 
 @contextmanager
 def upload_folder() -> Iterator[Path]:
-    """Make an empty folder that is deleted at the end; delete those of killed uploads first."""
+    """Make an empty folder that is deleted at the end; first delete folders of killed uploads."""
     remove_abandoned()
     place = Path(gettempdir())
     with writing(place):
@@ -33,7 +33,7 @@ def upload_folder() -> Iterator[Path]:
 
 
 def remove_abandoned() -> None:
-    """Delete the folders of this user's uploads that were killed."""
+    """Delete the folders of this user's killed uploads."""
     with suppress(OSError):
         for folder in Path(gettempdir()).glob(f"{_PREFIX}*"):
             with suppress(OSError):  # of another user, in use, or deleted meanwhile
@@ -49,7 +49,7 @@ def _locked_folder() -> tuple[Path, int]:
     """Make and lock a folder; another process may delete it before it is locked."""
     while True:
         folder = Path(mkdtemp(prefix=_PREFIX))
-        # It is locked or gone, so another process deletes it; any other error would recur.
+        # With these errors, another process deletes the folder; any other error would recur.
         with suppress(BlockingIOError, FileNotFoundError):
             descriptor = _lock(folder)
             if is_at(folder, descriptor):
@@ -58,7 +58,7 @@ def _locked_folder() -> tuple[Path, int]:
 
 
 def _lock(folder: Path) -> int:
-    """Lock a folder, or raise `OSError` if another process has it; a link is not followed."""
+    """Lock a folder, or raise `OSError` if another process has locked it; links are refused."""
     ways = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(folder, ways)
     try:

@@ -1,14 +1,68 @@
-"""Settings in `config.json` that Marian's class shares with BART's classes."""
+"""Settings in `config.json` that Marian's class shares with BART's classes, and our equivalents."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heedful.config.model import ModelConfig
+from heedful.config.schema import RunConfig
+from heedful.config.search import SearchConfig
+from heedful.exchange.formats import Problems
 from heedful.exchange.huggingface.settings import ACTIVATIONS
+from heedful.tokenization.tokenizer import Tokenizer
+
+EPSILON = 1e-5
+"""The epsilon of layer norms, which is fixed."""
+
+
+def shared_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert the shared model settings to ours."""
+    return {
+        "d_model": settings["d_model"],
+        "heads": settings["encoder_attention_heads"],
+        "decoder_heads": settings["decoder_attention_heads"],
+        "d_ff": settings["encoder_ffn_dim"],
+        "decoder_d_ff": settings["decoder_ffn_dim"],
+        "encoder_layers": settings["encoder_layers"],
+        "decoder_layers": settings["decoder_layers"],
+        "activation": ACTIVATIONS[settings["activation_function"]],
+        "dropout": float(settings.get("dropout", 0.1)),
+        "norm_epsilon": EPSILON,
+        "scale_embeddings": bool(settings.get("scale_embedding", False)),
+    }
+
+
+def run_config(
+    model: Mapping[str, Any], search: SearchConfig, tokenizer: Tokenizer, max_length: int = 256
+) -> RunConfig:
+    """Build the settings of an imported run, also for T5."""
+    return RunConfig().with_settings(
+        {
+            **{f"model.{name}": value for name, value in model.items()},
+            **{f"search.{name}": value for name, value in search.model_dump().items()},
+            "data.source_language": tokenizer.source_language,
+            "data.target_language": tokenizer.target_language,
+            "data.vocabulary_size": tokenizer.target_size,
+            "data.vocabulary_multiple": 1,
+            "data.shared_vocabulary": tokenizer.shared,
+            "data.max_length": max_length,
+        }
+    )
+
+
+def check_heads(config: ModelConfig, reasons: Problems) -> None:
+    """Add a reason for each side whose heads do not share the width equally."""
+    for side, (_, heads, _) in widths(config).items():
+        width = config.d_model / heads
+        for name in ("d_k", "d_v"):
+            value = getattr(config, name) or config.d_model // heads
+            reasons.add_if(
+                value != width,
+                f"model.{name} must be d_model / heads, {width:g} in the {side}, but is {value}",
+            )
 
 
 def widths(config: ModelConfig) -> dict[str, Sequence[int]]:
-    """List layers, heads and inner width of both sides."""
+    """Return the layers, heads and feed-forward width of both sides."""
     return {
         side: (
             getattr(config, f"{side}_layers"),
@@ -22,7 +76,7 @@ def widths(config: ModelConfig) -> dict[str, Sequence[int]]:
 def config_record(
     config: ModelConfig, model_class: str, model_type: str, positions: int
 ) -> dict[str, Any]:
-    """Write a model's settings without its vocabulary; `model_class`: class in transformers."""
+    """Build a model's settings without its vocabulary; `model_class`: class in transformers."""
     named: dict[str, Any] = {}
     for side, (layers, heads, d_ff) in widths(config).items():
         named |= {

@@ -1,4 +1,4 @@
-"""A folder run by Hugging Face's transformers, in our ids: the other side of a parity check."""
+"""A model run by Hugging Face's transformers, in our ids, as one side of a parity check."""
 
 import logging
 import warnings
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from heedful.errors import ExchangeError
-from heedful.exchange.formats import import_extra
+from heedful.exchange.extras import import_extra
 from heedful.exchange.huggingface.weights import has_safetensors
 from heedful.exchange.parity import Ids
 from heedful.tokenization.id_mapping import IdMapping
@@ -29,8 +29,8 @@ class TransformersReference:
     """
     A model of one of Hugging Face's classes; `MissingExtra` without transformers.
 
-    `model_class`, `tokenizer_class`: names in transformers. `search`: settings of `generate` beyond
-    those of the folder. `languages`: languages of the tokenizer, by its keywords. Nothing is
+    `model_class`, `tokenizer_class`: names in transformers. `search`: settings of `generate` in
+    addition to the folder's. `languages`: languages of the tokenizer, by its keywords. Nothing is
     downloaded and no code of the folder is run. Padding and the start symbol are never generated,
     as in heedful.
     """
@@ -49,7 +49,7 @@ class TransformersReference:
         self._search = dict(search or {})
         self.name = f"transformers {transformers.__version__}"
         with _quietly(), _as_paragraph(path):
-            # A pickle was read by our own restricted reader before it is opened here.
+            # Our restricted reader has read any pickle before transformers opens it.
             self._model = (
                 getattr(transformers, model_class)
                 .from_pretrained(
@@ -63,7 +63,7 @@ class TransformersReference:
             self._tokenizer = getattr(transformers, tokenizer_class).from_pretrained(
                 path, local_files_only=True
             )
-            # MBart50Tokenizer takes languages that were added only once it is loaded
+            # MBart50Tokenizer accepts added languages only after it is loaded
             for name, language in (languages or {}).items():
                 setattr(self._tokenizer, name, language)
         ends_itself = tokenizer.around_source[1] > 0  # tokens after a text include an end
@@ -72,7 +72,7 @@ class TransformersReference:
         self._size = tokenizer.target_size
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Tokenize source sentences; remove the end symbol, unless our tokenizer adds it, too."""
+        """Tokenize source sentences; remove the end symbol, unless our tokenizer also adds it."""
         with _as_paragraph(self._path):
             rows = self._tokenizer([self._prefix + line for line in sentences]).input_ids
         most = -1 if self._ending else None
@@ -83,14 +83,14 @@ class TransformersReference:
         side = copy(self)
         side._model = deepcopy(self._model).double()
         for norm in side._model.modules():
-            if hasattr(norm, "variance_epsilon"):  # T5's, which computes in fp32 for any input
+            if hasattr(norm, "variance_epsilon"):  # T5's norm, which computes in fp32 for any input
                 shape, epsilon = norm.weight.shape, norm.variance_epsilon
                 norm.forward = partial(_rms_norm, shape, norm.weight, epsilon)
         return side
 
     @torch.inference_mode()
     def log_probabilities(self, source: Ids, target: Ids) -> np.ndarray:
-        """Compute log-probabilities in one pass, minus infinity for unknown symbols."""
+        """Compute log-probabilities in one pass; missing symbols get minus infinity."""
         start = self._model.generation_config.decoder_start_token_id
         start = self._model.config.decoder_start_token_id if start is None else start
         start = self._search.get("decoder_start_token_id", start)
@@ -107,7 +107,7 @@ class TransformersReference:
 
     @torch.inference_mode()
     def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Translate by `generate`, one by one, so that padding cannot matter."""
+        """Translate sentences one by one with `generate`, so that padding has no effect."""
         search = dict(self._search)
         bad_words = search.pop("bad_words_ids", self._model.generation_config.bad_words_ids) or []
         ours = [self._target.origins[number] for number in (PAD, START)]
@@ -134,13 +134,13 @@ def numbering_of(tokenizer: Tokenizer, side: int) -> IdMapping:
 
 
 def _rms_norm(shape: Sequence[int], weight: Tensor, epsilon: float, x: Tensor) -> Tensor:
-    """Normalize in the type of the input."""
+    """Apply RMS normalization in the data type of the input."""
     return torch.nn.functional.rms_norm(x, shape, weight, epsilon)
 
 
 @contextmanager
 def _as_paragraph(path: Path) -> Iterator[None]:
-    """Turn exceptions of the library into one paragraph."""
+    """Convert exceptions of the library to errors with a message of one paragraph."""
     try:
         yield
     except Exception as error:
@@ -153,7 +153,7 @@ def _as_paragraph(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Silence progress bars and advice of the library."""
+    """Silence the library's progress bars and warnings."""
     utils = import_extra("transformers.utils.logging", _PURPOSE)
     before = utils.get_verbosity()
     utils.set_verbosity(logging.ERROR)

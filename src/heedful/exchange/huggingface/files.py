@@ -1,4 +1,4 @@
-"""The files of a Hugging Face repository that an import needs; others are not fetched."""
+"""The files of a Hugging Face repository that an import needs and that are downloaded."""
 
 from collections.abc import Collection
 
@@ -27,5 +27,5 @@ def text_files(names: Collection[str]) -> list[str]:
 
 
 def weights_name(names: Collection[str]) -> str | None:
-    """Choose the file of the weights, or their index; None if there is none that can be read."""
+    """Choose the file or index of the weights; None if there are no readable weights."""
     return next((name for name in LAYOUTS if name in names), None)

@@ -7,14 +7,14 @@ Search settings equivalent to Hugging Face's `generate`.
     length_penalty        search.length_penalty = power:A, the end symbol counted
     early_stopping        search.stop: "never" is when-none-can-win, true when-beam-finished,
                           false as-transformers
-    min_length            search.min_length; the start symbol counts there, not in min_new_tokens
-    max_length            search.max_length; the start symbol counts there, and so does the end
-    forced_eos_token_id   search.length_limit_policy = end; without it keep
+    min_length            search.min_length; counts the start symbol, unlike min_new_tokens
+    max_length            search.max_length; counts the start symbol and the end symbol
+    forced_eos_token_id   search.length_limit_policy = end; if unset, keep
     no_repeat_ngram_size  search.no_repeat_ngram, from 2 on; the start symbol counts for 1
     renormalize_logits    search.renormalise
     bad_words_ids         search.forbidden_ids, single symbols; always padding and start
 
-Other settings that change its search are refused unless they are switched off.
+Other settings that change the search are refused unless they are switched off.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ _OFF: dict[str, tuple[object, ...]] = {
     "max_time": (),
     "watermarking_config": (),
 }
-# Rules of other toolkits, and the nearest that `generate` has.
+# Stopping rules of other toolkits, each with the most similar rule of `generate`.
 _NEAREST = dict.fromkeys(("as-ctranslate2", "as-joey", "as-opennmt"), "when-beam-finished")
 _STOPS: dict[Any, Any] = {
     True: "when-beam-finished",
@@ -67,12 +67,12 @@ FORBIDDEN_BESIDES = (PAD, START)
 
 @dataclass(frozen=True)
 class GenerateSearch:
-    """The search settings of a Hugging Face model; read from `generation_config.json`."""
+    """The search settings of a Hugging Face model, with notes on differences."""
 
     search: SearchConfig
     """The search in our settings."""
     notes: tuple[str, ...]
-    """Differences of our search."""
+    """Differences between our search and `generate`."""
 
 
 def read_rule(
@@ -133,7 +133,7 @@ def read_rule(
 def write_rule(
     search: SearchConfig, vocabulary: tuple[int, int], ids: Mapping[int, int], positions: int
 ) -> tuple[dict[str, Any], GenerateSearch]:
-    """Build `generation_config.json`, which lacks our length penalty and limits by the source."""
+    """Build `generation_config.json`, and the nearest search that this file can express."""
     penalty = LengthPenalty.parse(search.length_penalty)
     relative = search.max_length.startswith("input+")
     longest = positions - 2 if relative else min(int(search.max_length), positions - 2)
@@ -177,7 +177,7 @@ def _penalty(alpha: float) -> str:
 
 
 def _shortest(settings: Mapping[str, Any]) -> int:
-    """Compute the minimum number of tokens before the end."""
+    """Compute the minimum number of tokens before the end symbol."""
     new, total = settings.get("min_new_tokens"), settings.get("min_length")
     return max(0, new if isinstance(new, int) else total - 1 if isinstance(total, int) else 0)
 
@@ -193,7 +193,7 @@ def _longest(settings: Mapping[str, Any], positions: int) -> int:
 def _forbidden(
     settings: Mapping[str, Any], id_mapping: IdMapping, reasons: Problems
 ) -> tuple[Sequence[int], tuple[str, ...]]:
-    """List forbidden tokens in our ids, and notes on tokens that only we forbid."""
+    """List forbidden tokens in our ids, and notes on tokens that only our search forbids."""
     words, single = (settings.get(name) or [] for name in ("bad_words_ids", "suppress_tokens"))
     reasons.add_if(
         not isinstance(words, list) or not isinstance(single, list),

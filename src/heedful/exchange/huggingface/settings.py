@@ -1,14 +1,16 @@
 """Settings files of a Hugging Face folder, and checks that its classes share."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-from heedful.errors import ExchangeError
+from heedful.errors import ExchangeError, TokenizerError
 from heedful.exchange.formats import Problems, read_settings_file
 from heedful.exchange.huggingface.weights import LAYOUTS, SAFETENSORS, weights_file
+from heedful.tokenization.id_mapping import IdMapping
+from heedful.tokenization.special_symbols import END, PAD, START
 
 ADVICE = "Import another model, or change the files if they are wrong"
 """Advice about a model that cannot be expressed."""
@@ -20,23 +22,25 @@ ACTIVATIONS = {
     "gelu_pytorch_tanh": "gelu_tanh",
     "gelu_new": "gelu_tanh",
 }
-"""Our activations by their names; of several names the first is written."""
-SIZES = (
-    "vocab_size",
-    "d_model",
-    "encoder_layers",
-    "decoder_layers",
-    "encoder_attention_heads",
-    "decoder_attention_heads",
-    "encoder_ffn_dim",
-    "decoder_ffn_dim",
-    "max_position_embeddings",
-)
-"""The sizes of Marian's class and of BART's classes."""
-# If both files name them, `generate` uses those of generation_config.json.
+"""Our activations by Hugging Face's names; an export uses the first of several names."""
+STARTS = {"symbol": START, "pad": PAD, "end": END}
+"""Our ids by the values of `model.decoder_start`."""
+# Size settings of Marian's class and of BART's classes, grouped by their limits.
+_ROWS = ("vocab_size", "decoder_vocab_size")
+_WIDTHS = ("d_model", "encoder_ffn_dim", "decoder_ffn_dim")
+_LAYERS = ("encoder_layers", "decoder_layers")
+_HEADS = ("encoder_attention_heads", "decoder_attention_heads")
+_POSITIONS = ("max_position_embeddings",)
+_SYMBOLS = {
+    "unknown": ("unk_token", "<unk>"),
+    "start": ("bos_token", "<s>"),
+    "end": ("eos_token", "</s>"),
+    "pad": ("pad_token", "<pad>"),
+}
+# If both files contain these ids, `generate` uses those of generation_config.json.
 _SPECIAL_IDS = ("eos_token_id", "decoder_start_token_id", "pad_token_id")
 _MOST_POSITIONS = 1 << 14
-# Places of tokens that a tokenizer adds to its subwords. T5 has 100 of them, NLLB 203.
+# Maximum number of tokens that a tokenizer adds to its subwords. T5 adds 100, NLLB adds 203.
 _MOST_ADDED = 10_000
 _ADDED = {
     "added_tokens.json": (),
@@ -52,9 +56,9 @@ _ADDED = {
 
 def check_files(path: Path, needed: Iterable[str], kind: str) -> None:
     """
-    Raise `ExchangeError` for a folder without config.json, weights or one of some other files.
+    Raise `ExchangeError` for a folder that lacks config.json, the weights or a needed file.
 
-    `kind`: the class, for the message.
+    `kind`: name of the class in the message.
     """
     if not path.is_dir():
         raise ExchangeError(f"a {kind} model is a folder, but {path} is not; check the path.")
@@ -84,27 +88,47 @@ def _check_added_tokens(path: Path) -> None:
 
 
 def optional_settings(path: Path) -> dict[str, Any]:
-    """Read a settings file; empty if it is not there."""
+    """Read a settings file; return an empty dictionary if the file does not exist."""
     return read_settings_file(path) if path.is_file() else {}
 
 
 def generation_settings(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Read `generation_config.json`; in older folders config.json has its settings."""
+    """Read `generation_config.json`; older folders have these settings in config.json."""
     return optional_settings(path / "generation_config.json") or dict(settings)
 
 
 def with_special_ids(settings: Mapping[str, Any], generation: Mapping[str, Any]) -> dict[str, Any]:
-    """Add to the settings of config.json the special ids that `generate` uses."""
+    """Replace special ids of config.json by the ids that `generate` uses."""
     special = {name: generation.get(name) for name in _SPECIAL_IDS}
     return {**settings, **{name: value for name, value in special.items() if value is not None}}
 
 
 def check_type(settings: Mapping[str, Any], types: Collection[str], reasons: Problems) -> None:
-    """Add a reason if `model_type` is different."""
+    """Add a reason if `model_type` is not one of the given types."""
     kind = settings.get("model_type")
     reasons.add_if(
         kind not in [*types], f"model_type must be {' or '.join(types)}, but is {kind!r}"
     )
+
+
+def check_shape(settings: Mapping[str, Any], types: Collection[str], reasons: Problems) -> None:
+    """Add reasons why settings do not describe a valid model of Marian's or BART's classes."""
+    check_type(settings, types, reasons)
+    sizes = ("vocab_size", *_WIDTHS, *_LAYERS, *_HEADS, *_POSITIONS)
+    check_counts(settings, sizes, reasons)
+    activation = settings.get("activation_function")
+    reasons.add_if(
+        activation not in [*ACTIVATIONS],
+        f"activation_function must be one of {', '.join(ACTIVATIONS)}, but is {activation!r}",
+    )
+    check_rate(settings.get("dropout", 0.1), "dropout", reasons)
+    if reasons.messages:
+        return
+    d_model = settings["d_model"]
+    reasons.add_if(bool(d_model % 2), f"d_model must be even, but is {d_model}")
+    for name in _HEADS:
+        heads = settings[name]
+        reasons.add_if(bool(d_model % heads), f"{name} must divide d_model, but is {heads}")
 
 
 def check_counts(settings: Mapping[str, Any], names: Iterable[str], reasons: Problems) -> None:
@@ -115,30 +139,10 @@ def check_counts(settings: Mapping[str, Any], names: Iterable[str], reasons: Pro
         reasons.add_if(not is_count, f"{name} must be a number above 0, but is {value!r}")
 
 
-def check_heads(settings: Mapping[str, Any], reasons: Problems) -> None:
-    """Add a reason for an odd width, and for heads that do not divide it."""
-    d_model = settings["d_model"]
-    reasons.add_if(bool(d_model % 2), f"d_model must be even, but is {d_model}")
-    for side in ("encoder", "decoder"):
-        heads = settings[f"{side}_attention_heads"]
-        reasons.add_if(
-            bool(d_model % heads), f"{side}_attention_heads must divide d_model, but is {heads}"
-        )
-
-
-def check_activation(settings: Mapping[str, Any], name: str, reasons: Problems) -> None:
-    """Add a reason for an activation that is not known here."""
-    activation = settings.get(name)
-    reasons.add_if(
-        activation not in [*ACTIVATIONS],
-        f"{name} must be one of {', '.join(ACTIVATIONS)}, but is {activation!r}",
-    )
-
-
 def check_head(
     settings: Mapping[str, Any], tensors: Mapping[str, Any], head: str, reasons: Problems
 ) -> None:
-    """Add a reason for an output layer neither tied nor stored, which transformers would draw."""
+    """Add a reason for an untied output layer without weights, which would be random."""
     is_tied = settings.get("tie_word_embeddings", True)
     reasons.add_if(
         not is_tied and head not in tensors,
@@ -147,7 +151,7 @@ def check_head(
 
 
 def check_rate(value: object, name: str, reasons: Problems) -> None:
-    """Add a reason for a dropout that is not a probability below 1."""
+    """Add a reason for a dropout that is not a probability less than 1."""
     is_rate = isinstance(value, int | float) and 0 <= value < 1
     reasons.add_if(not is_rate, f"{name} must be from 0 to below 1, but is {value!r}")
 
@@ -156,34 +160,90 @@ def check_sizes(
     settings: Mapping[str, Any],
     tensors: Mapping[str, Tensor],
     path: Path,
-    *,
-    rows: Iterable[str] = (),
-    widths: Iterable[str] = (),
-    layers: Iterable[str] = (),
-    positions: Iterable[str] = (),
+    widths: Iterable[str] = _WIDTHS,
+    layers: Iterable[str] = _LAYERS,
 ) -> None:
     """
     Refuse sizes that contradict the tensors, before anything of that size is allocated.
 
-    `rows`, `widths`, `layers`, `positions`: names of the settings that count them.
+    `widths`, `layers`: names of the settings that contain widths and numbers of layers.
     """
     shapes = [tuple(tensor.shape) for tensor in tensors.values()]
     bounds = (
-        (rows, max((shape[0] for shape in shapes if shape), default=0)),
+        (_ROWS, max((shape[0] for shape in shapes if shape), default=0)),
         (widths, max((max(shape, default=0) for shape in shapes), default=0)),
         (layers, len(tensors)),
-        (positions, _MOST_POSITIONS),
+        (_POSITIONS, _MOST_POSITIONS),
     )
-    reasons = Problems()
-    for names, most in bounds:
-        for name in names:
-            value = settings.get(name)
-            if isinstance(value, int) and value > most:
-                reasons.add_if(True, f"{name} is {value:,}")
-    reasons.refuse(
+    wrong = [
+        f"{name} is {settings[name]:,}"
+        for names, most in bounds
+        for name in names
+        if isinstance(settings.get(name), int) and settings[name] > most
+    ]
+    Problems(wrong).refuse(
         f"{path / 'config.json'} gives sizes that the tensors of the weights cannot have",
         "Settings and weights belong to different models",
     )
+
+
+def check_start(wanted: Any, id_mapping: IdMapping, own: str, reasons: Problems) -> str:
+    """Return the value of `model.decoder_start`; `own`: the start symbol's name in the message."""
+    starts = {id_mapping.origins[number]: name for name, number in STARTS.items()}
+    if type(wanted) is int and wanted in starts:
+        return starts[wanted]
+    reasons.add_if(
+        True,
+        f"decoder_start_token_id must be the id of padding, of the end or of {own}, but is "
+        f"{wanted!r}",
+    )
+    return "pad"
+
+
+def special_symbols(spelled: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
+    """Read the spelling of special symbols in `tokenizer_config.json`, in the order of `names`."""
+    return {name: spelling(spelled, *_SYMBOLS[name]) for name in names}
+
+
+def check_added(
+    path: Path,
+    spelled: Mapping[str, Any],
+    tokenizer_json: Mapping[str, Any],
+    kinds: str,
+    is_usual: Callable[[str], object],
+) -> None:
+    """
+    Refuse unusual added tokens, which are found in text before it is split into subwords.
+
+    `kinds`: description of the allowed tokens in the message. `is_usual`: whether a token is
+    allowed.
+    """
+    added, more = spelled.get("added_tokens_decoder"), tokenizer_json.get("added_tokens")
+    entries = [*added.values()] if isinstance(added, dict) else []
+    entries += more if isinstance(more, list) else []
+    names = [str(entry.get("content")) for entry in entries if isinstance(entry, dict)]
+    if others := [name for name in names if not is_usual(name)]:
+        raise ExchangeError(
+            f"the tokenizer of {path} must have no tokens besides those of {kinds}, but "
+            f"{', '.join(map(repr, others[:5]))} were added; import a model without them."
+        )
+
+
+def check_vocabulary(numbers: Mapping[Any, Any], path: Path) -> dict[str, int]:
+    """Refuse a vocabulary that does not map each piece to an id."""
+    if not all(isinstance(piece, str) and type(n) is int for piece, n in numbers.items()):
+        raise ExchangeError(f"{path} must give each piece an id, but does not.")
+    return dict(numbers)
+
+
+def id_mapping_of(
+    origin: object, numbers: Mapping[str, int], special: Mapping[str, str | None], rows: int
+) -> IdMapping:
+    """Map a vocabulary to our ids. Raises `ExchangeError` that names the origin."""
+    try:
+        return IdMapping.of(numbers, special, rows)
+    except TokenizerError as error:
+        raise ExchangeError(f"{origin}: {error}") from error
 
 
 def spelling(spelled: Mapping[str, Any], token: str, usual: str) -> str:
@@ -193,6 +253,6 @@ def spelling(spelled: Mapping[str, Any], token: str, usual: str) -> str:
 
 
 def listed_ids(generation: Mapping[str, Any], name: str) -> list[Any]:
-    """Read a setting that is a list; any other value reads as an empty one."""
+    """Read a setting that is a list; any other value counts as an empty list."""
     value = generation.get(name)
     return value if isinstance(value, list) else []

@@ -1,8 +1,8 @@
 """
 A unigram model in ``tokenizer.json``, as a sentencepiece model.
 
-transformers 5 writes no other file of a tokenizer. Pieces, scores and the map of characters are
-sentencepiece's own, so a model that is built from them cuts text in the same way.
+transformers 5 writes no other tokenizer model. Pieces, scores and the character map are those of
+sentencepiece, so a model that is built from them splits text in the same way.
 """
 
 import base64
@@ -16,7 +16,7 @@ from heedful.exchange.formats import read_settings_file
 from heedful.tokenization.model_proto import unigram_model
 
 FILE = "tokenizer.json"
-# Steps other than the map of characters only shorten spaces, as sentencepiece itself does.
+# Steps other than the character map only normalize spaces, as sentencepiece itself does.
 _SPACES = ("Replace", "Strip", "Precompiled")
 
 
@@ -35,7 +35,7 @@ def unigram_pieces(path: Path) -> list[tuple[str, float]]:
 def sentencepiece_of(
     path: Path, pieces: list[tuple[str, float]], special: Mapping[str, int]
 ) -> bytes:
-    """Write a sentencepiece model of some pieces. `special`: ids of its special symbols."""
+    """Build a sentencepiece model from pieces. `special`: ids of its special symbols."""
     settings = read_settings_file(path / FILE)
     if settings["model"].get("byte_fallback"):
         raise ExchangeError(
@@ -56,7 +56,7 @@ def _is_piece(entry: Any) -> bool:
 
 
 def _characters(normalizer: Any, path: Path) -> bytes:
-    """Find the map of characters."""
+    """Find the character map of a normalizer."""
     parts = [normalizer]
     if isinstance(normalizer, dict) and normalizer.get("type") == "Sequence":
         parts = normalizer.get("normalizers") or []

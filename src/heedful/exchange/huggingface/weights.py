@@ -13,22 +13,25 @@ of `heedful.exchange.pickled`, which executes nothing and refuses tensors beyond
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+import safetensors.torch
 import torch
 from torch import Tensor
 
 from heedful.errors import ExchangeError
-from heedful.exchange.formats import read_safetensors, read_settings_file
+from heedful.exchange.formats import read_safetensors, read_settings_file, write_settings_file
 from heedful.exchange.pickled.lazy_tensors import read_arrays
 from heedful.exchange.pickled.torch_file import read_torch_file
+from heedful.files import write_synced
 
 SAFETENSORS, PICKLE = "model.safetensors", "pytorch_model.bin"
 LAYOUTS = (SAFETENSORS, f"{SAFETENSORS}.index.json", PICKLE, f"{PICKLE}.index.json")
-"""File names by preference."""
+"""File names in the order of preference."""
 SHARDS = ("model-*-of-*.safetensors", "pytorch_model-*-of-*.bin")
-"""Patterns of the files that an index names, as `save_pretrained` calls them."""
+"""Patterns of the names that `save_pretrained` gives to the files of an index."""
 _SHARD = re.compile(r"[\w-][\w.-]{0,199}\.(?:safetensors|bin)")
 _MOST_SHARDS = 1000
 
@@ -45,7 +48,7 @@ def has_safetensors(folder: Path) -> bool:
 
 
 def shard_names(index: Path) -> dict[str, str]:
-    """Read an index: the file of each tensor. Raises `ExchangeError` for another file."""
+    """Read the file name of each tensor from an index. Raises `ExchangeError` if it is invalid."""
     places = read_settings_file(index).get("weight_map")
     if not isinstance(places, dict) or not places:
         raise ExchangeError(f"{index} must have a weight_map that names a file for each tensor.")
@@ -81,10 +84,22 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
     return dict(_read_shards(places, files, path))
 
 
+def write_model(
+    folder: Path,
+    tensors: dict[str, Tensor],
+    settings: Mapping[str, Any],
+    generation: Mapping[str, Any],
+) -> None:
+    """Write the weights, `config.json` and `generation_config.json`."""
+    write_synced(folder / SAFETENSORS, safetensors.torch.save(tensors, {"format": "pt"}))
+    write_settings_file(folder / "config.json", settings)
+    write_settings_file(folder / "generation_config.json", generation)
+
+
 def _read_shards(
     places: dict[str, str], files: dict[str, Path], index: Path
 ) -> Iterator[tuple[str, Tensor]]:
-    """Read file by file, and compare the names of tensors with the index."""
+    """Read the tensors file by file, and compare their names with the index."""
     for name, file in files.items():
         tensors = _read_file(file)
         listed = {tensor for tensor, place in places.items() if place == name}

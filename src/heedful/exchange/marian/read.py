@@ -9,28 +9,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
-from heedful.config.schema import RunConfig
-from heedful.config.search import SearchConfig
-from heedful.errors import ExchangeError, TokenizerError
 from heedful.exchange.bundle import weight_shapes
 from heedful.exchange.formats import ModelBundle, Problems, ReadOptions, read_settings_file
 from heedful.exchange.huggingface import settings as files
+from heedful.exchange.huggingface.config_record import run_config, shared_settings
 from heedful.exchange.huggingface.engine import TransformersReference
 from heedful.exchange.huggingface.search import read_rule
 from heedful.exchange.huggingface.weights import read_weights
 from heedful.exchange.marian.names import (
     BIAS,
     CLASSES,
-    EPSILON,
     check_positions,
     marian_map,
     tied_as,
     unused_bias,
 )
 from heedful.exchange.parity import ReferenceModel
-from heedful.families.keymap import RowMap, TensorUse
+from heedful.families.keymap import RowMap
 from heedful.files import read_within
 from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.imported_model import ImportedModel
@@ -38,9 +33,6 @@ from heedful.tokenization.special_symbols import END, PAD
 from heedful.tokenization.tokenizer import Tokenizer
 
 _TEXT = ("source.spm", "target.spm", "vocab.json")
-_PIECES = {"pad": "pad_token", "unknown": "unk_token", "end": "eos_token"}
-_USUAL = {"pad_token": "<pad>", "unk_token": "<unk>", "eos_token": "</s>"}
-BOUND = 1e-4
 
 
 def read(path: Path, options: ReadOptions) -> ModelBundle:
@@ -54,15 +46,7 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
     spelled = files.optional_settings(path / "tokenizer_config.json")
     _check_shape(settings, path)
     tensors = read_weights(path)
-    files.check_sizes(
-        settings,
-        tensors,
-        path,
-        rows=("vocab_size", "decoder_vocab_size"),
-        widths=("d_model", "encoder_ffn_dim", "decoder_ffn_dim"),
-        layers=("encoder_layers", "decoder_layers"),
-        positions=("max_position_embeddings",),
-    )
+    files.check_sizes(settings, tensors, path)
     generation = files.generation_settings(path, settings)
     settings = files.with_special_ids(settings, generation)
     id_mappings = _numberings(path, settings, spelled)
@@ -72,9 +56,15 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
     rule = read_rule(generation, id_mappings[1], positions, reasons)
     reasons.refuse(f"the model in {path} cannot be imported", files.ADVICE)
     tokenizer = _tokenizer(path, id_mappings, spelled, options)
-    config = _config(settings, start, tokenizer, rule.search)
-    weights, use = _weights(tensors, path, config, tokenizer, id_mappings)
-    return ModelBundle(config, weights, tokenizer, rule.notes, use)
+    model = _model_settings(settings) | {"decoder_start": start}
+    config = run_config(model, rule.search, tokenizer, min(256, positions - 1))
+    check_positions(tensors)
+    filling = unused_bias(tensors.get(BIAS))
+    source, target = (RowMap(mapping.origins, mapping.rows, filling) for mapping in id_mappings)
+    tables = tied_as(config.model.tie_embeddings, tensors)
+    key_map = marian_map(config.model, tables, (source, target))
+    weights = key_map.to_ours(tensors, weight_shapes(config, tokenizer), path)
+    return ModelBundle(config, weights, tokenizer, rule.notes, key_map.use_of(tensors))
 
 
 def open_engine(path: Path, model: ModelBundle) -> ReferenceModel:
@@ -83,14 +73,9 @@ def open_engine(path: Path, model: ModelBundle) -> ReferenceModel:
 
 
 def _check_shape(settings: Mapping[str, Any], path: Path) -> None:
-    """Refuse models that are not Marian or cannot be built."""
+    """Refuse settings that do not describe a valid Marian model."""
     reasons = Problems()
-    files.check_type(settings, ("marian",), reasons)
-    files.check_counts(settings, files.SIZES, reasons)
-    files.check_activation(settings, "activation_function", reasons)
-    files.check_rate(settings.get("dropout", 0.1), "dropout", reasons)
-    if not reasons.messages:
-        files.check_heads(settings, reasons)
+    files.check_shape(settings, ("marian",), reasons)
     reasons.refuse(f"{path / 'config.json'} does not describe a Marian model", files.ADVICE)
 
 
@@ -98,9 +83,7 @@ def _numberings(
     path: Path, settings: Mapping[str, Any], spelled: Mapping[str, Any]
 ) -> tuple[IdMapping, IdMapping]:
     """Map the vocabularies of both sides to our order of ids."""
-    special: dict[str, str | None] = {
-        name: files.spelling(spelled, token, _USUAL[token]) for name, token in _PIECES.items()
-    }
+    special = files.special_symbols(spelled, ("pad", "unknown", "end"))
     separate = spelled.get("separate_vocabs") is True
     target_rows = settings.get("decoder_vocab_size") or settings["vocab_size"]
     if settings.get("share_encoder_decoder_embeddings", True):
@@ -109,19 +92,14 @@ def _numberings(
     rows = (settings["vocab_size"], target_rows)
     made = []
     for file, count in zip(names, rows, strict=True):
-        numbers = read_settings_file(path / file)
-        if not all(isinstance(n, int) and not isinstance(n, bool) for n in numbers.values()):
-            raise ExchangeError(f"{path / file} must give each piece a number, but does not.")
+        numbers = files.check_vocabulary(read_settings_file(path / file), path / file)
         start = _start_piece(numbers, settings, special) if file == names[1] else None
-        try:
-            made.append(IdMapping.of(numbers, {**special, "start": start}, count))
-        except TokenizerError as error:
-            raise ExchangeError(f"{path / file}: {error}") from error
+        made.append(files.id_mapping_of(path / file, numbers, {**special, "start": start}, count))
     return made[0], made[1]
 
 
 def _start_piece(
-    numbers: Mapping[str, int], settings: Mapping[str, Any], special: Mapping[str, str | None]
+    numbers: Mapping[str, int], settings: Mapping[str, Any], special: Mapping[str, str]
 ) -> str | None:
     """Find the start token of the decoder; None if it is already a special symbol."""
     wanted = settings.get("decoder_start_token_id")
@@ -135,29 +113,23 @@ def _start(
     target: IdMapping,
     reasons: Problems,
 ) -> str:
-    """Return the decoder start setting, and check the special ids."""
+    """Return the value of `model.decoder_start`, and check the special ids."""
     end, pad = (target.origins[number] for number in (END, PAD))
     eos = settings.get("eos_token_id")
     ends = eos if isinstance(eos, list) else [eos]
-    # A forbidden end symbol ends nothing; in bad_words_ids, `generate` ignores every end symbol.
+    # A suppressed end symbol ends no hypothesis; `generate` ignores end symbols in bad_words_ids.
     never = files.listed_ids(generation, "suppress_tokens")
     others = [number for number in ends if number != end and number not in never]
     reasons.add_if(
         bool(others) or end not in ends,
-        f"eos_token_id must name only the end symbol, number {end}, but is {eos!r}",
-    )
-    wanted = settings.get("decoder_start_token_id")
-    known = {number: index for index, number in enumerate(target.origins[:4])}
-    reasons.add_if(
-        not isinstance(wanted, int) or known.get(wanted, 1) == 1,
-        f"decoder_start_token_id must be padding, end or a symbol of its own, but is {wanted!r}",
+        f"eos_token_id must be only the id of the end symbol, {end}, but is {eos!r}",
     )
     padding = settings.get("pad_token_id")
     reasons.add_if(
-        padding != pad, f"pad_token_id must be the number of padding, {pad}, but is {padding!r}"
+        padding != pad, f"pad_token_id must be the id of padding, {pad}, but is {padding!r}"
     )
-    place = known.get(wanted, 0) if isinstance(wanted, int) else 0
-    return {0: "pad", 2: "symbol", 3: "end"}.get(place, "pad")
+    wanted = settings.get("decoder_start_token_id")
+    return files.check_start(wanted, target, "an extra symbol", reasons)
 
 
 def _tokenizer(
@@ -178,57 +150,14 @@ def _tokenizer(
     )
 
 
-def _config(
-    settings: Mapping[str, Any], start: str, tokenizer: Tokenizer, search: SearchConfig
-) -> RunConfig:
-    """Build our settings."""
+def _model_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert Marian's model settings to ours."""
     shared = bool(settings.get("share_encoder_decoder_embeddings", True))
     tied = bool(settings.get("tie_word_embeddings", True))
-    model: dict[str, Any] = {
-        "d_model": settings["d_model"],
-        "heads": settings["encoder_attention_heads"],
-        "decoder_heads": settings["decoder_attention_heads"],
-        "d_ff": settings["encoder_ffn_dim"],
-        "decoder_d_ff": settings["decoder_ffn_dim"],
-        "encoder_layers": settings["encoder_layers"],
-        "decoder_layers": settings["decoder_layers"],
-        "activation": files.ACTIVATIONS[settings["activation_function"]],
-        "dropout": float(settings.get("dropout", 0.1)),
+    return {
+        **shared_settings(settings),
         "norm": "post",
-        "norm_epsilon": EPSILON,
         "positions": "grouped",
         "tie_embeddings": "none" if not tied else "all" if shared else "output",
         "output_bias": True,
-        "scale_embeddings": bool(settings.get("scale_embedding", False)),
-        "decoder_start": start,
     }
-    return RunConfig().with_settings(
-        {
-            **{f"model.{name}": value for name, value in model.items()},
-            **{f"search.{name}": value for name, value in search.model_dump().items()},
-            "data.source_language": tokenizer.source_language,
-            "data.target_language": tokenizer.target_language,
-            "data.vocabulary_size": tokenizer.target_size,
-            "data.vocabulary_multiple": 1,
-            "data.shared_vocabulary": tokenizer.shared,
-            "data.max_length": min(256, settings["max_position_embeddings"] - 1),
-        }
-    )
-
-
-def _weights(
-    tensors: Mapping[str, Tensor],
-    origin: Path,
-    config: RunConfig,
-    tokenizer: Tokenizer,
-    id_mappings: tuple[IdMapping, IdMapping],
-) -> tuple[dict[str, Tensor], TensorUse]:
-    """Convert the tensors to ours."""
-    model = config.model
-    tables = tied_as(model.tie_embeddings, tensors)
-    check_positions(tensors)
-    filling = unused_bias(tensors.get(BIAS))
-    rows = [RowMap(id_mapping.origins, id_mapping.rows, filling) for id_mapping in id_mappings]
-    key_map = marian_map(model, tables, (rows[0], rows[1]))
-    weights = key_map.to_ours(tensors, weight_shapes(config, tokenizer), origin)
-    return weights, key_map.use_of(tensors)

@@ -1,16 +1,16 @@
 """
 Export as a folder that Hugging Face's `MarianMTModel` and `MarianTokenizer` load.
 
-The class is post-norm, with a fixed epsilon of layer norms, and sines before cosines. A model of
-the paper's shape gets its dimensions reordered (`heedful.exchange.permute_dimensions`); missing
-biases become zeros.
+The class is post-norm, with a fixed epsilon of layer norms, and sinusoids with sines before
+cosines. The dimensions of a model with interleaved sinusoids are reordered
+(`heedful.exchange.permute_dimensions`); missing biases become zeros.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
 import torch
 from torch import Tensor
 
@@ -22,13 +22,14 @@ from heedful.exchange.formats import (
     WriteOptions,
     write_settings_file,
 )
-from heedful.exchange.huggingface.config_record import config_record, widths
+from heedful.exchange.huggingface.config_record import EPSILON, check_heads, config_record
 from heedful.exchange.huggingface.engine import TransformersReference, numbering_of
 from heedful.exchange.huggingface.search import write_rule
+from heedful.exchange.huggingface.settings import STARTS
+from heedful.exchange.huggingface.weights import write_model
 from heedful.exchange.marian.names import (
     BIAS,
     CLASSES,
-    EPSILON,
     SHARED,
     TABLES,
     marian_map,
@@ -39,19 +40,12 @@ from heedful.families.keymap import RowMap
 from heedful.files import write_synced
 from heedful.tokenization.imported_model import ImportedModel
 from heedful.tokenization.sentencepiece_model import SentencePieceModel
-from heedful.tokenization.special_symbols import END, PAD, START, UNKNOWN
+from heedful.tokenization.special_symbols import END, PAD, UNKNOWN
 from heedful.tokenization.tokenizer import Tokenizer
 
 _ADVICE = (
     "To change a setting, train a new model, or fine-tune this one with --finetune-from and --set"
 )
-_BOUND = 1e-4
-
-
-def bound(options: WriteOptions) -> float:
-    """Return the tolerance of the parity check."""
-    del options
-    return _BOUND
 
 
 def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
@@ -77,10 +71,7 @@ def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResu
     if rule.search.length_limit_policy == "end":
         generation["forced_eos_token_id"] = settings["forced_eos_token_id"] = theirs[END]
     tensors = _tensors(model, (rows[0], rows[1]))
-    content = safetensors.torch.save(tensors, {"format": "pt"})
-    write_synced(folder / "model.safetensors", content)
-    write_settings_file(folder / "config.json", settings | special)
-    write_settings_file(folder / "generation_config.json", generation)
+    write_model(folder, tensors, settings | special, generation)
     _write_text(model.tokenizer, folder, options.positions)
     return ExportResult(rule.search, rule.notes)
 
@@ -92,11 +83,7 @@ def open_engine(folder: Path, model: ModelBundle) -> ReferenceModel:
 
 def _check_model(config: ModelConfig, reasons: Problems) -> None:
     """Add a reason for each setting that the class cannot express."""
-
-    def need(name: str, fine: bool, wanted: str) -> None:
-        value = getattr(config, name)
-        reasons.add_if(not fine, f"model.{name} must be {wanted}, but is {value}")
-
+    need = partial(reasons.need, config)
     need("norm", config.norm == "post", "post")
     for side in ("encoder_norm", "decoder_norm"):
         need(side, getattr(config, side) in (None, "post"), "post")
@@ -106,14 +93,7 @@ def _check_model(config: ModelConfig, reasons: Problems) -> None:
     need("position_offset", config.position_offset == 0, "0")
     need("decoder_start", config.decoder_start != "zero", "symbol, pad or end")
     need("source_end", config.source_end, "true")
-    for side, (_, heads, _) in widths(config).items():
-        width = config.d_model / heads
-        for name in ("d_k", "d_v"):
-            value = getattr(config, name) or config.d_model // heads
-            reasons.add_if(
-                value != width,
-                f"model.{name} must be d_model / heads, {width:g} in the {side}, but is {value}",
-            )
+    check_heads(config, reasons)
 
 
 def _check_text(tokenizer: Tokenizer, reasons: Problems) -> None:
@@ -131,7 +111,7 @@ def _check_text(tokenizer: Tokenizer, reasons: Problems) -> None:
 
 
 def _rows(model: ModelBundle, side: int) -> RowMap:
-    """Map the rows of a table; unused rows stay at the end."""
+    """Map the rows of a table; unused rows remain at the end."""
     id_mapping = numbering_of(model.tokenizer, side)
     name = "embed_source.weight"
     if side == 1 and "embed_target.weight" in model.weights:
@@ -143,7 +123,7 @@ def _rows(model: ModelBundle, side: int) -> RowMap:
 
 def _special_ids(model: ModelBundle, target: RowMap) -> dict[str, Any]:
     """Look up the ids of the special symbols that decoding needs."""
-    start = {"symbol": START, "pad": PAD, "end": END}[model.config.model.decoder_start]
+    start = STARTS[model.config.model.decoder_start]
     return {
         "pad_token_id": target.origins[PAD],
         "eos_token_id": target.origins[END],
@@ -165,7 +145,7 @@ def _settings(model: ModelBundle, rows: list[RowMap], options: WriteOptions) -> 
 
 
 def _tensors(model: ModelBundle, rows: tuple[RowMap, RowMap]) -> dict[str, Tensor]:
-    """Rename the weights as in the class; parameters that only the class has are zero."""
+    """Convert the weights to the class's names; parameters that only the class has are zero."""
     config, weights = model.config.model, dict(model.weights)
     if config.positions == "interleaved":
         weights = reorder_dimensions(weights, grouped_order(config.d_model))
@@ -198,16 +178,8 @@ def _write_text(tokenizer: Tokenizer, folder: Path, positions: int) -> None:
     for number, (side, model) in enumerate(sides):
         write_synced(folder / f"{side}.spm", model.files()["model"])
         if number == 0 or separate:
-            id_mapping = numbering_of(tokenizer, number)
-            listed = {
-                piece: their
-                for piece, their in zip(id_mapping.pieces, id_mapping.origins, strict=True)
-                if piece is not None and their is not None
-            }
             name = "vocab.json" if number == 0 else "target_vocab.json"
-            write_settings_file(
-                folder / name, dict(sorted(listed.items(), key=lambda pair: pair[1]))
-            )
+            write_settings_file(folder / name, numbering_of(tokenizer, number).vocabulary)
     pieces = numbering_of(tokenizer, 1).pieces
     record = {
         "tokenizer_class": "MarianTokenizer",

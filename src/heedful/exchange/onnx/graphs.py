@@ -12,7 +12,7 @@ and values of all layers are two tensors (rows, layers, heads, length, width); e
 tensors that the previous step returned. Before the first token their length is 0.
 
 The operators follow figure 1 of the paper. They are not traced from torch, because tracing takes a
-minute for the base model and differs between versions of torch. The comparison at the end of an
+minute for the base model and depends on the version of torch. The comparison at the end of an
 export checks that the results are equal.
 """
 
@@ -45,7 +45,7 @@ _NEVER = np.array(-np.inf, dtype=np.float32)
 
 
 def encoder_nodes(model: Transformer) -> Nodes:
-    """Build the encoder graph: encoding, and projection for every decoder layer."""
+    """Build the encoder graph, including keys and values for every cross-attention."""
     nodes = Nodes()
     nodes.place = "source"
     padded = nodes.add("Equal", "source", nodes.constant(np.int64(model.padding)))
@@ -70,7 +70,7 @@ def encoder_nodes(model: Transformer) -> Nodes:
 
 
 def step_nodes(model: Transformer) -> Nodes:
-    """Build the graph of a decoder step: `Transformer.step` of tensors, one row per hypothesis."""
+    """Build the graph of `Transformer.step`, with one row per hypothesis."""
     nodes = Nodes()
     nodes.place = "target"
     mask = nodes.add("Unsqueeze", "memory_mask", nodes.constant([1, 2]))
@@ -94,20 +94,14 @@ def step_nodes(model: Transformer) -> Nodes:
 
 
 def _encoder_layer(nodes: Nodes, layer: EncoderLayer, x: str, mask: str) -> str:
-    """Build self-attention, then a feed-forward network."""
+    """Build an encoder layer: self-attention, then a feed-forward network."""
 
     def self_attend(states: str) -> str:
         query, keys, values = _project(nodes, layer.self_attention, states, 0, 3)
-        context = _attend(nodes, layer.self_attention, query, keys, values, mask)
-        return _mix(nodes, layer.self_attention, context)
+        return _attend(nodes, layer.self_attention, query, keys, values, mask)
 
     x = _residual(nodes, layer.self_residual, x, self_attend)
-    return _residual(
-        nodes,
-        layer.feed_forward_residual,
-        x,
-        lambda states: _feed_forward(nodes, layer.feed_forward, states),
-    )
+    return _feed_forward(nodes, layer, x)
 
 
 def _decoder_layer(
@@ -118,7 +112,7 @@ def _decoder_layer(
     mask: str,
     memory_names: list[tuple[str, str]],
 ) -> str:
-    """Build self-attention, cross-attention and feed-forward network; extend the cache."""
+    """Build a decoder layer, which extends the cached keys and values."""
     index = nodes.constant(np.int64(number))
 
     def of_layer(name: str) -> str:
@@ -131,29 +125,16 @@ def _decoder_layer(
             nodes.add("Concat", *pair, axis=2) for pair in zip(past, newest, strict=True)
         )
         memory_names.append((keys, values))
-        return _mix(
-            nodes,
-            layer.self_attention,
-            _attend(nodes, layer.self_attention, query, keys, values, None),
-        )
+        return _attend(nodes, layer.self_attention, query, keys, values, None)
 
     def cross_attend(states: str) -> str:
         (query,) = _project(nodes, layer.cross_attention, states, 0, 1)
         memory = of_layer("memory_keys"), of_layer("memory_values")
-        return _mix(
-            nodes,
-            layer.cross_attention,
-            _attend(nodes, layer.cross_attention, query, *memory, mask),
-        )
+        return _attend(nodes, layer.cross_attention, query, *memory, mask)
 
     x = _residual(nodes, layer.self_residual, x, self_attend)
     x = _residual(nodes, layer.cross_residual, x, cross_attend)
-    return _residual(
-        nodes,
-        layer.feed_forward_residual,
-        x,
-        lambda states: _feed_forward(nodes, layer.feed_forward, states),
-    )
+    return _feed_forward(nodes, layer, x)
 
 
 def _embed(nodes: Nodes, embedding: TokenEmbedding, ids: str) -> str:
@@ -178,9 +159,9 @@ def _positions(nodes: Nodes, positions: Positions, first: str, end: str) -> str:
         numbers = nodes.add("Min", numbers, last)
         return nodes.add("Gather", nodes.weight(positions.weight), numbers, axis=0)
     numbers = nodes.add("Add", numbers, nodes.constant(np.int64(positions.position_offset)))
-    rates = _RATES[positions.layout](positions.d_model).numpy()  # in double precision, as there
+    rates = _RATES[positions.layout](positions.d_model).numpy()  # in double precision, as in torch
     column = nodes.add(
-        "Unsqueeze", nodes.add("Cast", numbers, to=nodes.double), nodes.constant([1])
+        "Unsqueeze", nodes.add("Cast", numbers, to=nodes.types.DOUBLE), nodes.constant([1])
     )
     angles = nodes.add("Mul", column, nodes.constant(rates))
     waves = [nodes.add(kind, angles) for kind in ("Sin", "Cos")]
@@ -190,7 +171,7 @@ def _positions(nodes: Nodes, positions: Positions, first: str, end: str) -> str:
         table = nodes.add("Reshape", both, nodes.constant([-1, positions.d_model]))
     else:
         table = nodes.add("Concat", *waves, axis=1)
-    return nodes.add("Cast", table, to=nodes.single)
+    return nodes.add("Cast", table, to=nodes.types.FLOAT)
 
 
 def _project(
@@ -219,17 +200,14 @@ def _attend(
     values: str,
     mask: str | None,
 ) -> str:
-    """Build equation 1 of the paper: softmax(Q K^T / sqrt(d_k)) V."""
+    """Build equation 1 of the paper, softmax(Q K^T / sqrt(d_k)) V, for all heads, and W^O."""
     scale = nodes.constant(np.float32(1.0 / math.sqrt(attention.d_k)))
     transposed = nodes.add("Transpose", keys, perm=[0, 1, 3, 2])
     scores = nodes.add("MatMul", nodes.add("Mul", query, scale), transposed)
     if mask is not None:
         scores = nodes.add("Where", mask, scores, nodes.constant(_NEVER))
-    return nodes.add("MatMul", nodes.add("Softmax", scores, axis=-1), values)
-
-
-def _mix(nodes: Nodes, attention: MultiHeadAttention, context: str) -> str:
-    """Concatenate the heads and multiply by W^O."""
+    context = nodes.add("MatMul", nodes.add("Softmax", scores, axis=-1), values)
+    # The heads are concatenated.
     together = nodes.add("Transpose", context, perm=[0, 2, 1, 3])
     width = attention.heads * attention.d_v
     together = nodes.add("Reshape", together, nodes.constant([0, 0, width]))
@@ -237,12 +215,18 @@ def _mix(nodes: Nodes, attention: MultiHeadAttention, context: str) -> str:
     return _linear(nodes, together, out.weight, out.bias)
 
 
-def _feed_forward(nodes: Nodes, network: nn.Module, x: str) -> str:
-    """Build equation 2 of the paper, with the model's activation."""
-    assert isinstance(network, FeedForward)  # others were refused before
-    x = _linear(nodes, x, network.linear1.weight, network.linear1.bias)
-    x = _ACTIVATIONS[activation_name(network.activation) or ""](nodes, x)
-    return _linear(nodes, x, network.linear2.weight, network.linear2.bias)
+def _feed_forward(nodes: Nodes, layer: EncoderLayer | DecoderLayer, x: str) -> str:
+    """Build equation 2 of the paper, with the model's activation, and its residual connection."""
+    network = layer.feed_forward
+    assert isinstance(network, FeedForward)  # other networks were refused before
+    first, second = network.linear1, network.linear2
+    activate = _ACTIVATIONS[activation_name(network.activation) or ""]
+
+    def transform(states: str) -> str:
+        inner = activate(nodes, _linear(nodes, states, first.weight, first.bias))
+        return _linear(nodes, inner, second.weight, second.bias)
+
+    return _residual(nodes, layer.feed_forward_residual, x, transform)
 
 
 def _residual(nodes: Nodes, wiring: nn.Module, x: str, sublayer: Callable[[str], str]) -> str:
@@ -268,7 +252,7 @@ def _linear(nodes: Nodes, x: str, weight: Tensor, bias: Tensor | None) -> str:
 
 
 def _stack(nodes: Nodes, parts: list[str], out: str) -> None:
-    """Stack one output of each layer."""
+    """Stack the outputs of all layers."""
     nodes.place = out
     apart = [nodes.add("Unsqueeze", part, nodes.constant([1])) for part in parts]
     nodes.add("Concat", *apart, axis=1, out=out)

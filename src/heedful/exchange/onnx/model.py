@@ -13,7 +13,7 @@ from torch import Tensor
 from heedful.config.search import SearchConfig
 from heedful.data.batching import Collator
 from heedful.errors import RunFolderError
-from heedful.exchange.formats import import_extra
+from heedful.exchange.extras import import_extra
 from heedful.exchange.parity import Ids
 from heedful.model.contracts import Seq2Seq
 from heedful.model.embedding import OutputLayer
@@ -39,7 +39,7 @@ class OnnxState:
     """Inputs by name; one row per hypothesis."""
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> "OnnxState":
-        """Select rows, as the beam search of another program does."""
+        """Select the rows of hypotheses."""
         del sentences
         chosen = rows.numpy()
         return OnnxState({name: array[chosen] for name, array in self.arrays.items()})
@@ -82,7 +82,7 @@ class OnnxModel(Seq2Seq):
     def states(
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
     ) -> Float[Tensor, "batch target vocabulary"]:
-        """Compute log-probabilities of a known target step by step; no graph takes all of it."""
+        """Compute log-probabilities of a known target step by step with the step graph."""
         state, steps = self.start(self.encode(source)), []
         for tokens in target_in.unbind(1):
             states, state = self.step(state, tokens)
@@ -105,7 +105,7 @@ _KNOWN = ("keys", "values")
 
 
 def _refuse_mixed(folder: Path, sessions: Sequence[Any]) -> None:
-    """Refuse graphs, settings and tokenizer of different exports."""
+    """Refuse graphs, settings or a tokenizer from different exports."""
     facts: dict[str, Any] = {}
     if (folder / DESCRIPTION).is_file():
         facts = read_json(folder / DESCRIPTION)
@@ -127,7 +127,7 @@ def never_written(search: SearchConfig) -> tuple[int, ...]:
 
 
 class OnnxReference:
-    """The ONNX graphs as a side of a parity check, searched as in the run."""
+    """The ONNX graphs as one side of a parity check, with the search settings of the run."""
 
     def __init__(
         self, model: OnnxModel, tokenizer: Tokenizer, search: SearchConfig, source_end: bool
@@ -148,7 +148,7 @@ class OnnxReference:
         return scores
 
     def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Translate all as one padded batch, with the run's beam, penalty and limit."""
+        """Translate all sentences as one padded batch, with the search settings of the run."""
         ids = self.encode(sentences)
         filled = [row for row in ids if row]
         if not filled:

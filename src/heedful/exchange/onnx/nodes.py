@@ -12,12 +12,12 @@ import numpy as np
 from torch import Tensor
 
 from heedful._version import __version__
-from heedful.exchange.formats import import_extra
+from heedful.exchange.extras import import_extra
 
 OPSET = 18
 """The operator set, from the end of 2022; onnxruntime supports it since 1.14."""
-_IR = 8  # the file format of the same time
-# A protocol buffers file has at most two gibibytes; larger weights need a second file.
+_IR = 8  # the version of the file format from 2022
+# A protocol buffer has at most two gibibytes; larger weights need a second file.
 _LARGEST = 1_900_000_000
 
 Tensors = Mapping[str, str]
@@ -30,19 +30,10 @@ class Nodes:
     def __init__(self) -> None:
         self.place = ""
         self._onnx: Any = import_extra("onnx", "writing ONNX graphs")
+        self.types: Any = self._onnx.TensorProto
         self._nodes: list[Any] = []
         self._stored: dict[tuple[Any, ...], Any] = {}
         self._kept: list[Tensor] = []
-
-    @property
-    def single(self) -> int:
-        """ONNX's name for fp32."""
-        return int(self._onnx.TensorProto.FLOAT)
-
-    @property
-    def double(self) -> int:
-        """ONNX's name for double precision."""
-        return int(self._onnx.TensorProto.DOUBLE)
 
     def add(self, kind: str, *inputs: str, out: str = "", **attributes: Any) -> str:
         """Add an operator."""
@@ -99,7 +90,7 @@ class Nodes:
         return str(self._stored[key].name)
 
     def _declare(self, tensors: Tensors) -> list[Any]:
-        """Declare an input or output; an axis named by a number is fixed."""
+        """Declare inputs or outputs; an axis whose name is a number has this fixed size."""
         return [
             self._onnx.helper.make_tensor_value_info(name, self._type(name), _shape(axes.split()))
             for name, axes in tensors.items()
@@ -107,9 +98,9 @@ class Nodes:
 
     def _type(self, name: str) -> int:
         """Return the type of an input or output by its name: ids, a mask, or numbers."""
-        kinds = self._onnx.TensorProto
-        types = {"source": kinds.INT64, "tokens": kinds.INT64, "memory_mask": kinds.BOOL}
-        return int(types.get(name, kinds.FLOAT))
+        ids, mask = self.types.INT64, self.types.BOOL
+        kinds = {"source": ids, "tokens": ids, "memory_mask": mask}
+        return int(kinds.get(name, self.types.FLOAT))
 
 
 def _shape(axes: Sequence[str]) -> list[int | str]:

@@ -34,10 +34,9 @@ from heedful.families.build import build_model, padded_vocabulary
 from heedful.model.transformer import Transformer
 from heedful.runs.checkpoint import load_weights
 from heedful.runs.folder import write_json
-from heedful.tokenization.tokenizer import END, PAD, START, UNKNOWN
+from heedful.tokenization.tokenizer import END, PAD, UNKNOWN
 
 _FORMAT = 1
-_BOUND = 1e-4
 
 _MEMORY = {
     "memory_keys": "rows layers heads source d_k",
@@ -62,14 +61,8 @@ STEP: dict[str, Tensors] = {
 """Inputs and outputs of the step graph."""
 
 
-def bound(options: WriteOptions) -> float:
-    """Return the tolerance for two engines that sum in different orders."""
-    del options
-    return _BOUND
-
-
 def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
-    """Write both graphs and the files to use them; `ExchangeError` if quantization is requested."""
+    """Write both graphs and their description; `ExchangeError` if quantization is requested."""
     if options.quantization:
         raise ExchangeError(
             f"--quantization must be left out for onnx, whose weights are fp32, but is "
@@ -100,17 +93,14 @@ def model_of(portable: ModelBundle) -> Transformer:
         padded_vocabulary(tokenizer.source_size, multiple),
         padded_vocabulary(tokenizer.target_size, multiple),
         max_length=config.data.max_length + 1,
-        padding=PAD,
-        start_token=START,
-        end_token=END,
     )
-    assert isinstance(model, Transformer)  # `export_model` has refused other families
+    assert isinstance(model, Transformer)  # `export_model` refuses other families
     load_weights(model, portable.weights, Path("the run"))
     return model.float().eval()
 
 
 def fingerprint_of(portable: ModelBundle) -> str:
-    """Digest weights, tokenizer and settings, equal in all files of one export."""
+    """Compute a digest of weights, tokenizer and settings, which identifies an export."""
     total = sha256(portable.tokenizer.fingerprint.encode())
     total.update(json.dumps(portable.config.to_dict(), sort_keys=True).encode())
     for name, weight in sorted(portable.weights.items()):
@@ -121,7 +111,7 @@ def fingerprint_of(portable: ModelBundle) -> str:
 
 def write_graphs(model: Transformer, folder: Path, fingerprint: str) -> None:
     """Write ``encoder.onnx`` and ``step.onnx``, each with the fingerprint of the export."""
-    # The model is as `model_of` or `heedful.families.build` makes it, without prepacked weights.
+    # The model comes from `model_of` or `heedful.families.build`, without prepacked weights.
     graphs = (("encoder", encoder_nodes, ENCODER), ("step", step_nodes, STEP))
     sizes = {name: str(size) for name, size in _sizes(model).items()}
     for name, nodes_of, about in graphs:

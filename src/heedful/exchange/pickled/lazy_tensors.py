@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ STORAGES = {
 }
 """NumPy's type of each storage of torch; NumPy lacks bfloat16."""
 
-# An honest file grows at most sixfold: half precision becomes single, and three tables may be one.
+# A valid file grows at most sixfold: half precision becomes single, and three tables may be one.
 _MOST_TIMES = 8
 _ALWAYS = 1 << 20
 
@@ -38,7 +39,7 @@ class Storage:
     key: str
     """Name of the block in the checkpoint."""
     kind: str
-    """Type of a number, a value of `STORAGES`."""
+    """NumPy type of the numbers, a value of `STORAGES`."""
     numbers: int
     read: Callable[[str], bytes]
     """Function that reads the bytes of a key."""
@@ -54,18 +55,18 @@ class StoredTensor:
     """A lazy tensor: shape, strides and offset in a storage, checked when it is read."""
 
     storage: Storage
-    """Where the numbers are."""
+    """Storage that contains the numbers."""
     offset: int
     """Index of the first number."""
     shape: tuple[int, ...]
-    """Rows, columns and so on."""
+    """Sizes of the axes."""
     strides: tuple[int, ...]
-    """Distance between rows, and so on, in numbers."""
+    """Distance between neighbors along each axis, in numbers."""
 
     def numpy(self) -> NDArray[Any]:
         """Read the numbers; `ExchangeError` if they are not all inside the storage."""
-        # A tensor that repeats few numbers many times is refused, too, because a small file could
-        # fill the memory that way.
+        # A tensor that repeats a few numbers many times is also refused, because otherwise a small
+        # file could fill the memory.
         self._check()
         content = self.storage.read(self.storage.key)
         if len(content) < self.storage.numbers * self.storage.width:
@@ -85,10 +86,7 @@ class StoredTensor:
     @property
     def size(self) -> int:
         """Count the numbers in Python integers, because NumPy's types overflow."""
-        size = 1
-        for rows in self.shape:
-            size *= rows
-        return size
+        return prod(self.shape)
 
     def _check(self) -> None:
         """Refuse a tensor that is not inside its storage."""
@@ -111,7 +109,7 @@ class StoredTensor:
 
 
 def read_arrays(values: Mapping[Any, Any], path: Path) -> dict[str, NDArray[Any]]:
-    """Read all tensors among some values; refuse a total far larger than their file."""
+    """Read all tensors among the values; refuse a total size far larger than their file."""
     tensors = {
         name: tensor
         for name, tensor in values.items()
@@ -165,7 +163,7 @@ def storage_kind(storage_type: Any) -> str:
 
 
 def _tensor(storage: Any, offset: Any, shape: Any, strides: Any) -> StoredTensor:
-    """Check the types of a tensor's description; its numbers are checked when it is read."""
+    """Check the types of a tensor's description; reading the tensor checks the values."""
     are_integers = all(
         isinstance(part, tuple) and all(type(number) is int for number in part)
         for part in (shape, strides)
@@ -176,7 +174,7 @@ def _tensor(storage: Any, offset: Any, shape: Any, strides: Any) -> StoredTensor
 
 
 def _number(arguments: tuple[Any, ...]) -> Any:
-    """Stand in for a NumPy scalar: its type by name, and its bytes."""
+    """Convert a NumPy scalar, given by type and bytes, to a Python number."""
     kind, content = arguments
     name = kind.arguments[0] if isinstance(kind, OpaqueObject) and kind.arguments else None
     if name not in ("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u1", "b1"):

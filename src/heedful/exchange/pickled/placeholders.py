@@ -1,8 +1,8 @@
 """
 Placeholders for the contents of a pickle: names, opaque objects, plain containers.
 
-Reading a pickle calls only the functions here by name; each makes a number, text or container. The
-tables at the end list these names.
+Reading a pickle calls only functions in the tables at the end; each of them returns a number, text
+or a container.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ class OpaqueObject:
 
 
 Make = Callable[[tuple[Any, ...]], Any]
-"""A function from the arguments of a call to a plain value in place of its result."""
+"""A function that maps the arguments of a call to a plain value, which replaces the result."""
 
 
 def of_type(kind: type, value: Any) -> Any:
@@ -62,7 +62,7 @@ def build_dictionary(values: Sequence[Any]) -> dict[Any, Any]:
 
 
 def _as_dict(arguments: tuple[Any, ...]) -> dict[Any, Any]:
-    """Stand in for the dictionaries of `collections`."""
+    """Convert a dictionary of `collections` to an ordinary dictionary."""
     content = arguments[-1] if arguments else {}
     if isinstance(content, GlobalName):  # the factory of a defaultdict
         return {}
@@ -79,7 +79,7 @@ def _of_length(count: int, value: Any) -> Any:
 
 
 def _as_bytes(arguments: tuple[Any, ...]) -> bytes:
-    """Stand in for the bytes of protocol 2: text and its encoding."""
+    """Decode the bytes of protocol 2, which are text and its encoding."""
     text, encoding = _of_length(2, arguments)
     if encoding not in ("latin1", "latin-1"):
         raise ValueError(f"bytes must be written as latin1, but are written as {encoding!r:.40}")
@@ -87,7 +87,7 @@ def _as_bytes(arguments: tuple[Any, ...]) -> bytes:
 
 
 def _stand_in(arguments: tuple[Any, ...]) -> OpaqueObject:
-    """Stand in for an object of protocol 0 or 1."""
+    """Create a placeholder for an object of protocol 0 or 1."""
     return OpaqueObject(of_type(GlobalName, arguments[0]).path)
 
 

@@ -4,7 +4,7 @@ A safe unpickler, which executes nothing.
 A pickle is a small program: it names functions and calls them, so a checkpoint from a stranger can
 do whatever its author wanted. This reader walks through the instructions with `pickletools`, which
 only decodes them, and builds plain values. Names are never imported: each is looked up in a table
-of the few that checkpoints need, and any other is refused.
+of the few names that checkpoints need, and any other name is refused.
 
 ::
 
@@ -16,7 +16,7 @@ of the few that checkpoints need, and any other is refused.
 
 import pickletools
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from heedful.errors import ExchangeError
 from heedful.exchange.pickled.placeholders import (
@@ -28,18 +28,6 @@ from heedful.exchange.pickled.placeholders import (
     key_of,
     of_type,
 )
-
-
-@runtime_checkable
-class ByteSource(Protocol):
-    """A readable binary stream."""
-
-    def read(self, size: int, /) -> bytes:
-        """Read some bytes."""
-
-    def readline(self) -> bytes:
-        """Read a line."""
-
 
 _FAMILIES = ("argparse", "fairseq", "joeynmt", "omegaconf", "onmt", "pathlib", "torchtext")
 _OBJECTS = frozenset(
@@ -65,8 +53,8 @@ _PLAIN_TYPES = (
     "NoneType",
     "type",
 )
-# Honest checkpoints stay far below these limits; without them a small pickle could copy one list
-# until memory is full.
+# Valid checkpoints stay far below these limits; without them, a small pickle could copy one list
+# until the memory is full.
 _MOST_COPIED = 1 << 26
 _MOST_NUMBERS = 5_000
 # These containers keep values in order and never hash them.
@@ -75,20 +63,20 @@ _LISTS = frozenset(
     | {"collections.deque"}
 )
 _LONGEST_NUMBER = 1 << 12
-# One byte can make a list of 64 bytes; honest checkpoints have some hundred thousand instructions.
+# One byte can create a list of 64 bytes; valid checkpoints have some hundred thousand instructions.
 _MOST_INSTRUCTIONS = 1 << 23
 
 
-def read_inert(file: ByteSource, makers: dict[str, Make], persistent: Callable[[Any], Any]) -> Any:
+def read_inert(file: Any, makers: dict[str, Make], persistent: Callable[[Any], Any]) -> Any:
     """
-    Read one pickle without executing it; shared and circular references are kept.
+    Read one pickle of a stream without executing it; shared and circular references are kept.
 
     Raises `ExchangeError` if the pickle is damaged, or names anything that checkpoints do not need.
     One message lists all refused names.
     """
     machine = _Machine(makers, persistent)
     try:
-        instructions = pickletools.genops(file)  # type: ignore[arg-type]
+        instructions = pickletools.genops(file)
         for number, (instruction, argument, _) in enumerate(instructions):
             if instruction.name == "STOP":
                 break
@@ -104,7 +92,7 @@ def read_inert(file: ByteSource, makers: dict[str, Make], persistent: Callable[[
     if machine.refused:
         raise ExchangeError(
             "A checkpoint may contain tensors, numbers, text and settings, but this one names "
-            f"{_format_names(machine.refused)}; nothing of it was executed. Do not load this file "
+            f"{_format_names(machine.refused)}; none of it was executed. Do not load this file "
             "anywhere else unless you know who made it."
         )
     return result
@@ -184,8 +172,8 @@ class _Machine:
 
     def _dict(self) -> None:
         values = self._since_mark()
-        self._count(values[::2])
-        self.stack.append(build_dictionary(values))
+        self.stack.append({})
+        self._update(values)
 
     def _frozenset(self) -> None:
         values = self._since_mark()
@@ -199,7 +187,7 @@ class _Machine:
         self._extend(self._since_mark())
 
     def _extend(self, values: list[Any]) -> None:
-        """Append to the list on top."""
+        """Append values to the list on top of the stack."""
         target = self.stack[-1]
         entries = target.entries if isinstance(target, OpaqueObject) else of_type(list, target)
         entries.extend(values)
@@ -211,7 +199,7 @@ class _Machine:
         self._update(self._since_mark())
 
     def _update(self, values: list[Any]) -> None:
-        """Add pairs to the dictionary on top."""
+        """Add pairs to the dictionary on top of the stack."""
         target = self.stack[-1]
         self._count(values[::2])
         pairs = build_dictionary(values)
@@ -226,7 +214,7 @@ class _Machine:
         of_type(set, self.stack[-1]).update(map(key_of, values))
 
     def _count(self, keys: Iterable[Any]) -> None:
-        """Limit the number of keys other than text: numbers can be chosen to have equal hashes."""
+        """Limit the number of keys that are not text, because numbers can be chosen to collide."""
         self._numbers += sum(not isinstance(key, str | bytes) for key in keys)
         if self._numbers > _MOST_NUMBERS:
             raise ValueError(f"it has more than {_MOST_NUMBERS:,} keys that are not text")
@@ -236,7 +224,7 @@ class _Machine:
         self.stack.append(self._name(of_type(str, module), of_type(str, name)))
 
     def _name(self, module: str, name: str) -> GlobalName:
-        """Check a name against the allowed ones."""
+        """Check whether a name is allowed, and record it as refused if not."""
         path = f"{module}.{name}"
         family = module.split(".", 1)[0]
         known = (
@@ -301,7 +289,7 @@ def _format_names(names: set[str]) -> str:
 
 
 def _text(value: Any) -> Any:
-    """Decode text of Python 2, whose bytes `pickletools` shows one by one."""
+    """Decode text of Python 2, in which `pickletools` decodes each byte separately."""
     raw = value.encode("latin-1") if isinstance(value, str) else value
     try:
         return raw.decode("utf-8")

@@ -8,7 +8,7 @@ from heedful.exchange.pickled.placeholders import OpaqueObject
 _DEEPEST = 8
 _MOST = 100_000
 WIDEST_BEAM, MOST_TOKENS = 201, 10_000
-"""Largest number in search settings: more would fill the memory during the parity check."""
+"""Maximum values in search settings; larger ones would fill the memory in the parity check."""
 
 
 def settings_of(value: Any) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def _contents(value: OpaqueObject) -> Any:
         return value.state
     if value.entries:  # an object of a class derived from dict
         return dict(value.entries) if _are_pairs(value.entries) else value.entries
-    # an enumeration has its value as argument
+    # an enumeration member has its value as its argument
     return value.arguments[0] if len(value.arguments) == 1 else None
 
 

@@ -17,7 +17,7 @@ from heedful.files import open_ordinary
 
 _MAGIC = 0x1950A86A20F9469CFC6C
 _PROTOCOL = 1001
-# The part without tensors: words, settings and the names of tensors.
+# Maximum size of the part without tensors: words, settings and the names of tensors.
 _LONGEST_PICKLE = 1 << 28
 
 
@@ -35,7 +35,7 @@ def read_torch_file(path: Path) -> Any:
 
 @contextmanager
 def _as_paragraph(path: Path) -> Iterator[None]:
-    """Turn exceptions caused by a damaged file into one paragraph."""
+    """Convert exceptions caused by a damaged file to an error of one paragraph."""
     try:
         yield
     except (OSError, zipfile.BadZipFile, RuntimeError, ValueError, EOFError, struct.error) as error:
@@ -93,7 +93,7 @@ def _records(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
 def _check_order(
     archive: zipfile.ZipFile, records: dict[str, zipfile.ZipInfo], folder: str
 ) -> None:
-    """Refuse storages in the other byte order."""
+    """Refuse numbers that are not little-endian."""
     record = records.get(f"{folder}byteorder")
     if record is not None and (record.file_size > 8 or archive.read(record) != b"little"):
         raise _no_checkpoint("its numbers are not little-endian")
@@ -105,12 +105,11 @@ def _read_legacy(path: Path) -> Any:
         raise _no_checkpoint("it is empty")
     with (
         open_ordinary(path) as file,
-        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+        _Bounded(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
     ):
-        start = _Bounded(content)
-        if _plain(start) != _MAGIC or _plain(start) != _PROTOCOL:
+        if _plain(content) != _MAGIC or _plain(content) != _PROTOCOL:
             raise _no_checkpoint("it does not begin like a torch checkpoint")
-        system = _plain(start)
+        system = _plain(content)
         if not isinstance(system, dict) or system.get("little_endian") is not True:
             raise _no_checkpoint("its numbers are not little-endian")
         storages: dict[str, Storage] = {}
@@ -122,8 +121,8 @@ def _read_legacy(path: Path) -> Any:
                 file.seek(first)
                 return file.read(size)
 
-        saved = read_inert(start, tensor_makers(), _persistent_legacy(storages, read))
-        keys = _plain(start)
+        saved = read_inert(content, tensor_makers(), _persistent_legacy(storages, read))
+        keys = _plain(content)
         first, end = content.tell(), len(content)
         for key in keys if isinstance(keys, list) else []:
             storage = storages.get(key) if isinstance(key, str) else None
@@ -176,25 +175,14 @@ def _check_identifier(identifier: Any) -> tuple[str, str, int]:
     return storage_kind(identifier[1]), identifier[2], identifier[4]
 
 
-class _Bounded:
-    """A mapped file as a stream for `pickletools`, with a limit for each pickle."""
-
-    def __init__(self, content: mmap.mmap) -> None:
-        self._content = content
-
-    def read(self, size: int, /) -> bytes:
-        """Read at most this many bytes."""
-        return self._content.read(size)
-
-    def tell(self) -> int:
-        """Return the position."""
-        return self._content.tell()
+class _Bounded(mmap.mmap):
+    """A mapped file as a stream for `pickletools`, with a limit for each line."""
 
     def readline(self) -> bytes:
         """Read a line of limited length."""
-        start = self._content.tell()
-        end = self._content.find(b"\n", start, start + 4096)
-        return self._content.read(end + 1 - start if end >= 0 else 4096)
+        start = self.tell()
+        end = self.find(b"\n", start, start + 4096)
+        return self.read(end + 1 - start if end >= 0 else 4096)
 
 
 def _plain(file: Any) -> Any:
@@ -208,7 +196,7 @@ def _no_storage(identifier: Any) -> Any:
 
 
 def _no_checkpoint(reason: str) -> ExchangeError:
-    """Build the error for a file that torch has not saved."""
+    """Build the error for a file that torch did not save."""
     return ExchangeError(
         f"It must be a checkpoint saved by torch, but {reason}; copy it again, or ask its author."
     )

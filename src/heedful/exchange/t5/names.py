@@ -10,7 +10,7 @@ Tensor names of Hugging Face's T5 class.
     ….layer.K.layer_norm, {encoder,decoder}.final_layer_norm
     {encoder,decoder}.block.0.layer.0.SelfAttention.relative_attention_bias    for all layers
 
-No product has a bias.
+No linear layer has a bias.
 """
 
 from collections.abc import Iterator

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from heedful.config.schema import RunConfig
 from heedful.config.search import SearchConfig
 from heedful.exchange.bundle import weight_shapes
 from heedful.exchange.formats import ModelBundle, Problems, ReadOptions, read_settings_file
+from heedful.exchange.huggingface.config_record import run_config
 from heedful.exchange.huggingface.engine import TransformersReference
 from heedful.exchange.huggingface.search import read_rule
 from heedful.exchange.huggingface.settings import (
@@ -20,6 +20,7 @@ from heedful.exchange.huggingface.settings import (
     check_files,
     check_head,
     check_sizes,
+    check_start,
     check_type,
     generation_settings,
     optional_settings,
@@ -40,10 +41,8 @@ from heedful.exchange.t5.text import (
 )
 from heedful.families.keymap import RowMap
 from heedful.tokenization.id_mapping import IdMapping
-from heedful.tokenization.special_symbols import END, PAD, START
-from heedful.tokenization.tokenizer import Tokenizer
+from heedful.tokenization.special_symbols import END
 
-BOUND = 1e-4
 HAS_TASKS = True
 """Whether the reader uses `--task` and `--source-prefix`."""
 CLASSES = {
@@ -51,7 +50,7 @@ CLASSES = {
     "mt5": ("MT5ForConditionalGeneration", "T5Tokenizer"),
 }
 """Classes of model and tokenizer, by `model_type`."""
-# The class has no maximum length. The tokenizer's limit cuts sources, or this one.
+# The class has no maximum length, so larger limits of sources are ignored.
 _MOST_TOKENS = 1 << 14
 
 
@@ -65,8 +64,9 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
     reasons.refuse(f"{path / 'config.json'} does not describe a T5 model", ADVICE)
     tensors = read_weights(path)
     layers = ("num_layers", "num_decoder_layers")
-    widths = [name for name in NUMBERS if name not in ("relative_attention_max_distance", *layers)]
-    check_sizes(settings, tensors, path, widths=widths, layers=layers)
+    others = ("vocab_size", "relative_attention_max_distance", *layers)
+    widths = [name for name in NUMBERS if name not in others]
+    check_sizes(settings, tensors, path, widths, layers)
     spelled = optional_settings(path / "tokenizer_config.json")
     generation = generation_settings(path, settings)
     settings = with_special_ids(settings, generation)
@@ -82,7 +82,8 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
     reasons.refuse(f"the model in {path} cannot be imported", ADVICE)
     tokenizer = build_tokenizer(id_mapping, content, task)
     search = rule.search.model_copy(update={"max_source_length": _longest(settings, spelled)})
-    config = _config(model_settings(settings, tensors), start, tokenizer, search)
+    model = model_settings(settings, tensors) | {"decoder_start": start}
+    config = run_config(model, search, tokenizer)
     rows = RowMap(id_mapping.origins, id_mapping.rows)
     key_map = t5_map(config.model, rows)
     weights = key_map.to_ours(tensors, weight_shapes(config, tokenizer), path)
@@ -100,24 +101,16 @@ def open_engine(path: Path, model: ModelBundle) -> ReferenceModel:
 
 
 def _start(settings: Mapping[str, Any], id_mapping: IdMapping, reasons: Problems) -> str:
-    """Return the decoder start setting, and check the end."""
+    """Return the value of `model.decoder_start`, and check the id of the end symbol."""
     end = settings.get("eos_token_id")
     reasons.add_if(
         end != id_mapping.origins[END],
-        f"eos_token_id must be one number, that of the end symbol, but is {end!r}",
+        f"eos_token_id must be one id, that of the end symbol, but is {end!r}",
     )
     wanted = settings.get("decoder_start_token_id")
     if wanted is None:  # as the class shifts its targets
         wanted = settings.get("pad_token_id")
-    starts = {id_mapping.origins[n]: name for n, name in _STARTS.items()}
-    reasons.add_if(
-        type(wanted) is not int or wanted not in starts,
-        f"decoder_start_token_id must be padding, end or a symbol of its own, but is {wanted!r}",
-    )
-    return starts[wanted] if type(wanted) is int and wanted in starts else "pad"
-
-
-_STARTS = {PAD: "pad", END: "end", START: "symbol"}
+    return check_start(wanted, id_mapping, "an extra symbol", reasons)
 
 
 def _longest(settings: Mapping[str, Any], spelled: Mapping[str, Any]) -> int:
@@ -137,22 +130,4 @@ def _length_notes(generation: Mapping[str, Any], search: Mapping[str, Any]) -> t
     return (
         "the folder sets no maximum length of translations, so generate's default of 20 subwords "
         "is used; --max-length sets another",
-    )
-
-
-def _config(
-    model: Mapping[str, Any], start: str, tokenizer: Tokenizer, search: SearchConfig
-) -> RunConfig:
-    """Build our settings."""
-    return RunConfig().with_settings(
-        {
-            **model,
-            "model.decoder_start": start,
-            **{f"search.{name}": value for name, value in search.model_dump().items()},
-            "data.source_language": tokenizer.source_language,
-            "data.target_language": tokenizer.target_language,
-            "data.vocabulary_size": tokenizer.target_size,
-            "data.vocabulary_multiple": 1,
-            "data.shared_vocabulary": True,
-        }
     )

@@ -10,6 +10,7 @@
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from torch import Tensor
@@ -114,10 +115,10 @@ def check_settings(settings: Mapping[str, Any], reasons: Problems) -> None:
 
 
 def model_settings(settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Convert the settings of the model to ours, by dotted names."""
+    """Convert T5's model settings to ours."""
     activation, gated = _ACTIVATIONS[settings["feed_forward_proj"]]
     own_head = HEAD in tensors and SHARED in tensors and not tensors[HEAD].equal(tensors[SHARED])
-    model = {
+    return {
         **_FIXED,
         "d_model": settings["d_model"],
         "d_k": settings["d_kv"],
@@ -136,11 +137,10 @@ def model_settings(settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -
         "relative_buckets.count": settings["relative_attention_num_buckets"],
         "relative_buckets.max_distance": settings["relative_attention_max_distance"],
     }
-    return {f"model.{name}": value for name, value in model.items()}
 
 
 def _is_scaled(settings: Mapping[str, Any]) -> bool:
-    """Return whether the decoder's states are scaled; those of mT5 never are."""
+    """Return whether the decoder's states are scaled; mT5 never scales them."""
     if settings.get("model_type") == "mt5":
         return False
     said = settings.get("scale_decoder_outputs")
@@ -149,11 +149,7 @@ def _is_scaled(settings: Mapping[str, Any]) -> bool:
 
 def check_model(config: ModelConfig, reasons: Problems) -> None:
     """Add a reason for each setting that the class cannot express."""
-
-    def need(name: str, fine: bool, wanted: object) -> None:
-        value = getattr(config, name)
-        reasons.add_if(not fine, f"model.{name} must be {wanted}, but is {value}")
-
+    need = partial(reasons.need, config)
     for name, wanted in _FIXED.items():
         need(name, getattr(config, name) == wanted, wanted)
     for side in ("encoder", "decoder"):
@@ -193,7 +189,7 @@ def config_of(config: ModelConfig) -> dict[str, Any]:
         "dropout_rate": config.dropout,
         "layer_norm_epsilon": config.norm_epsilon,
         "feed_forward_proj": kinds[config.activation, config.gated],
-        # before transformers 5, the class reads only the first one, and also ties by it
+        # before transformers 5, the class reads only the first setting, which also ties the output
         "tie_word_embeddings": config.scale_output,
         "scale_decoder_outputs": config.scale_output,
         "dtype": "float32",

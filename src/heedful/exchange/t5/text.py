@@ -1,8 +1,8 @@
 """
 The text of a T5 folder: ``spiece.model``, sentinels, and the tasks of `config.json`.
 
-Ids are those of the sentencepiece model, then those of the sentinels, the last one first, then rows
-of the table without a token. A task is a text before each source line, with settings of the search:
+The ids of the sentencepiece model come first, then the sentinels in descending order, then table
+rows without a token. A task is a text before each source line, with settings of the search:
 ``task_specific_params`` of `config.json`.
 """
 
@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from heedful.errors import ExchangeError, TokenizerError
-from heedful.exchange.formats import Problems, ReadOptions, read_settings_file
+from heedful.errors import ExchangeError
+from heedful.exchange.formats import Problems, ReadOptions
+from heedful.exchange.huggingface.settings import check_added, id_mapping_of, optional_settings
 from heedful.exchange.huggingface.unigram import FILE, sentencepiece_of, unigram_pieces
 from heedful.files import read_within
 from heedful.tokenization.id_mapping import IdMapping
@@ -48,7 +49,7 @@ def read_task(settings: Mapping[str, Any], options: ReadOptions, reasons: Proble
     """
     known = settings.get("task_specific_params") or {}
     if not isinstance(known, dict) or not all(isinstance(part, dict) for part in known.values()):
-        reasons.add_if(True, "task_specific_params must be a table for each task")
+        reasons.add_if(True, "task_specific_params must contain a table for each task")
         return PrefixTask()
     languages = options.source_language, options.target_language
     name, prefix = options.task, options.source_prefix
@@ -69,7 +70,7 @@ def read_task(settings: Mapping[str, Any], options: ReadOptions, reasons: Proble
 
 
 def task_of_prefix(settings: Mapping[str, Any], prefix: Any) -> PrefixTask:
-    """Find the task with a prefix; if none has it, make one without languages and settings."""
+    """Find the task with a prefix, else create a task without languages and settings."""
     for name, values in (settings.get("task_specific_params") or {}).items():
         if prefix and values.get("prefix") == prefix:
             search = {key: value for key, value in values.items() if key != "prefix"}
@@ -113,7 +114,7 @@ def read_vocabulary(
     last = len(pieces) + count - 1
     if SENTINEL.format(0) not in numbers:
         sentinels = {SENTINEL.format(n): last - n for n in range(count)}
-        # sentinels without a row do not exist
+        # sentinels without a row are left out
         numbers |= {piece: number for piece, number in sentinels.items() if number < rows}
     places = {
         "pad": settings.get("pad_token_id"),
@@ -129,10 +130,7 @@ def read_vocabulary(
             )
         special[name] = pieces[place]
     special["start"] = _start(settings, numbers, special, path)
-    try:
-        return IdMapping.of(numbers, special, rows), content
-    except TokenizerError as error:
-        raise ExchangeError(f"{path / MODEL}: {error}") from error
+    return id_mapping_of(path / MODEL, numbers, special, rows), content
 
 
 def _model(path: Path, settings: Mapping[str, Any]) -> bytes:
@@ -193,19 +191,15 @@ def _sentinels(spelled: Mapping[str, Any], path: Path) -> int:
             f"extra_ids of {path / 'tokenizer_config.json'} must be a number from 0 to "
             f"{_MOST_SENTINELS:,}, but is {count!r}; correct it."
         )
-    added = spelled.get("added_tokens_decoder") or {}
-    entries = [*added.values()] if isinstance(added, dict) else []
-    more = read_settings_file(path / FILE).get("added_tokens") if (path / FILE).is_file() else []
-    entries += more if isinstance(more, list) else []
-    names = [str(entry.get("content")) for entry in entries if isinstance(entry, dict)]
     usual = {str(spelled.get(f"{name}_token")) for name in ("pad", "eos", "unk", "bos")}
     usual |= {"<pad>", "</s>", "<unk>"}
-    others = [name for name in names if name not in usual and not _SENTINELS.fullmatch(name)]
-    if others:
-        raise ExchangeError(
-            f"the tokenizer of {path} must have no tokens besides those of {MODEL} and sentinels, "
-            f"but {', '.join(map(repr, others[:5]))} were added; import a model without them."
-        )
+    check_added(
+        path,
+        spelled,
+        optional_settings(path / FILE),
+        f"{MODEL} and sentinels",
+        lambda name: name in usual or _SENTINELS.fullmatch(name),
+    )
     return count
 
 

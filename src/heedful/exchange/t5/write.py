@@ -8,8 +8,6 @@ original ones. Weights, search and prefix come from the run.
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
-
 from heedful.exchange.formats import (
     ExportResult,
     ModelBundle,
@@ -18,14 +16,16 @@ from heedful.exchange.formats import (
     write_settings_file,
 )
 from heedful.exchange.huggingface.search import write_rule
+from heedful.exchange.huggingface.settings import STARTS
+from heedful.exchange.huggingface.weights import write_model
 from heedful.exchange.t5.names import t5_map
-from heedful.exchange.t5.read import BOUND, open_engine
+from heedful.exchange.t5.read import open_engine
 from heedful.exchange.t5.settings import check_model, config_of
 from heedful.exchange.t5.text import MODEL, count_sentinels
 from heedful.families.keymap import RowMap
 from heedful.files import write_synced
 from heedful.tokenization.imported_model import ImportedModel
-from heedful.tokenization.special_symbols import END, PAD, START, UNKNOWN
+from heedful.tokenization.special_symbols import END, PAD, UNKNOWN
 from heedful.tokenization.tokenizer import Tokenizer
 
 EXPRESSES = frozenset(
@@ -36,14 +36,8 @@ EXPRESSES = frozenset(
     )
 )
 """Settings beyond the paper's Transformer that the class has; `check_model` checks their values."""
-__all__ = ["EXPRESSES", "bound", "open_engine", "write"]
+__all__ = ["EXPRESSES", "open_engine", "write"]
 _ADVICE = "T5's class has one fixed architecture; import a T5 model, and fine-tune it"
-
-
-def bound(options: WriteOptions) -> float:
-    """Return the tolerance of the parity check."""
-    del options
-    return BOUND
 
 
 def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
@@ -60,13 +54,12 @@ def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResu
     reasons.refuse("T5's class cannot express this model", _ADVICE)
     assert isinstance(subwords, ImportedModel)
     id_mapping = subwords.id_mapping
-    theirs = {n: number for n, number in enumerate(id_mapping.origins) if number is not None}
+    theirs = id_mapping.theirs
     rows = RowMap(id_mapping.origins, id_mapping.rows)
-    starts = {"symbol": START, "pad": PAD, "end": END}
     special = {
         "pad_token_id": theirs[PAD],
         "eos_token_id": theirs[END],
-        "decoder_start_token_id": theirs[starts[config.decoder_start]],
+        "decoder_start_token_id": theirs[STARTS[config.decoder_start]],
     }
     # the class has no maximum length, so no limit is lowered for it
     search = model.config.search
@@ -79,10 +72,7 @@ def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResu
     if prefix := tokenizer.source_prefix:
         settings["task_specific_params"] = {_task(tokenizer): {"prefix": prefix}}
     tensors = t5_map(config, rows).to_theirs(model.weights)
-    content = safetensors.torch.save(tensors, {"format": "pt"})
-    write_synced(folder / "model.safetensors", content)
-    write_settings_file(folder / "config.json", settings)
-    write_settings_file(folder / "generation_config.json", generation | special)
+    write_model(folder, tensors, settings, generation | special)
     write_synced(folder / MODEL, subwords.files()["model"])
     write_settings_file(folder / "tokenizer_config.json", _tokenizer_settings(tokenizer, options))
     return ExportResult(rule.search, rule.notes)

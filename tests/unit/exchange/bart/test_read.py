@@ -44,13 +44,16 @@ def complaint(folder):
 @pytest.mark.parametrize("start", [[1, 2], {}, "x", 10**30, 5])
 def test_a_start_that_is_no_special_symbol_is_refused(changed, start):
     folder = changed("generation_config.json", lambda s: s.update(decoder_start_token_id=start))
-    assert "decoder_start_token_id must be padding, start or end, but is" in complaint(folder)
+    assert (
+        "decoder_start_token_id must be the id of padding, of the end or of the start"
+        in complaint(folder)
+    )
 
 
 @pytest.mark.parametrize("content", [["x"], {"a": 1}, None, 5])
 def test_a_token_that_is_no_text_is_refused(changed, content):
     folder = changed("tokenizer.json", lambda s: s["added_tokens"][0].update(content=content))
-    assert "must give each piece a number" in complaint(folder)
+    assert "must give each piece an id" in complaint(folder)
 
 
 @pytest.mark.parametrize(

@@ -42,31 +42,28 @@ def test_a_tokenizer_that_would_be_read_for_hours_is_refused(file, lists, tmp_pa
 
 def test_values_are_checked_together():
     reasons = Problems()
-    values = {"model_type": "bert", "layers": True, "width": 0, "act": "tanh"}
+    values = {"model_type": "bert", "layers": True, "width": 0}
     settings.check_type(values, ("mbart", "bart"), reasons)
     settings.check_counts(values, ("layers", "width", "heads"), reasons)
-    settings.check_activation(values, "act", reasons)
     settings.check_rate(1, "dropout", reasons)
-    assert len(reasons.messages) == 6
+    assert len(reasons.messages) == 5
     assert reasons.messages[0] == "model_type must be mbart or bart, but is 'bert'"
-    fine = {"model_type": "bart", "layers": 1, "width": 2, "heads": 1, "act": "gelu_new"}
+    fine = {"model_type": "bart", "layers": 1, "width": 2, "heads": 1}
     reasons = Problems()
     settings.check_type(fine, ("mbart", "bart"), reasons)
     settings.check_counts(fine, ("layers", "width", "heads"), reasons)
-    settings.check_activation(fine, "act", reasons)
     settings.check_rate(0.0, "dropout", reasons)
     assert reasons.messages == []
 
 
 def test_sizes_are_bounded_by_the_tensors(tmp_path):
     tensors = {"a": torch.zeros(5, 3), "b": torch.zeros(())}
-    sizes = {"vocab": 5, "width": 5, "layers": 2, "positions": 9}
-    kinds = {name: (f"{name}",) for name in ("layers", "positions")}
-    kinds |= {"rows": ("vocab",), "widths": ("width",)}
-    settings.check_sizes(sizes, tensors, tmp_path, **kinds)
-    large = {"vocab": 6, "width": 6, "layers": 3, "positions": 10**9}
-    with pytest.raises(ExchangeError, match=r"vocab is 6; width is 6; layers is 3; positions is 1"):
-        settings.check_sizes(large, tensors, tmp_path, **kinds)
+    sizes = {"vocab_size": 5, "width": 5, "layers": 2, "max_position_embeddings": 9}
+    settings.check_sizes(sizes, tensors, tmp_path, ("width",), ("layers",))
+    large = {"vocab_size": 6, "width": 6, "layers": 3, "max_position_embeddings": 10**9}
+    wrong = r"vocab_size is 6; width is 6; layers is 3; max_position_embeddings is 1"
+    with pytest.raises(ExchangeError, match=wrong):
+        settings.check_sizes(large, tensors, tmp_path, ("width",), ("layers",))
 
 
 def test_special_ids_are_those_of_generate(tmp_path):

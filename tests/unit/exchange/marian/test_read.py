@@ -10,7 +10,8 @@ import torch
 
 from heedful.errors import ExchangeError, HeedfulError, MissingExtra
 from heedful.exchange.convert import export_model, import_model, read_sentences
-from heedful.exchange.formats import ReadOptions, import_extra
+from heedful.exchange.extras import import_extra
+from heedful.exchange.formats import ReadOptions
 from heedful.exchange.marian.read import read
 from heedful.runs.run import Run
 from tests.support.marian import make
@@ -86,7 +87,8 @@ def test_special_ids_must_be_those_of_the_vocabulary(folder):
     for name in ("config.json", "generation_config.json"):
         change(folder / name, pad_token_id=5, eos_token_id=6, decoder_start_token_id=1)
     message = complaint(folder)
-    for part in ("padding, 288, but is 5", "number 0, but is 6", "decoder_start_token_id must be"):
+    parts = ("padding, 288, but is 5", "end symbol, 0, but is 6", "decoder_start_token_id must be")
+    for part in parts:
         assert part in message
 
 
@@ -95,13 +97,13 @@ def test_the_start_and_the_ends_are_those_that_generate_goes_by(folder, tmp_path
     end, pad = numbers["</s>"], numbers["<pad>"]
     change(folder / "generation_config.json", decoder_start_token_id=end, eos_token_id=[end, pad])
     # `generate` forbids no end among bad_words_ids, so padding would be written and end there.
-    assert f"number {end}, but is [{end}, {pad}]" in complaint(folder)
+    assert f"end symbol, {end}, but is [{end}, {pad}]" in complaint(folder)
     change(folder / "generation_config.json", suppress_tokens=[pad])
     parity = import_model("marian", folder, tmp_path / "run")[0].parity
     assert parity.same_outputs == parity.sentences
     assert Run.open(tmp_path / "run").config.model.decoder_start == "end"
     change(folder / "generation_config.json", eos_token_id=[end, 7])
-    assert f"number {end}, but is [{end}, 7]" in complaint(folder)
+    assert f"id of the end symbol, {end}, but is [{end}, 7]" in complaint(folder)
     change(folder / "generation_config.json", eos_token_id=end, decoder_start_token_id=7)
     change(folder / "config.json", eos_token_id=[end, 8])
     assert read(folder, ReadOptions()).config.model.decoder_start == "symbol"
@@ -172,7 +174,7 @@ def test_a_pickle_is_read_and_never_executed(folder):
             return (open, (str(folder / "executed"), "w"))
 
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Trap()))
-    assert "nothing of it was executed" in complaint(folder)
+    assert "none of it was executed" in complaint(folder)
     assert not (folder / "executed").exists()
 
 

@@ -37,12 +37,17 @@ KINDS = {
 }
 
 
+def our_settings(theirs, tensors):
+    """The settings that follow from a class's, by dotted names."""
+    return {f"model.{name}": value for name, value in model_settings(theirs, tensors).items()}
+
+
 def built(kind, own_head=False):
     """A model with random weights, its key map and its settings there and here."""
     settings = complete({**SIZES, **KINDS[kind]})
     head = {HEAD: torch.ones(1), SHARED: torch.zeros(1)} if own_head else {}
     config = RunConfig().with_settings(
-        model_settings(settings, head) | {"model.decoder_start": "pad"}
+        our_settings(settings, head) | {"model.decoder_start": "pad"}
     )
     model = build_model(config.model, 12, 12, max_length=20)
     initialize(model, 1)
@@ -107,7 +112,7 @@ def test_copies_of_the_tied_table_must_be_equal():
     ],
 )
 def test_the_output_is_scaled_as_the_class_does(said, scaled):
-    settings = model_settings(complete({**SIZES, **said}), {})
+    settings = our_settings(complete({**SIZES, **said}), {})
     assert settings["model.scale_output"] is scaled
 
 
@@ -127,14 +132,14 @@ def test_names_of_all_classes_stand_for_its_own():
         ({"model.d_v": 5}, "model.d_v must be model.d_k"),
         ({"model.tie_embeddings": "none"}, "model.tie_embeddings must be all or embeddings"),
         ({"model.attention.score": "scaled"}, "model.attention.score must be unscaled"),
-        ({"model.feed_forward_bias": True}, "model.feed_forward_bias must be False"),
+        ({"model.feed_forward_bias": True}, "model.feed_forward_bias must be false, but is true"),
         ({"model.gated": True, "model.activation": "gelu"}, "a gated network must have"),
         ({"model.decoder_start": "zero"}, "model.decoder_start must be symbol, pad or end"),
     ],
     ids=str,
 )
 def test_a_model_that_is_not_of_the_class_is_named(changes, words):
-    settings = model_settings(complete(SIZES), {})
+    settings = our_settings(complete(SIZES), {})
     reasons = Problems()
     check_model(RunConfig().with_settings(settings).model, reasons)
     assert reasons.messages == []

@@ -80,7 +80,10 @@ def test_other_tensors_are_named(folder):
     ("settings", "words"),
     [
         ({"eos_token_id": [1, 5]}, "the id of the end symbol must be one"),
-        ({"decoder_start_token_id": 10**6}, "decoder_start_token_id must be padding, end"),
+        (
+            {"decoder_start_token_id": 10**6},
+            "decoder_start_token_id must be the id of padding, of the end",
+        ),
         ({"pad_token_id": -1}, "the id of the pad symbol must be one"),
     ],
     ids=str,
@@ -157,7 +160,7 @@ def test_files_that_are_missing_are_named(folder, tmp_path):
 @pytest.mark.parametrize("start", [[0], {}, True, "x", 10**30])
 def test_a_start_that_is_no_special_symbol_is_refused(folder, start):
     change(folder / "generation_config.json", decoder_start_token_id=start)
-    assert "decoder_start_token_id must be padding, end or" in complaint(folder)
+    assert "decoder_start_token_id must be the id of padding, of the end or" in complaint(folder)
 
 
 @pytest.mark.parametrize(
