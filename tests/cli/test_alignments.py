@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from heedful.alignment.links import GoldLinks, count_links, read_links, write_gold
+from heedful.alignment.links import GoldLinks, count_links, read_gold, write_gold
 from heedful.errors import TextError
 from heedful.text.corpus import Corpus
-from heedful.translation.score import ScoreFormat, gold_lines, score
+from heedful.translation.score import format_pair, gold_lines, score
 from heedful.translation.translate import OutputFormat
 from heedful.translation.translator import Translator
 from tests.support.commands import train_arguments
@@ -86,11 +86,11 @@ def test_translations_come_with_their_links(translator):
         assert entry["score"] == pytest.approx(float(score), abs=1e-6)
         assert entry["source_words"] == source.split()
         assert " ".join(entry["target_words"]) == target
-        assert {tuple(link) for link in entry["alignment"]} == read_links(links)
+        assert {tuple(link) for link in entry["alignment"]} == read_gold(links).sure
         if source:
             found = translator.translate([source], attention=True, **OUTPUT)[0].attention
-            assert read_links(links) == one_by_one(found)
-    assert len(read_links(lines[3].split("\t")[2])) >= 2
+            assert read_gold(links).sure == one_by_one(found)
+    assert len(read_gold(lines[3].split("\t")[2]).sure) >= 2
 
 
 def test_every_one_of_several_translations_has_its_own_links(translator):
@@ -103,12 +103,12 @@ def test_every_one_of_several_translations_has_its_own_links(translator):
     for line, (number, source, entry) in zip(lines, flat, strict=True):
         first, text, _, links = line.split(" ||| ")
         assert (int(first), text) == (number, entry["text"])
-        assert {tuple(link) for link in entry["alignment"]} == read_links(links)
-        assert {target for _, target in read_links(links)} == set(range(len(text.split())))
+        assert {tuple(link) for link in entry["alignment"]} == read_gold(links).sure
+        assert {target for _, target in read_gold(links).sure} == set(range(len(text.split())))
         # The search may write a text in other subwords than it would be read in.
         (ids,) = translator.tokenizer.encode_target([text])
         if source and translator.tokenizer.pieces_target(ids) == entry["tokens"]:
-            assert read_links(links) == one_by_one(translator.attend(source, text))
+            assert read_gold(links).sure == one_by_one(translator.attend(source, text))
 
 
 def test_links_come_only_where_they_were_asked_for(translator):
@@ -128,7 +128,7 @@ def test_given_pairs_are_scored_with_tokens_ranks_and_links(heedful_cli, trained
     done = heedful_cli("score", trained, "--source", files[0], "--target", files[1], *options)
     plain = score(translator, pairs=zip(sources, targets, strict=True))
     pairs = score(translator, *files, ranks=True, alignments=True)
-    entries = (json.loads(ScoreFormat("jsonl").line(*pair)) for pair in enumerate(pairs))
+    entries = (json.loads(format_pair(*pair, "jsonl")) for pair in enumerate(pairs))
     for number, (total, line, entry) in enumerate(
         zip(plain, done.stdout.splitlines(), entries, strict=True)
     ):
@@ -142,7 +142,7 @@ def test_given_pairs_are_scored_with_tokens_ranks_and_links(heedful_cli, trained
         assert len(entry["ranks"]) == len(each)
         # Whatever has more than half of the probability is the first.
         assert all(rank == 1 for rank, log in zip(entry["ranks"], each, strict=True) if log > -0.69)
-        assert {tuple(link) for link in entry["alignment"]} == read_links(links)
+        assert {tuple(link) for link in entry["alignment"]} == read_gold(links).sure
         assert entry["source_words"] == sources[number].split()
     assert number == len(sources) - 1
 

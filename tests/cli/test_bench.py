@@ -95,7 +95,7 @@ def test_what_cannot_be_measured_is_said(heedful_cli, tmp_path):
         ("translate", tmp_path): "needs a text to translate",
         ("data", "--source", tmp_path / "text"): "must be given together",
         ("device", "--out", tmp_path, "--part", "wings"): "a part must be one of correct, rates",
-        ("device", "--out", tmp_path, "--size", "huge"): "full or tiny",
+        ("device", "--out", tmp_path, "--size", "huge"): "'full' or 'tiny'",
     }
     for arguments, message in cases.items():
         done = heedful_cli("bench", *arguments)

@@ -152,6 +152,11 @@ def test_another_shape_and_a_missing_run_are_refused(heedful_cli, text, trained,
     assert "model.d_model is 64 in that run and 32 in this one" in wide.stderr
     assert "model.d_ff is 128 in that run and 256 in this one" in wide.stderr
     assert not (tmp_path / "wide").exists()
+    other = (*FEW, "model.attention.kv_heads=1", "model.gated=true")
+    parts = tune(heedful_cli, text, tmp_path / "parts", trained, settings=other)
+    assert parts.returncode == 2
+    assert "model.attention.kv_heads is none in that run and 1 in this one" in parts.stderr
+    assert "model.gated is false in that run and true in this one" in parts.stderr
     missing = tune(heedful_cli, text, tmp_path / "missing", tmp_path / "nothing")
     assert missing.returncode == 2
     assert "is not there" in missing.stderr

@@ -203,7 +203,7 @@ def test_a_full_disk_is_said_and_the_work_goes_on_when_there_is_room(text, tmp_p
             command, check=False, capture_output=True, encoding="utf-8", env=HERE, preexec_fn=limit
         )
 
-    refused(run(limit), "could not be written", "“File too large”", "make room", code=1)
+    refused(run(limit), "cannot write to", "File too large", "Free some space", code=1)
     done = run()
     assert done.returncode == 0, done.stderr
     assert {path.name for path in out.iterdir()} == {

@@ -62,7 +62,7 @@ def test_a_search_may_stop_before_nothing_better_can_come(heedful_cli, trained, 
     )
     wrong = heedful_cli("translate", trained, "--stop", "soon", stdin=STDIN)
     assert wrong.returncode == 2
-    assert "--stop" in wrong.stderr
+    assert "--stop must be" in wrong.stderr
 
 
 def test_several_runs_translate_as_the_mean_of_their_probabilities(

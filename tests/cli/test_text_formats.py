@@ -6,7 +6,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from heedful.evaluation.bleu import corpus_bleu
+from heedful.evaluation.validation import score_bleu
 from heedful.translation.translator import Translator
 from tests.support.commands import train_arguments
 
@@ -121,7 +121,7 @@ def test_translations_are_evaluated_against_every_format(heedful_cli, pairs, fil
     assert done.returncode == 0, done.stderr
     # Four times the same reference counts like one.
     score = json.loads(done.stdout)["bleu"]["score"]
-    assert score == pytest.approx(corpus_bleu(hypotheses, references))
+    assert score == pytest.approx(score_bleu(references, "")(hypotheses))
     assert 20 < score < 99
 
 

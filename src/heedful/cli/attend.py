@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import typer
 
 from heedful.cli.options import (
-    SEARCH_PRECISIONS,
     Device,
     FromLanguage,
     Reading,
@@ -15,7 +14,6 @@ from heedful.cli.options import (
     Threads,
     ToLanguage,
     Weights,
-    check_choice,
     choose_languages,
     warn,
     with_flags,
@@ -57,7 +55,8 @@ def attend(
     beside_weights: Annotated[
         str,
         typer.Option(
-            help="Weights of --beside, such as step-1000; without --beside, other weights of RUN."
+            help="Weights of the run in --beside, such as step-1000; without --beside, RUN is "
+            "shown next to itself with these weights."
         ),
     ] = "",
     kind: Annotated[
@@ -111,7 +110,6 @@ def attend(
     as a tree; it needs no network. Heat maps of all heads have one page per layer in a PDF, and one
     row per layer in PNG and SVG. Source and translation may have at most 200 subwords each.
     """
-    check_choice("--precision", precision, SEARCH_PRECISIONS)
     from heedful.analysis.attention_files import (
         AttentionSelection,
         check_files,

@@ -12,7 +12,7 @@ def average(
     run: RunPath,
     last: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of checkpoints; by default the recipe's keep_last."),
+        typer.Option(min=1, help="Number of checkpoints; by default the run's train.keep_last."),
     ] = None,
 ) -> None:
     """

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -12,9 +12,11 @@ from heedful.cli.options import (
     Recipe,
     Threads,
     Weights,
-    check_choice,
     check_stop,
+    command_group,
+    refuse,
     run_argument,
+    say,
     with_flags,
 )
 from heedful.cli.plugin_option import with_plugins
@@ -27,12 +29,7 @@ if TYPE_CHECKING:
 
 _HERE = Path("benchmarks/peers")
 
-app = typer.Typer(
-    name="bench",
-    help="Measure speed and memory, of other installed toolkits too.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = command_group("bench", "Measure speed and memory, of other installed toolkits too.")
 
 Settings = Annotated[
     list[str] | None,
@@ -96,7 +93,6 @@ def train(
     rate just measured. With --precision bf16 or fp32 all systems use that precision; by default
     each is measured in every precision that it has.
     """
-    check_choice("--precision", precision, ("auto", "fp32", "bf16"))
     from heedful.bench.train import bench_train
 
     report = bench_train(
@@ -109,7 +105,7 @@ def train(
         steps=steps,
         profile=profile,
         conditions=_conditions(device, precision, threads, peers, only, rounds),
-        say=_tell,
+        say=say,
     )
     _print(report, as_json)
 
@@ -176,7 +172,6 @@ def translate(
     With --precision bf16 or fp32 all toolkits use that precision; otherwise each is measured in all
     of its precisions, heedful also in 8 bits.
     """
-    check_choice("--precision", precision, ("auto", "fp32", "bf16"))
     check_stop(search["stop"])
     from heedful.bench.translate import BenchText, bench_random, bench_trained
 
@@ -191,7 +186,7 @@ def translate(
     )
     conditions = _conditions(device, precision, threads, peers, only, rounds)
     if run is not None:
-        report = bench_trained(run, text, weights=weights, conditions=conditions, say=_tell)
+        report = bench_trained(run, text, weights=weights, conditions=conditions, say=say)
     else:
         report = bench_random(
             recipe,
@@ -201,7 +196,7 @@ def translate(
             source_length=source_length,
             vocabulary=vocabulary,
             conditions=conditions,
-            say=_tell,
+            say=say,
         )
     _print(report, as_json)
 
@@ -250,7 +245,9 @@ def device(
             "repeated.",
         ),
     ] = None,
-    size: Annotated[str, typer.Option(help="full, or tiny to rehearse on a processor.")] = "full",
+    size: Annotated[
+        Literal["full", "tiny"], typer.Option(help="full, or tiny to rehearse on a processor.")
+    ] = "full",
     minutes: Annotated[
         float,
         typer.Option(min=0.1, help="Minutes after which a part begins no further measurement."),
@@ -275,8 +272,6 @@ def device(
     Each part writes its record at once and takes less than nine minutes; a part that fails is
     recorded, and the next one follows.
     """
-    check_choice("--size", size, ("full", "tiny"))
-    check_choice("--precision", precision, ("auto", "fp32", "bf16"))
     _check_peers(peers)
     from heedful.bench.device import bench_device
     from heedful.bench.device_report import device_lines
@@ -291,7 +286,7 @@ def device(
         minutes=minutes,
         peers=peers,
         peers_python=peers_python,
-        say=_tell,
+        say=say,
     )
     if as_json:
         echo_json([asdict(record) for record in records])
@@ -318,7 +313,7 @@ def _conditions(
 def _check_peers(peers: Path) -> None:
     """Refuse a folder of peers that does not exist."""
     if peers != _HERE and not peers.is_dir():
-        raise typer.BadParameter(f"must be a folder, but {peers} is not one.", param_hint="--peers")
+        refuse("--peers", f"must be a folder, but {peers} is not one.")
 
 
 def _print(report: "SpeedReport", as_json: bool) -> None:
@@ -328,8 +323,3 @@ def _print(report: "SpeedReport", as_json: bool) -> None:
         return
     for line in report.lines():
         typer.echo(line)
-
-
-def _tell(text: str) -> None:
-    """Print on standard error which system runs next."""
-    typer.echo(text, err=True)

@@ -10,11 +10,12 @@ import typer
 
 from heedful.cli.options import (
     Device,
+    Json,
     Precision,
     RunPath,
     Threads,
     Weights,
-    check_choice,
+    refuse,
     run_argument,
 )
 from heedful.cli.terminal_text import echo_json
@@ -47,7 +48,7 @@ def compare(
             min=0, help="Number of sentences to show, beginning with the largest difference."
         ),
     ] = 10,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
     device: Device = "auto",
     precision: Precision = "auto",
     threads: Threads = 0,
@@ -59,9 +60,8 @@ def compare(
     CER with paired significance, and the sentences that differ most, with the differing words in
     square brackets.
     """
-    check_choice("--precision", precision, ("auto", "fp32", "bf16"))
     if (source is None) != (not reference):
-        raise typer.BadParameter("and --reference are needed together.", param_hint="--source")
+        refuse("--source", "and --reference are needed together.")
     from heedful.analysis.compare import HeldOutText, compare_runs
 
     text = None

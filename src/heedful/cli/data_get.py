@@ -35,13 +35,12 @@ def list_corpora() -> None:
         typer.echo(f"{corpus.name:<23} {' '.join(corpus.languages):<12} {pairs}, {_size(corpus)}")
         for line in (corpus.about, f"license: {corpus.license}"):
             typer.echo(textwrap.fill(line, width, initial_indent="    ", subsequent_indent="    "))
-    if not all(corpus.tried for corpus in CORPORA.values()):
-        note = (
-            "The numbers of pairs are approximate and count only training pairs. The addresses "
-            "come from published scripts and were not tested for this list; if one fails, use "
-            "--mirror of `heedful data get`."
-        )
-        typer.echo(f"\n{textwrap.fill(note, width)}")
+    note = (
+        "The numbers of pairs are approximate and count only training pairs. The addresses come "
+        "from published scripts and were not tested for this list; if one fails, use --mirror of "
+        "`heedful data get`."
+    )
+    typer.echo(f"\n{textwrap.fill(note, width)}")
 
 
 def get(

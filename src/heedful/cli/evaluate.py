@@ -1,10 +1,11 @@
 """`heedful evaluate`."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
+from heedful.cli.options import Json, Seed, SignificanceTest, Trials
 from heedful.cli.terminal_text import echo_json
 
 
@@ -32,14 +33,9 @@ def evaluate(
             "repeated.",
         ),
     ] = None,
-    test: Annotated[
-        Literal["randomization", "bootstrap"],
-        typer.Option(help="Significance test of --against."),
-    ] = "randomization",
-    trials: Annotated[
-        int, typer.Option(min=100, help="Number of random samples or exchanges.")
-    ] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random draws.")] = 12_345,
+    test: SignificanceTest = "randomization",
+    trials: Trials = 10_000,
+    seed: Seed = 12_345,
     comet: Annotated[
         str,
         typer.Option(
@@ -49,7 +45,7 @@ def evaluate(
         ),
     ] = "",
     source: Annotated[Path | None, typer.Option(help="Source text, for --comet.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """
     Score translations: BLEU, chrF, TER, exact match, CER.

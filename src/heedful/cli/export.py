@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.options import AcceptDifferences, RunPath, Weights, warn
+from heedful.cli.options import AcceptDifferences, RunPath, Sentences, Weights, warn
 from heedful.cli.terminal_text import echo
 from heedful.exchange.registry import list_toolkits, writer_names
 
@@ -56,13 +56,7 @@ def export(
             help="For ctranslate2: maximum tokens of a text, the rows of the position table.",
         ),
     ] = 1024,
-    sentences: Annotated[
-        Path | None,
-        typer.Option(
-            help="Source sentences for the comparison, one per line; by default heedful generates "
-            "them."
-        ),
-    ] = None,
+    sentences: Sentences = None,
     license_name: LicenseName = "",
     datasets: Datasets = None,
     scores: Scores = None,

@@ -6,17 +6,20 @@ from typing import Annotated
 import typer
 
 from heedful.cli.export import Datasets, LicenseName, Scores
-from heedful.cli.options import AcceptDifferences, RunPath, Weights, warn
+from heedful.cli.options import (
+    AcceptDifferences,
+    Json,
+    RunPath,
+    Weights,
+    command_group,
+    refuse,
+    warn,
+)
 from heedful.cli.plugin_option import with_plugins
 from heedful.cli.terminal_text import echo
 from heedful.runs.hub_names import HubName
 
-app = typer.Typer(
-    name="hub",
-    help="List, remove and upload models of Hugging Face's hub.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = command_group("hub", "List, remove and upload models of Hugging Face's hub.")
 
 Name = Annotated[
     str, typer.Argument(metavar="ORG/NAME", help="Name on the hub; @REVISION may follow.")
@@ -25,7 +28,7 @@ Name = Annotated[
 
 @app.command("list")
 def list_models(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """
     List the converted models.
@@ -129,8 +132,5 @@ def _parse(text: str) -> HubName:
     """Parse a name on the hub; exit with code 2 if the text is not one."""
     name = HubName.parse(text)
     if name is None:
-        raise typer.BadParameter(
-            f"must be a name such as Helsinki-NLP/opus-mt-en-de, but is {text!r}.",
-            param_hint="ORG/NAME",
-        )
+        refuse("ORG/NAME", f"must be a name such as Helsinki-NLP/opus-mt-en-de, but is {text!r}.")
     return name

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.options import AcceptDifferences, run_argument, warn
+from heedful.cli.options import AcceptDifferences, Sentences, run_argument, warn
 from heedful.cli.terminal_text import echo
 from heedful.exchange.registry import is_class, list_toolkits, reader_names
 from heedful.runs.hub_names import hub_name
@@ -38,13 +38,7 @@ def import_(
         Path | None,
         typer.Option(help="Tokenizer (a .model or BPE codes), if it is not next to the model."),
     ] = None,
-    sentences: Annotated[
-        Path | None,
-        typer.Option(
-            help="Source sentences for the comparison, one per line; by default heedful generates "
-            "them."
-        ),
-    ] = None,
+    sentences: Sentences = None,
     task: Annotated[
         str,
         typer.Option(

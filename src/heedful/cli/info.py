@@ -4,9 +4,7 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from heedful.cli.options import run_argument
+from heedful.cli.options import Json, run_argument
 from heedful.cli.terminal_text import echo
 
 
@@ -15,7 +13,7 @@ def info(
         Path | None,
         run_argument("A run folder; without one, this machine is described."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show versions and devices, or the facts about a run."""
     from heedful.analysis.info import as_text, describe_installation, describe_run

@@ -38,7 +38,6 @@ from heedful.cli import (
     train,
     translate,
 )
-from heedful.cli.environment_options import with_environment
 from heedful.cli.plugin_option import with_plugins
 from heedful.cli.terminal_text import fit_streams
 from heedful.cli.usage import explain_usage
@@ -82,7 +81,7 @@ app.command()(with_plugins(extend.extend))
 app.command()(with_plugins(translate.translate))
 app.command()(with_plugins(score.score))
 app.command()(with_plugins(attend.attend))
-app.command()(with_environment("HEEDFUL_SERVE")(with_plugins(serve.serve)))
+app.command(context_settings={"auto_envvar_prefix": "HEEDFUL_SERVE"})(with_plugins(serve.serve))
 app.command()(evaluate.evaluate)
 app.command()(with_plugins(plot.plot))
 app.command()(with_plugins(compare.compare))
@@ -168,7 +167,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _only_the_named(arguments: list[str]) -> typer.Typer:
-    """Return the program with only the command that is named first; the others take longer."""
+    """Return the program with only the command that is named first; building all takes longer."""
     name = arguments[0] if arguments else ""
     program = copy(app)
     program.registered_commands = [
@@ -198,7 +197,7 @@ def _record_interrupts() -> list[int]:
     """
     Record each Ctrl-C from now on, in addition to raising `KeyboardInterrupt`.
 
-    A module that is being imported may catch it and raise an error that does not name it.
+    A module that is being imported may catch the interrupt and raise an error that hides it.
     """
     recorded: list[int] = []
 
@@ -219,7 +218,7 @@ def _end_by(number: signal.Signals) -> NoReturn:
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """Print a warning in the style of commands, without the source line it comes from."""
+    """Print a warning in the style of commands, without its source line."""
     print(f"heedful: warning: {escape_controls(str(message))}", file=sys.stderr)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields
 from pathlib import Path
 from types import EllipsisType, UnionType
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, NoReturn, get_args, get_origin
 
 import typer
 
@@ -15,6 +15,16 @@ from heedful.errors import escape_controls
 from heedful.runs.hub_names import run_path
 from heedful.text.compression import without_compression
 from heedful.text.language_codes import in_another_script, look_up
+
+
+def command_group(name: str, help: str) -> typer.Typer:
+    """Create a command that has subcommands."""
+    return typer.Typer(name=name, help=help, no_args_is_help=True, rich_markup_mode=None)
+
+
+def refuse(option: str, message: str) -> NoReturn:
+    """Exit with code 2: the option or argument with this name is wrong."""
+    raise typer.BadParameter(message, param_hint=option)
 
 
 def run_argument(help: str, metavar: str = "RUN") -> Any:
@@ -36,19 +46,20 @@ DryRun = Annotated[
     ),
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
-Precision = Annotated[
-    str,
-    typer.Option(help="auto, fp32 or bf16; auto takes the fastest, measured once on this machine."),
-]
+_PRECISION = typer.Option(
+    help="auto, fp32 or bf16; auto takes the fastest, measured once on this machine."
+)
+Precision = Annotated[Literal["auto", "fp32", "bf16"], _PRECISION]
+TrainingPrecision = Annotated[str, _PRECISION]
+"""The precision of a training; empty for the recipe's precision."""
 SearchPrecision = Annotated[
-    str,
+    Literal["auto", "fp32", "bf16", "int8"],
     typer.Option(
         help="auto, fp32, bf16 or int8; auto takes the fastest, measured once on this machine. "
         "With int8, weights and states are rounded to 8 bits: fastest on x86 processors, but "
         "scores change a little."
     ),
 ]
-SEARCH_PRECISIONS = ("auto", "fp32", "bf16", "int8")
 Threads = Annotated[int, typer.Option(min=0, help="CPU threads; 0 for all cores.")]
 Weights = Annotated[
     str,
@@ -89,7 +100,27 @@ Reading = Annotated[
         "handled separately); by default the run's data.reading.",
     ),
 ]
-Format = Annotated[str, typer.Option(help="text or jsonl.")]
+Format = Annotated[Literal["text", "jsonl"], typer.Option(help="text or jsonl.")]
+Engine = Annotated[
+    Literal["torch", "ctranslate2"],
+    typer.Option(
+        help="torch, or ctranslate2 for folders of `heedful export --format ctranslate2`."
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Sentences = Annotated[
+    Path | None,
+    typer.Option(
+        help="Source sentences for the comparison, one per line; by default heedful generates them."
+    ),
+]
+SignificanceTest = Annotated[
+    Literal["randomization", "bootstrap"], typer.Option(help="Significance test of --against.")
+]
+Trials = Annotated[
+    int, typer.Option(min=100, help="Number of bootstrap samples or random permutations.")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the random draws.")]
 
 
 def with_flags(
@@ -154,19 +185,13 @@ def _flag_type(annotation: Any) -> Any:
     return next((kind | None for kind in (Path, str) if kind in kinds), annotation)
 
 
-def check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
-    """Exit with code 2 if a value is not among the choices."""
-    if value not in choices:
-        raise typer.BadParameter(
-            f"must be {' or '.join(choices)}, but is {value!r}.", param_hint=option
-        )
-
-
 def check_stop(value: str) -> None:
     """Exit with code 2 if a stopping rule is unknown."""
     from heedful.search.stopping import stopping_rules
 
-    check_choice("--stop", value, tuple(stopping_rules()))
+    rules = stopping_rules()
+    if value not in rules:
+        refuse("--stop", f"must be {' or '.join(rules)}, but is {value!r}.")
 
 
 def check_runs(runs: Sequence[Path], command: str) -> None:
@@ -181,19 +206,18 @@ def check_runs(runs: Sequence[Path], command: str) -> None:
     for run in runs:
         text = str(run)
         if run.is_file() and recognize(run) is None:
-            raise typer.BadParameter(
-                f"must be a run folder, but {run} is a file; name a text file with --input.",
-                param_hint="RUN",
+            refuse(
+                "RUN", f"must be a run folder, but {run} is a file; name a text file with --input."
             )
         is_missing = not run.exists() and hub_name(run) is None
         if is_missing and (" " in text or run != runs[0]):
             first = runs[0] if run != runs[0] else "RUN"
             sentence = " ".join(str(path) for path in runs if not path.exists())
-            raise typer.BadParameter(
+            refuse(
+                "RUN",
                 f"must be a run folder, but {text!r} does not exist. Pass a sentence by stdin "
                 f"(echo {shlex.quote(sentence)} | heedful {command} {shlex.quote(str(first))}) or "
                 "in a file (--input FILE).",
-                param_hint="RUN",
             )
 
 
@@ -231,9 +255,9 @@ def choose_languages(
     if not (from_language or to_language):
         return translator, tag
     if not hasattr(translator, "between"):
-        raise typer.BadParameter(
+        refuse(
+            "--to-language" if to_language else "--from-language",
             "needs a multilingual model and --engine torch.",
-            param_hint="--to-language" if to_language else "--from-language",
         )
     options = "--from-language", "--to-language"
     return translator.between(from_language, to_language, options), tag
@@ -252,38 +276,31 @@ def find_tag(target_language: str | None, tags: Sequence[str]) -> str:
     if code is None:
         near = in_another_script(target_language, list(codes))
         script = f"; {near} is written in another script" if near else ""
-        raise typer.BadParameter(
+        refuse(
+            "--target-language",
             f"must be a language for which this model has a tag ({', '.join(tags) or 'none'}), "
             f"but is {target_language or 'empty'}{script}.",
-            param_hint="--target-language",
         )
     return codes[code]
 
 
 def check_output(output: Path | None, read: Mapping[str, Path | None]) -> None:
     """Exit with code 2 if the output would overwrite an input file or cannot be written."""
-    if output is not None and output.is_dir():
-        raise typer.BadParameter(
-            f"must be a file, but {output} is a folder.", param_hint="--output"
-        )
-    if output is not None and not output.parent.is_dir():
-        raise typer.BadParameter(
-            f"must be in an existing folder, but {output.parent} does not exist.",
-            param_hint="--output",
-        )
-    if output is not None and without_compression(output) != output:
-        raise typer.BadParameter(
+    if output is None:
+        return
+    if output.is_dir():
+        refuse("--output", f"must be a file, but {output} is a folder.")
+    if not output.parent.is_dir():
+        refuse("--output", f"must be in an existing folder, but {output.parent} does not exist.")
+    if without_compression(output) != output:
+        refuse(
+            "--output",
             f"must not end in {output.suffix}, because heedful does not compress its output; "
             "leave the option out and compress stdout.",
-            param_hint="--output",
         )
-    if output is None or not output.exists():
-        return
     for option, path in read.items():
-        if path is not None and path.exists() and output.samefile(path):
-            raise typer.BadParameter(
-                f"must not be the same file as {option}; name another file.", param_hint="--output"
-            )
+        if output.exists() and path is not None and path.exists() and output.samefile(path):
+            refuse("--output", f"must not be the same file as {option}; name another file.")
 
 
 def warn(text: str) -> None:

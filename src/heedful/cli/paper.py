@@ -1,7 +1,6 @@
 """`heedful paper`: the paper's figures and claims, reproduced."""
 
-import typer
-
+from heedful.cli.options import command_group
 from heedful.cli.paper_check_claims import claims
 from heedful.cli.paper_claims import positions, scaling
 from heedful.cli.paper_figures import figure3, figure4, figure5, heads
@@ -11,12 +10,7 @@ from heedful.cli.paper_table3 import table3
 from heedful.cli.plugin_option import with_plugins
 from heedful.tasks.registry import task_modules
 
-app = typer.Typer(
-    name="paper",
-    help="Remake the paper's figures and tables, and check its claims.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = command_group("paper", "Remake the paper's figures and tables, and check its claims.")
 app.command()(claims)
 app.command()(with_plugins(figure3))
 app.command()(with_plugins(figure4))

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.options import Threads, say
+from heedful.cli.options import Json, Threads, say
 from heedful.cli.paper_figures import echo_table
-from heedful.cli.paper_table2 import Budget, Data, Json, SourceLanguage, Vocabulary
+from heedful.cli.paper_table2 import Budget, Data, SourceLanguage, Vocabulary
 from heedful.cli.terminal_text import echo_json
 
 

@@ -5,12 +5,11 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.options import Weights
+from heedful.cli.options import Json, Weights, refuse
 from heedful.cli.paper_figures import echo_table
 from heedful.cli.terminal_text import echo_json
 
 Out = Annotated[Path | None, typer.Option(help="Figure to write: .png, .svg, .pdf or .html.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def positions(
@@ -38,7 +37,7 @@ def positions(
     checked, too: whether they depend on the distance alone, and how they decrease with distance.
     """
     if d_model % 2:
-        raise typer.BadParameter(f"must be even, but is {d_model}.", param_hint="--d-model")
+        refuse("--d-model", f"must be even, but is {d_model}.")
     from heedful.paper.claim_checks import check_positions
     from heedful.visualise.report_page import check_report_ending
 
@@ -85,7 +84,7 @@ def scaling(
     if as_json:
         echo_json(measured.as_json)
         return
-    echo_table([measured.sheet.header, *measured.sheet.rows])
+    echo_table(measured.sheet.rows)
     typer.echo(measured.sheet.caption)
     if out is not None:
         typer.echo(str(out))

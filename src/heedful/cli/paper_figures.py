@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.options import RunPath, Weights, warn
+from heedful.cli.options import RunPath, Weights, refuse, warn
 from heedful.cli.terminal_text import echo, echo_json, read_argument
 
+Figure = Annotated[Path, typer.Option(help="The figure to write: .png, .svg, .pdf or .html.")]
 Sentence = Annotated[
     str,
     typer.Option(
@@ -39,9 +40,7 @@ TwoHeads = Annotated[str, typer.Option(help="Heads to draw, from 1: 5,6; by defa
 
 def figure3(
     run: RunPath,
-    out: Annotated[
-        Path, typer.Option(help="The figure to write: .png, .svg, .pdf or .html.")
-    ] = Path("figure3.png"),
+    out: Figure = Path("figure3.png"),
     sentence: Sentence = "",
     layer: Layer = 0,
     heads: AllHeads = "",
@@ -60,9 +59,7 @@ def figure3(
 
 def figure4(
     run: RunPath,
-    out: Annotated[
-        Path, typer.Option(help="The figure to write: .png, .svg, .pdf or .html.")
-    ] = Path("figure4.png"),
+    out: Figure = Path("figure4.png"),
     sentence: Sentence = "",
     layer: Layer = 0,
     heads: TwoHeads = "",
@@ -82,9 +79,7 @@ def figure4(
 
 def figure5(
     run: RunPath,
-    out: Annotated[
-        Path, typer.Option(help="The figure to write: .png, .svg, .pdf or .html.")
-    ] = Path("figure5.png"),
+    out: Figure = Path("figure5.png"),
     sentence: Sentence = "",
     layer: Layer = 0,
     heads: TwoHeads = "",
@@ -129,7 +124,7 @@ def _draw(
     for note in figure.notes:
         warn(f"{note}.")
     echo(figure.sheet.title)
-    echo_table([figure.sheet.header, *figure.sheet.rows])
+    echo_table(figure.sheet.rows)
     typer.echo(figure.sheet.caption)
     figure.draw(out)
     typer.echo(str(out))
@@ -139,10 +134,7 @@ def _numbers(text: str) -> list[int]:
     """Parse the numbers of heads."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not all(part.isdecimal() and int(part) for part in parts):
-        raise typer.BadParameter(
-            f"must be numbers from 1, separated by commas, but is {text!r}.",
-            param_hint="--heads",
-        )
+        refuse("--heads", f"must be numbers from 1, separated by commas, but is {text!r}.")
     return list(dict.fromkeys(int(part) for part in parts))
 
 
@@ -187,23 +179,23 @@ def heads(
     questions = {"who": who, "did what": did_what, "to whom": to_whom}
     answers = {question: read_argument(words) for question, words in questions.items() if words}
     if bool(grammar) == bool(sentence):
-        raise typer.BadParameter("or --grammar must be given, but not both.", param_hint="SENTENCE")
+        refuse("SENTENCE", "or --grammar must be given, but not both.")
     if grammar == 1:
-        raise typer.BadParameter(
+        refuse(
+            "--grammar",
             "must be at least 2, because heads are chosen on one half and rated on the other.",
-            param_hint="--grammar",
         )
     if grammar and (query or answers or out):
-        raise typer.BadParameter(
+        refuse(
+            "--grammar",
             "cannot be combined with --query, --who, --did-what, --to-whom or --out, because the "
             "grammar has its own questions and answers.",
-            param_hint="--grammar",
         )
     if sentence and not (query and answers):
-        raise typer.BadParameter(
+        refuse(
+            "--query",
             "must name the query word, and --who, --did-what or --to-whom must name the words of "
             "the answer.",
-            param_hint="--query",
         )
     from heedful.paper.role_report import find_in_grammar, find_in_sentence
     from heedful.translation.translator import Translator
@@ -225,7 +217,7 @@ def heads(
         return
     for note in report.notes:
         warn(f"{note}.")
-    echo_table([report.sheet.header, *report.sheet.rows])
+    echo_table(report.sheet.rows)
     typer.echo(report.sheet.caption)
     if out is not None:
         typer.echo(str(out))

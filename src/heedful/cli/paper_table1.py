@@ -4,9 +4,9 @@ from pathlib import Path
 
 import typer
 
-from heedful.cli.options import Threads, say
+from heedful.cli.options import Json, Threads, say
 from heedful.cli.paper_figures import echo_table
-from heedful.cli.paper_table2 import Budget, Json, TableFolder
+from heedful.cli.paper_table2 import Budget, TableFolder
 from heedful.cli.terminal_text import echo_json
 
 

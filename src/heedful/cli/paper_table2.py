@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.options import Threads, say
+from heedful.cli.options import Json, Threads, say
 from heedful.cli.paper_figures import echo_table
 from heedful.cli.terminal_text import echo_json
 
@@ -35,7 +35,6 @@ EarlierPlan = Annotated[
         help="plan.json of another call; this call uses the same steps, budget and threads.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def table2(

@@ -4,13 +4,12 @@ from pathlib import Path
 
 import typer
 
-from heedful.cli.options import Threads, say
+from heedful.cli.options import Json, Threads, say
 from heedful.cli.paper_figures import echo_table
 from heedful.cli.paper_table2 import (
     Budget,
     Data,
     EarlierPlan,
-    Json,
     SourceLanguage,
     TableFolder,
     Vocabulary,

@@ -1,4 +1,4 @@
-"""The option `--plugin` of every command that opens or makes a run."""
+"""The option `--plugin` of every command that opens or creates a run."""
 
 import inspect
 from pathlib import Path

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,8 +18,8 @@ from heedful.cli.options import (
     Threads,
     ToLanguage,
     Weights,
-    check_choice,
     choose_languages,
+    refuse,
     warn,
 )
 from heedful.cli.terminal_text import write_utf8
@@ -65,26 +65,24 @@ def score(
     the alignment error rate of each decoder layer is printed, best first, with the --align-by that
     selects the layer.
     """
-    check_choice("--format", format, ("text", "jsonl"))
-    check_choice("--precision", precision, ("auto", "fp32", "bf16"))
     if ranks and format != "jsonl":
-        raise typer.BadParameter("needs --format jsonl.", param_hint="--ranks")
+        refuse("--ranks", "needs --format jsonl.")
     if align_by and not alignments:
-        raise typer.BadParameter("needs --alignments.", param_hint="--align-by")
+        refuse("--align-by", "needs --alignments.")
 
     from heedful.text.corpus import Corpus, expand, one_file
-    from heedful.translation.score import ScoreFormat, gold_lines
+    from heedful.translation.score import format_pair, gold_lines
     from heedful.translation.score import score as score_pairs
     from heedful.translation.translator import Translator
 
-    place: dict[str, Any] = {
-        "weights": weights,
-        "device": device,
-        "precision": precision,
-        "threads": threads,
-        "reading": reading,
-    }
-    translator = Translator.load(run, **place)
+    translator = Translator.load(
+        run,
+        weights=weights,
+        device=device,
+        precision=precision,
+        threads=threads,
+        reading=reading,
+    )
     translator, _ = choose_languages(translator, from_language, to_language)
     if gold is None:
         pairs = score_pairs(
@@ -96,8 +94,7 @@ def score(
             align_by=align_by,
             warn=warn,
         )
-        write = ScoreFormat(format, normalize).line
-        lines: Iterator[str] = (write(number, pair) for number, pair in enumerate(pairs))
+        lines: Iterator[str] = (format_pair(*row, format, normalize) for row in enumerate(pairs))
     else:
         corpus = Corpus(tuple(expand(source)), tuple(expand(target)))
         translator.aligner.extraction(align_by)

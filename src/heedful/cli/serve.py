@@ -4,42 +4,42 @@ import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from heedful.cli.options import (
-    SEARCH_PRECISIONS,
     Device,
+    Engine,
     Reading,
     SearchPrecision,
     Threads,
     Weights,
-    check_choice,
+    refuse,
     warn,
+    with_flags,
 )
 from heedful.search.settings import SearchOptions
+from heedful.serve.limits import Limits
 
 
+@with_flags("limits", Limits, per_minute=...)
 def serve(
     run: Annotated[
         list[str],
         typer.Argument(
+            envvar="HEEDFUL_SERVE_RUN",
             metavar="[SOURCE:TARGET=]RUN[+RUN…]",
             help="Run folders. Put the languages before a folder if its settings do not name "
             "them; join the runs of an ensemble with +.",
         ),
     ],
+    limits: dict[str, Any],
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for a free one.")
     ] = 5000,
-    engine: Annotated[
-        str,
-        typer.Option(
-            help="torch, or ctranslate2 for folders of `heedful export --format ctranslate2`."
-        ),
-    ] = "torch",
+    engine: Engine = "torch",
     weights: Weights = "default",
     device: Device = "auto",
     precision: SearchPrecision = "auto",
@@ -53,25 +53,6 @@ def serve(
     gather: Annotated[
         float, typer.Option(min=0, help="Milliseconds to wait for more sentences of a batch.")
     ] = 5.0,
-    max_characters: Annotated[
-        int, typer.Option(min=1, help="Maximum number of characters in a request.")
-    ] = 20_000,
-    max_lines: Annotated[
-        int, typer.Option(min=1, help="Maximum number of texts in a request.")
-    ] = 512,
-    max_alternatives: Annotated[
-        int, typer.Option(min=0, max=100, help="Maximum number of alternatives of a sentence.")
-    ] = 10,
-    max_beam: Annotated[int, typer.Option(min=1, help="Largest beam size in a request.")] = 16,
-    max_seconds: Annotated[
-        float, typer.Option(min=0.1, help="Maximum seconds between a request and its answer.")
-    ] = 60.0,
-    max_body: Annotated[int, typer.Option(min=100, help="Maximum bytes of a request's body.")] = 1
-    << 20,
-    max_connections: Annotated[int, typer.Option(min=1, help="Maximum open connections.")] = 1000,
-    max_queue: Annotated[
-        int, typer.Option(min=1, help="Maximum waiting sentences; more are refused with 429.")
-    ] = 2000,
     per_minute: Annotated[
         int,
         typer.Option(min=0, help="Requests per minute from an address or key; 0 for no limit."),
@@ -88,18 +69,6 @@ def serve(
             "networks, separated by commas.",
         ),
     ] = "",
-    read_seconds: Annotated[
-        float,
-        typer.Option(
-            min=0.1, help="Seconds for a request to arrive, and for the client to read an answer."
-        ),
-    ] = 20.0,
-    idle_seconds: Annotated[
-        float, typer.Option(min=1, help="Seconds that a connection may stay idle between requests.")
-    ] = 30.0,
-    stop_seconds: Annotated[
-        float, typer.Option(min=0, help="Seconds to finish running requests when the server stops.")
-    ] = 30.0,
     api_keys: Annotated[
         Path | None,
         typer.Option(help="File with one key per line; requests must contain one of them."),
@@ -125,8 +94,8 @@ def serve(
         str,
         typer.Option(
             metavar="TIME",
-            help="Unload a model that was not used for this long, such as 10m; the next request "
-            "loads it again. By default all models stay in memory.",
+            help="Unload a model that has not been used for this long, such as 10m; the next "
+            "request loads it again. By default all models stay in memory.",
         ),
     ] = "",
     reading: Reading = None,
@@ -157,40 +126,22 @@ def serve(
     Each option can also be set by an environment variable. Sockets that systemd passes are used
     instead of --host and --port.
     """
-    check_choice("--engine", engine, ("torch", "ctranslate2"))
-    check_choice("--precision", precision, SEARCH_PRECISIONS)
     if engine == "ctranslate2" and weights != "default":
-        raise typer.BadParameter(
-            "is an option for runs; an exported folder has one set of weights.",
-            param_hint="--weights",
-        )
+        refuse("--weights", "is an option for runs; an exported folder has one set of weights.")
     _need_extra()
 
     from heedful.serve.allowed_hosts import AllowedHosts
     from heedful.serve.auth import Auth, read_proxies
-    from heedful.serve.limits import Limits
     from heedful.serve.models import ModelLoader, Models, ModelSpec
     from heedful.serve.served_terms import ServedTerms
     from heedful.serve.server import listen
     from heedful.serve.server import serve as run_server
+    from heedful.serve.service import Service
     from heedful.serve.systemd import passed_sockets
     from heedful.settings.durations import parse_duration
 
-    SearchOptions(beam=max(max_beam, beam or 1))  # refuses a beam size that no search accepts
-    limits = Limits(
-        characters=max_characters,
-        lines=max_lines,
-        alternatives=max_alternatives,
-        beam=max(max_beam, beam or 1),
-        seconds=max_seconds,
-        read_seconds=read_seconds,
-        idle_seconds=idle_seconds,
-        stop_seconds=stop_seconds,
-        body_bytes=max_body,
-        connections=max_connections,
-        queue=max_queue,
-        per_minute=per_minute,
-    )
+    limits["max_beam"] = max(limits["max_beam"], beam or 1)
+    SearchOptions(beam=limits["max_beam"])  # refuses a beam size that no search accepts
     auth = Auth(api_keys, per_minute, wrong_keys)
     terms = ServedTerms(glossary, protected, warn)
     proxies = read_proxies(trusted_proxies)
@@ -205,20 +156,23 @@ def serve(
     for model in models.current:
         for direction in model.directions:
             typer.echo(f"{model.name}: {direction.source} to {direction.target}, {engine}")
-    run_server(
+    service = Service(
         models,
-        listeners=listeners,
-        is_passed=bool(passed),
-        limits=limits,
-        auth=auth,
+        auth,
+        Limits(**limits),
         cors=() if cors == ["none"] else tuple(cors or ["*"]),
         hosts=hosts,
         terms=terms,
-        proxies=proxies,
         batch_tokens=batch_tokens,
         gather_seconds=gather / 1000,
+    )
+    run_server(
+        service,
+        listeners,
+        proxies,
+        _print_addresses,
+        is_passed=bool(passed),
         unload_seconds=unload_seconds,
-        on_ready=_print_addresses,
     )
 
 

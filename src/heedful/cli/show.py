@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from heedful.cli.options import refuse
 from heedful.cli.terminal_text import echo, read_argument
 
 
@@ -43,7 +44,7 @@ def show(
     counted.
     """
     if (source is None) != (target is None):
-        raise typer.BadParameter("and --target belong together.", param_hint="--source")
+        refuse("--source", "and --target belong together.")
 
     from heedful.preparation.show import show_pair, show_pairs
 

@@ -29,7 +29,7 @@ def standard_input() -> Iterator[bytes]:
 
 def _lines() -> Iterator[bytes]:
     """Split standard input into lines, and lines beyond the size limit into parts."""
-    parts: list[bytes] = []  # of a line whose end has not been read yet
+    parts: list[bytes] = []  # parts of a line whose end has not been read yet
     size = 0
     while part := os.read(0, 1 << 16):
         first, *lines = part.split(b"\n")

@@ -4,7 +4,7 @@ Text on standard output and standard error, whatever their encoding.
 ::
 
     UTF-8      as it is
-    others     a missing character becomes a similar one (_ for U+2581) or its number (\u4e2d)
+    others     a missing character becomes a similar one (_ for U+2581) or its code (\u4e2d)
 
 Lines that another program reads, such as translations, are UTF-8 everywhere.
 """
@@ -36,7 +36,7 @@ _SIMILAR = {
 }
 """Signs of tables, trees and sentences, each with a replacement of the same width."""
 _HANDLER = "heedful-similar"
-# ASCII by another name, because typer writes UTF-8 to a stream whose encoding is “ascii”.
+# ASCII under another name, because typer writes UTF-8 to a stream whose encoding is “ascii”.
 _ASCII = "heedful-ascii"
 
 
@@ -89,7 +89,7 @@ def _replace(error: UnicodeError) -> tuple[str, int]:
 
 
 def _number(letter: str) -> str:
-    """Write a character, or a byte that is not a character, as its number in Python's form."""
+    """Write a character, or a byte that is not a character, as its code in Python's form."""
     if "\udc80" <= letter <= "\udcff":
         return f"\\x{ord(letter) - 0xDC00:02x}"
     return letter.encode("unicode_escape").decode("ascii")

@@ -7,10 +7,11 @@ import typer
 from heedful.cli.options import (
     Device,
     DryRun,
-    Precision,
     PrintConfig,
     Recipe,
     Threads,
+    TrainingPrecision,
+    refuse,
     with_flags,
 )
 from heedful.cli.training import start_training
@@ -65,7 +66,7 @@ def train(
         ),
     ] = None,
     device: Device = "",
-    precision: Precision = "",
+    precision: TrainingPrecision = "",
     threads: Threads = 0,
 ) -> None:
     """
@@ -76,11 +77,11 @@ def train(
     The same command under torchrun trains with several processes: torchrun --nproc-per-node 2 -m
     heedful train ...
     """
-    del recipes  # its callback ends the command
+    del recipes  # the option's callback ends the command
     if (device_count > 1 or device_bandwidth is not None) and device_rate is None:
-        raise typer.BadParameter("is needed.", param_hint="--device-rate")
+        refuse("--device-rate", "is needed.")
     if device_rate is not None and not dry_run:
-        raise typer.BadParameter("needs --dry-run.", param_hint="--device-rate")
+        refuse("--device-rate", "needs --dry-run.")
     plan = {"rate": device_rate, "count": device_count, "bandwidth": device_bandwidth}
     from heedful.tasks.task import TRANSLATION
 

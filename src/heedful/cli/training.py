@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from heedful.cli.options import say
+from heedful.cli.options import refuse, say
 from heedful.cli.terminal_text import echo
 from heedful.training.options import TrainingOptions
 
@@ -40,7 +40,7 @@ def start_training(
         return
     for name in (*needed, *(() if dry_run else ("out",))):
         if name not in options:
-            raise typer.BadParameter("is needed.", param_hint=f"--{name}")
+            refuse(f"--{name}", "is needed.")
     from heedful.training.setup import TrainingSetup
 
     known = {option.name for option in fields(TrainingOptions)}

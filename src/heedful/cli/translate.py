@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 import typer
 
 from heedful.cli.options import (
-    SEARCH_PRECISIONS,
     AlignBy,
     Alignments,
     Device,
+    Engine,
     Format,
     FromLanguage,
     Reading,
@@ -20,11 +20,11 @@ from heedful.cli.options import (
     Threads,
     ToLanguage,
     Weights,
-    check_choice,
     check_output,
     check_runs,
     check_stop,
     choose_languages,
+    refuse,
     run_argument,
     warn,
     with_flags,
@@ -153,12 +153,7 @@ def translate(
         ),
     ] = "split",
     format: Format = "text",
-    engine: Annotated[
-        str,
-        typer.Option(
-            help="torch, or ctranslate2 for a folder of `heedful export --format ctranslate2`."
-        ),
-    ] = "torch",
+    engine: Engine = "torch",
     device: Device = "auto",
     precision: SearchPrecision = "auto",
     threads: Threads = 0,
@@ -183,16 +178,11 @@ def translate(
     capitals; --format jsonl says what was done. An input named .html, .srt, .vtt, .md, .docx or
     .odt is translated as a whole, with its layout, to --output.
     """
-    check_choice("--format", format, ("text", "jsonl"))
-    check_choice("--precision", precision, SEARCH_PRECISIONS)
-    check_choice("--engine", engine, ("torch", "ctranslate2"))
     check_runs(run, "translate")
     if "stop" in search:
         check_stop(search["stop"])
     if align_by and not (alignments or replace_unknown or dictionary):
-        raise typer.BadParameter(
-            "needs --alignments, --replace-unknown or --dictionary.", param_hint="--align-by"
-        )
+        refuse("--align-by", "needs --alignments, --replace-unknown or --dictionary.")
 
     from heedful.alignment.unknown_words import read_dictionary
     from heedful.files import replacing_file
@@ -210,7 +200,7 @@ def translate(
     if force_phrases is not None:
         options.check_constraints()
     if 0 < mbr < n_best:
-        raise typer.BadParameter("must be at least --n-best.", param_hint="--mbr")
+        refuse("--mbr", "must be at least --n-best.")
     known = read_dictionary(dictionary) if dictionary is not None else replace_unknown
     check_engine(
         engine,
@@ -231,6 +221,7 @@ def translate(
         "force_phrases": force_phrases,
         "avoid_phrases": avoid_phrases,
     }
+    named_files = {f"--{name.replace('_', '-')}": path for name, path in side_files.items()}
     whole_file = input if is_document(input) else None
     if whole_file is not None:
         _check_whole_file(
@@ -243,7 +234,7 @@ def translate(
                 "--replace-unknown": replace_unknown,
                 "--dictionary": dictionary,
                 "--format": format != "text",
-                **{f"--{name.replace('_', '-')}": path for name, path in side_files.items()},
+                **named_files,
             },
         )
     text = None if input is None or whole_file is not None else one_file(input)
@@ -251,9 +242,7 @@ def translate(
         output,
         {
             "--input": text.path if text else whole_file,
-            "--target-prefix": target_prefix,
-            "--force-phrases": force_phrases,
-            "--avoid-phrases": avoid_phrases,
+            **named_files,
             "--dictionary": dictionary,
             "--glossary": glossary,
             "--protected": protected,
@@ -281,17 +270,21 @@ def translate(
         translator, from_language, to_language, target_language, has_tags=True
     )
     if whole_file is not None and output is not None:
-        _translate_whole_file(
+        from heedful.serve.documents.translate_file import translate_file
+
+        content = translate_file(
             translator,
-            engine,
             whole_file,
-            output,
             options,
-            tag,
-            is_single=len(run) == 1,
+            language=(translator.run.direction.source if engine == "torch" else "") or "en",
+            tag=tag,
+            aligns=len(run) == 1 and translator.reader.aligns,
             glossary=terms,
             protected=strings,
+            warn=warn,
         )
+        with replacing_file(output) as stream:
+            stream.buffer.write(content)
         return
     if output is None:
         write_utf8()
@@ -329,52 +322,10 @@ def _check_whole_file(output: Path | None, options: dict[str, Any]) -> None:
             "install 'heedful[documents]'"
         )
     if output is None:
-        raise typer.BadParameter("needs --output for a file of this kind.", param_hint="--input")
+        refuse("--input", "needs --output for a file of this kind.")
     for option, value in options.items():
         if value:
-            raise typer.BadParameter(
-                "applies to lines, but this file is translated as a whole.",
-                param_hint=option,
-            )
-
-
-def _translate_whole_file(
-    translator: Any,
-    engine: str,
-    path: Path,
-    output: Path,
-    options: SearchOptions,
-    tag: str,
-    *,
-    is_single: bool,
-    glossary: dict[str, str] | None,
-    protected: list[str] | None,
-) -> None:
-    """Translate a document, subtitles or a page to a file of the same kind."""
-    from heedful.files import replacing_file
-    from heedful.serve.documents.translate_file import translate_file
-    from heedful.serve.models import longest_sentence
-
-    if engine == "torch":
-        model = translator.run.config.model
-        language = translator.run.direction.source
-        aligns = is_single and not model.no_alignment
-    else:
-        language, aligns = "", False
-    content = translate_file(
-        translator,
-        path,
-        options,
-        language=language or "en",
-        longest=longest_sentence(translator, engine),
-        tag=tag,
-        aligns=aligns,
-        glossary=glossary,
-        protected=protected,
-        warn=warn,
-    )
-    with replacing_file(output) as stream:
-        stream.buffer.write(content)
+            refuse(option, "applies to lines, but this file is translated as a whole.")
 
 
 def _prepare(lines: Iterator[str], join_lines: bool, tag: str) -> Iterator[str]:
@@ -401,5 +352,5 @@ def _sampling(wanted: bool, details: dict[str, Any]) -> Sampling | None:
         return Sampling(**chosen)
     for name in chosen:
         option = "--" + name.replace("_", "-")
-        raise typer.BadParameter("is an option of sampling and needs --sample.", param_hint=option)
+        refuse(option, "is an option of sampling and needs --sample.")
     return None

@@ -1,4 +1,4 @@
-"""One-sentence messages for usage errors: what must hold, what the user gave, what to do."""
+"""One-sentence messages for usage errors: the requirement, the value given, and the remedy."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from typer.exceptions import TyperException
 from heedful.settings.foreign_names import OPTIONS
 
 _ALIKE = 0.75
-_SHORTEST = len("--beam")  # length of a name that is compared with the start of a longer one
+_SHORTEST = len("--beam")  # shortest name that is compared with the start of a longer name
 _TOO_MANY = r"the command takes no more arguments, but got: \1"
 _MISSING = ("got none", "got only one")
 
@@ -128,7 +128,7 @@ def _explain_missing(error: Any, command: Any) -> str:
 
 
 def _explain_value(error: Any) -> str:
-    """Say what a value must be and what was given; our own messages already have this form."""
+    """Name the required and the given value; our own messages already have this form."""
     from pydantic import ValidationError
 
     name, parameter = error.param_hint, error.param

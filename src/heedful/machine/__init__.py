@@ -1,1 +1,1 @@
-"""The machine: processors, memory, devices, and the fastest precision."""
+"""The machine: processors, memory, and devices."""

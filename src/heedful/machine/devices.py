@@ -77,7 +77,7 @@ def resolve_threads(threads: int) -> int:
 
 
 def has_int8(device: torch.device) -> bool:
-    """Return whether oneDNN's 8-bit matrix products are fast on a device."""
+    """Return whether oneDNN's 8-bit matrix multiplications are fast on a device."""
     x86 = platform.machine().lower() in ("x86_64", "amd64")
     return device.type == "cpu" and x86 and torch.backends.mkldnn.is_available()
 
@@ -93,7 +93,7 @@ def processor_of(device: torch.device) -> str:
 
 
 def instruction_set(device: torch.device) -> str:
-    """Name what torch chooses kernels by: the GPU, or the vector instructions of the CPU."""
+    """Name the basis of torch's choice of kernels: the GPU, or the CPU's vector instructions."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     return torch.backends.cpu.get_cpu_capability()

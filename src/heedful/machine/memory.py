@@ -15,7 +15,7 @@ from pathlib import Path
 
 from heedful.errors import HeedfulError
 
-# With less, a signal kills the process while torch is loaded or starts threads, without an error.
+# With less, a signal kills the process without an error while torch is loaded or starts threads.
 _LEAST_ADDRESS_SPACE = 900_000 << 10
 # Address space that is reserved but not used: thread stacks and the allocator's arenas.
 _RESERVED_BYTES = 512 << 20

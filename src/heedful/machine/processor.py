@@ -74,7 +74,7 @@ def processor_facts(*fields: str) -> list[str]:
 
 @functools.cache
 def int8_levels() -> int:
-    """Return the largest absolute value of inputs and weights in 8-bit integer products."""
+    """Return the largest absolute value of inputs and weights in 8-bit matrix multiplications."""
     # Only VNNI instructions accumulate in 32 bits.
     for flags in processor_facts("flags"):
         return 127 if {"avx512_vnni", "avx_vnni"} & set(flags.split()) else 63

@@ -52,10 +52,10 @@ def make_app(service: Service) -> App:
         lifespan=lifespan,
         redirect_slashes=False,
         exception_handlers={
-            HttpError: _refusal,
-            ClientDisconnect: _client_left,
-            HTTPException: _http,
-            Exception: _failure,
+            HttpError: _answer,
+            ClientDisconnect: _answer,
+            HTTPException: _convert,
+            Exception: _answer,
         },
     )
     app.include_router(libre_routes(service))
@@ -72,26 +72,15 @@ def make_app(service: Service) -> App:
     return LimitsMiddleware(app, service.limits, service.state, service.metrics, service.hosts)
 
 
-async def _refusal(request: Request, error: Exception) -> Response:
-    """Return the error of a refused request."""
+async def _answer(request: Request, error: Exception) -> Response:
+    """Return the error of a request; the middleware logs one that is not expected."""
     del request
-    assert isinstance(error, HttpError)
-    return error_response(error)
+    if isinstance(error, HttpError):
+        return error_response(error)
+    return error_response(GONE if isinstance(error, ClientDisconnect) else FAILED)
 
 
-async def _client_left(request: Request, error: Exception) -> Response:
-    """Return the status that metrics count for a client that left before its request ended."""
-    del request, error
-    return error_response(GONE)
-
-
-async def _failure(request: Request, error: Exception) -> Response:
-    """Return an internal error; the middleware, which sees the exception too, logs it."""
-    del request, error
-    return error_response(FAILED)
-
-
-async def _http(request: Request, error: Exception) -> Response:
+async def _convert(request: Request, error: Exception) -> Response:
     """Convert an error of the framework to our format."""
     del request
     assert isinstance(error, HTTPException)

@@ -12,7 +12,7 @@ from heedful.errors import SettingError
 from heedful.files import read_text_within
 from heedful.serve.limits import HttpError
 
-# LRU bound on remembered clients.
+# Maximum number of remembered clients (LRU).
 _CLIENTS = 100_000
 
 
@@ -24,7 +24,7 @@ class RateLimit:
         self._left: OrderedDict[str | bytes, tuple[float, float]] = OrderedDict()
 
     def wait(self, client: str | bytes) -> int:
-        """Return the seconds until the client's next request is allowed; 0 if it is now."""
+        """Return the seconds until the client's next request is allowed; 0 if it is allowed now."""
         left = self._now(client)
         return 0 if left >= 1 else 1 + int((1 - left) * 60 / self.per_minute)
 

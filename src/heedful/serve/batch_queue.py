@@ -1,10 +1,10 @@
 """
 The queue of jobs, and the choice of batches from it.
 
-A batch starts with a sentence of one request: in turns the request that was served least recently,
-and the one with the fewest waiting sentences. The batch is filled with the sentences nearest in
-length, from any request. So short texts need not wait for long ones, and batches have little
-padding.
+The first sentence of a batch comes alternately from the request that was served least recently
+and from the request with the fewest waiting sentences. The batch is filled with the sentences
+nearest in length, from any request. So short texts need not wait for long texts, and batches have
+little padding.
 """
 
 import asyncio
@@ -23,16 +23,16 @@ class Search:
     """Search settings of a job; jobs with equal settings can share a batch."""
 
     options: SearchOptions = field(default_factory=SearchOptions)
-    """Options of the search; if the beam is None, the model's own is used."""
+    """Options of the search; if the beam is None, the model's default is used."""
     probabilities: bool = False
     alignments: bool = False
     attention: bool = False
-    """Whether each of these is returned in addition to the text."""
+    """Whether each of these results is returned in addition to the text."""
     glossary: Mapping[str, str] | None = None
     protected: tuple[str, ...] = ()
     """Terms of the request: translations, and strings that stay as they are."""
     languages: tuple[str, str] = ("", "")
-    """Source and target language, if the model has many."""
+    """Source and target language, if the model has many languages."""
 
 
 @dataclass(eq=False)
@@ -56,7 +56,7 @@ class TranslationJob:
     """Called with each step of a search."""
     waiting: dict[int, int] = field(init=False)  # sentence number: subwords
     translations: dict[int, Translation] = field(default_factory=dict, init=False)
-    gone: bool = field(default=False, init=False)  # the client is gone
+    gone: bool = field(default=False, init=False)  # whether the client has disconnected
 
     def __post_init__(self) -> None:
         self.waiting = dict(enumerate(self.lengths))
@@ -136,13 +136,13 @@ class Queue:
         return False
 
     def take(self) -> list[QueuedSentence] | FunctionJob:
-        """Choose a batch and remove it from the queue; empty if nothing waits."""
+        """Choose a batch and remove it from the queue; the batch is empty if nothing waits."""
         # The batch has sentences of one model with equal search settings, nearest in length to the
-        # first one. The request that the first one belongs to moves to the end of the queue.
+        # first one. The request of the first sentence moves to the end of the queue.
         if not self._line:
             return []
-        # 1. The first request: in turns the one that was served least recently and the one with the
-        # fewest sentences, so that many long requests cannot delay a short one.
+        # 1. The first request: alternately the one that was served least recently and the one with
+        # the fewest sentences, so that many long requests cannot delay a short one.
         turn = min(range(len(self._line)), key=lambda place: self._line[place].count)
         first = self._line.pop(turn if self._shortest_is_next else 0)
         self._shortest_is_next = not self._shortest_is_next
@@ -154,7 +154,7 @@ class Queue:
         middle, anchor = next(iter(first.waiting.items()))
         rows = [QueuedSentence(job, row) for job in (first, *others) for row in job.waiting]
         rows.sort(key=lambda row: (row != (first, middle), abs(row[0].waiting[row[1]] - anchor)))
-        # 3. As many of them as fit, padding included.
+        # 3. As many of these sentences as fit, padding included.
         batch: list[QueuedSentence] = []
         widest = 1
         for job, row in rows:

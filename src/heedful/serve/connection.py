@@ -6,14 +6,16 @@ too many are open, a new connection is closed at once. The errors of this level 
 """
 
 import asyncio
-import json
 from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from heedful.serve.limits import HttpError
+from heedful.serve.request_body import error_response
+
 # Seconds for a client to read an answer that was sent before its request was complete. Chosen, not
-# measured: long enough for a slow network, too short for such clients to hold many connections.
+# measured: long enough for a slow network, too short for such clients to occupy many connections.
 _LINGER_SECONDS = 2
 
 
@@ -51,8 +53,8 @@ class Connection(H11Protocol):
     """
     An HTTP connection with time limits for reading and writing.
 
-    uvicorn makes one per connection. `Limits` and `Metrics` are in the state that the application's
-    lifespan provides.
+    uvicorn creates one such object per connection. `Limits` and `Metrics` are in the state that the
+    application's lifespan provides.
     """
 
     _is_ended = False
@@ -67,14 +69,14 @@ class Connection(H11Protocol):
             self.client = (self.client[0].removeprefix("::ffff:"), self.client[1])
         self._limits, self._metrics = self.app_state["limits"], self.app_state["metrics"]
         self._metrics.connections.set(len(self.connections))
-        most = self._limits.connections
+        most = self._limits.max_connections
         if len(self.connections) > most:
             self._end(503, f"at most {most:,} connections can be open; try again later.")
         else:
             self._reading = self.loop.call_later(self._limits.read_seconds, self._too_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel the timers. `exc`: the error, if the connection was not closed in order."""
+        """Cancel the timers. `exc`: the error, if an error closed the connection."""
         self._stop_reading_clock()
         self.resume_writing()
         super().connection_lost(exc)
@@ -141,15 +143,10 @@ class Connection(H11Protocol):
         self._is_ended = True
         silent = not self._is_answering() or not self.cycle.response_started
         if silent and self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            body = json.dumps({"error": text}).encode()
-            headers = {
-                "content-type": "application/json",
-                "content-length": str(len(body)),
-                "x-content-type-options": "nosniff",
-                "connection": "close",
-            }
-            start = h11.Response(status_code=status, headers=list(headers.items()))
-            for event in (start, h11.Data(data=body), h11.EndOfMessage()):
+            answer = error_response(HttpError(status, text, closes=True))
+            headers = [*answer.raw_headers, (b"x-content-type-options", b"nosniff")]
+            start = h11.Response(status_code=status, headers=headers)
+            for event in (start, h11.Data(data=bytes(answer.body)), h11.EndOfMessage()):
                 if part := self.conn.send(event):
                     self.transport.write(part)
             if self._is_answering():  # the handler waits for a body that will not arrive

@@ -2,35 +2,32 @@
 
 from dataclasses import dataclass
 
+from heedful.arguments import flag
+
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one client and of the server."""
+    """Limits of one client and of the server; each is an option of `heedful serve`."""
 
-    characters: int = 20_000
-    """Characters of all texts of a request together."""
-    lines: int = 512
-    """Texts of a request."""
-    alternatives: int = 10
-    """Translations of a sentence in addition to the best."""
-    beam: int = 16
-    """Open hypotheses of a search."""
-    seconds: float = 60.0
-    """Seconds from the last byte of a request to its answer."""
-    read_seconds: float = 20.0
-    """Seconds for a request to arrive, and for the client to read each part of an answer."""
-    idle_seconds: float = 30.0
-    """Seconds that a connection may be idle between two requests."""
-    stop_seconds: float = 30.0
-    """Seconds for running requests to finish when the server stops."""
-    body_bytes: int = 1 << 20
-    """Bytes of a request's body."""
-    connections: int = 1000
-    """Number of open connections."""
-    queue: int = 2000
-    """Number of waiting sentences."""
-    per_minute: int = 0
-    """Requests of one address or key; 0 for any number."""
+    max_characters: int = flag("Maximum number of characters in a request.", 20_000, least=1)
+    max_lines: int = flag("Maximum number of texts in a request.", 512, least=1)
+    max_alternatives: int = flag(
+        "Maximum number of alternatives of a sentence.", 10, least=0, max=100
+    )
+    max_beam: int = flag("Largest beam size in a request.", 16, least=1)
+    max_seconds: float = flag("Maximum seconds between a request and its answer.", 60.0, least=0.1)
+    max_body: int = flag("Maximum bytes of a request's body.", 1 << 20, least=100)
+    max_connections: int = flag("Maximum open connections.", 1000, least=1)
+    max_queue: int = flag("Maximum waiting sentences; more are refused with 429.", 2000, least=1)
+    read_seconds: float = flag(
+        "Seconds for a request to arrive, and for the client to read an answer.", 20.0, least=0.1
+    )
+    idle_seconds: float = flag(
+        "Seconds that a connection may stay idle between requests.", 30.0, least=1
+    )
+    stop_seconds: float = flag(
+        "Seconds to finish running requests when the server stops.", 30.0, least=0
+    )
 
 
 class HttpError(Exception):

@@ -1,6 +1,7 @@
 """Prometheus metrics."""
 
 from collections.abc import Callable
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -20,53 +21,36 @@ class Metrics:
     def __init__(
         self, waiting: Callable[[], float], loaded: Callable[[], float] = lambda: 0
     ) -> None:
-        self.registry = registry = CollectorRegistry()
-        self.requests = Counter(
-            "heedful_requests",
-            "Requests that were answered.",
-            ["route", "status"],
-            registry=registry,
+        self.registry = CollectorRegistry()
+        counter = partial(Counter, registry=self.registry)
+        gauge = partial(Gauge, registry=self.registry)
+        histogram = partial(Histogram, registry=self.registry)
+        self.requests = counter(
+            "heedful_requests", "Requests that were answered.", ["route", "status"]
         )
-        self.seconds = Histogram(
+        self.seconds = histogram(
             "heedful_request_seconds",
             "Seconds from a request to the end of its answer.",
             ["route"],
             buckets=_SECONDS,
-            registry=registry,
         )
-        self.gone = Counter(
-            "heedful_clients_gone",
-            "Clients that disconnected before their answer.",
-            registry=registry,
+        self.gone = counter(
+            "heedful_clients_gone", "Clients that disconnected before their answer."
         )
-        self.open = Gauge("heedful_requests_open", "Requests being answered.", registry=registry)
-        self.connections = Gauge(
-            "heedful_connections_open", "Connections of clients.", registry=registry
+        self.open = gauge("heedful_requests_open", "Requests being answered.")
+        self.connections = gauge("heedful_connections_open", "Connections of clients.")
+        self.sentences = counter("heedful_sentences", "Sentences that were translated.")
+        self.tokens = counter("heedful_source_tokens", "Subwords of these sentences.")
+        self.batch = histogram(
+            "heedful_batch_sentences", "Sentences translated together.", buckets=_SENTENCES
         )
-        self.sentences = Counter(
-            "heedful_sentences", "Sentences that were translated.", registry=registry
+        self.batch_seconds = histogram(
+            "heedful_batch_seconds", "Seconds per batch.", buckets=_SECONDS
         )
-        self.tokens = Counter(
-            "heedful_source_tokens", "Subwords of these sentences.", registry=registry
-        )
-        self.batch = Histogram(
-            "heedful_batch_sentences",
-            "Sentences translated together.",
-            buckets=_SENTENCES,
-            registry=registry,
-        )
-        self.batch_seconds = Histogram(
-            "heedful_batch_seconds", "Seconds per batch.", buckets=_SECONDS, registry=registry
-        )
-        self.reloads = Counter(
-            "heedful_reloads", "Reloads of the models.", ["result"], registry=registry
-        )
-        queue = Gauge(
-            "heedful_queue_sentences", "Sentences that are waiting for a batch.", registry=registry
-        )
+        self.reloads = counter("heedful_reloads", "Reloads of the models.", ["result"])
+        queue = gauge("heedful_queue_sentences", "Sentences that are waiting for a batch.")
         queue.set_function(waiting)
-        models = Gauge("heedful_models_loaded", "Models in memory.", registry=registry)
-        models.set_function(loaded)
+        gauge("heedful_models_loaded", "Models in memory.").set_function(loaded)
 
     def record_batch(self, sentences: int, tokens: int, seconds: float) -> None:
         """Count a batch; called in the worker thread."""

@@ -115,7 +115,7 @@ class LimitsMiddleware:
             if self.state.stopping and scope["path"] not in _ALWAYS:
                 raise HttpError(503, "the server is stopping.", 1)
             announced = headers.get(b"content-length", b"0")
-            if not announced.isdigit() or int(announced) > self.limits.body_bytes:
+            if not announced.isdigit() or int(announced) > self.limits.max_body:
                 raise self._too_large()
             await self.app(scope, self._limit_body(receive), answer)
         except HttpError as refused:
@@ -142,7 +142,7 @@ class LimitsMiddleware:
                 raise HttpError(408, text) from None
             size += len(message.get("body", b""))
             complete = not message.get("more_body", False)
-            if size > self.limits.body_bytes:
+            if size > self.limits.max_body:
                 raise self._too_large()
             return message
 
@@ -152,7 +152,7 @@ class LimitsMiddleware:
         """Describe the size limit of a body."""
         return HttpError(
             413,
-            f"a body may have at most {self.limits.body_bytes:,} bytes, but this one has more; "
+            f"a body may have at most {self.limits.max_body:,} bytes, but this one has more; "
             "send less in one request.",
         )
 
@@ -179,7 +179,7 @@ class _TrackedResponse:
         await self._send(message)
 
     async def instead(self, refused: HttpError) -> None:
-        """Send an error response, or an error as last line if the response has begun."""
+        """Send an error response, or an error as the last line if the response has begun."""
         if self.complete:
             return
         if not self.status:

@@ -26,8 +26,6 @@ from heedful.runs.hub_names import run_path
 from heedful.search.settings import SearchOptions
 from heedful.serve.resident_engine import ResidentEngine
 from heedful.text.blanks import read_source
-from heedful.text.reading.terms import Terms
-from heedful.text.sentences import CutRule
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.translation.engine import TranslationEngine
 from heedful.translation.reading import TextReader
@@ -48,9 +46,9 @@ class ModelSpec:
     """A run as named on the command line."""
 
     paths: tuple[Path, ...]
-    """The folder; several are an ensemble."""
+    """The run folder; several folders form an ensemble."""
     pairs: tuple[tuple[str, str], ...] = ()
-    """Its directions; empty to read them from the folder."""
+    """Its translation directions; empty to read them from the folder."""
 
     @classmethod
     def parse(cls, text: str) -> "ModelSpec":
@@ -89,11 +87,9 @@ class ServedModel:
     resident: ResidentEngine
     """The engine, used by the worker thread alone."""
     directions: tuple[Direction, ...]
-    """At least one."""
+    """Its translation directions, at least one."""
     reader: TextReader
     """The reader of its lines."""
-    longest: int
-    """Subwords of the longest sentence that is not truncated."""
     facts: dict[str, Any]
     """Facts for ``GET /v1/models``: beam, length penalty, and size if known."""
     no_attention: str = ""
@@ -101,7 +97,7 @@ class ServedModel:
     no_alignment: str = ""
     """The reason why words cannot be aligned; empty if they can."""
     no_coverage: str = ""
-    """The reason why a coverage penalty is refused; empty if it is not."""
+    """The reason why a coverage penalty is refused; empty if it is allowed."""
 
     @property
     def translator(self) -> TranslationEngine:
@@ -113,11 +109,6 @@ class ServedModel:
         has_many = bool(self.resident.tokenizer.languages)
         return (direction.source, direction.target) if has_many else ("", "")
 
-    @property
-    def shows_attention(self) -> bool:
-        """Whether attention is available: alignments, pictures, steps of a search."""
-        return not self.no_attention
-
     def check_coverage(self, options: SearchOptions) -> None:
         """Refuse a coverage penalty that cannot be computed; raises `SettingError`."""
         if not options.coverage_penalty:
@@ -126,10 +117,6 @@ class ServedModel:
             raise SettingError(self.no_coverage)
         if options.beam is None:
             replace(options, beam=self.facts["beam"])  # checked again: a beam of 1 compares nothing
-
-    def cut_rule(self, terms: Terms | None, tag: str) -> CutRule:
-        """Return the rule for cutting a text. `tag`: a language tag put before each part."""
-        return self.reader.cut_rule(terms, tag, self.longest)
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
         """Count the subwords of sentences, in any thread."""
@@ -149,7 +136,7 @@ class ModelLoader:
     threads: int = 0
     """Number of CPU threads; 0 for all."""
     beam: int | None = None
-    """Default number of open hypotheses; the model's own if None."""
+    """Default number of open hypotheses; the model's setting if None."""
     reading: Reading | None = None
     """How lines are read; as in the model's settings if None."""
 
@@ -165,17 +152,12 @@ class ModelLoader:
             threads=self.threads,
             reading=self.reading,
         )
-        translator = open_again()
-        tokenizer = translator.tokenizer
-        languages = tokenizer.source_language, tokenizer.target_language
-        if tokenizer.languages:
-            directions = _chosen_directions(spec, tokenizer)
-        else:
-            directions = _directions(spec, languages, tokenizer.tags)
+        translator: Any = open_again()
         if self.engine == "ctranslate2":
-            longest, facts = _facts_of_export(translator)
+            search = translator.record.search
+            facts = {"beam": search.beam, "length_penalty": search.length_penalty}
         else:
-            longest, facts = _facts_of_run(translator, self.weights)
+            facts = _facts_of_run(translator, self.weights)
             for path in spec.paths[1:]:
                 _add_member(facts, path)
         if self.beam is not None:
@@ -184,9 +166,8 @@ class ModelLoader:
             name,
             self.engine,
             ResidentEngine(name, translator, open_again),
-            directions,
+            _directions(spec, translator.tokenizer),
             translator.reader,
-            longest,
             facts,
             *_reasons(self.engine, translator),
         )
@@ -215,12 +196,10 @@ class Models:
 
     def languages(self) -> dict[str, list[str]]:
         """List the languages for ``GET /languages``."""
+        pairs = (way[:2] for model in self.current for way in model.directions)
         by_source: dict[str, list[str]] = {}
-        for model in self.current:
-            for direction in model.directions:
-                targets = by_source.setdefault(direction.source, [])
-                if direction.target not in targets:
-                    targets.append(direction.target)
+        for source, target in dict.fromkeys(pairs):
+            by_source.setdefault(source, []).append(target)
         return by_source
 
     def find(self, name: str | None) -> tuple[ServedModel, ...]:
@@ -238,12 +217,17 @@ def _names(models: Sequence[Sequence[Path]]) -> list[str]:
     return names
 
 
-def _directions(
-    spec: ModelSpec, languages: tuple[str, str], tags: Sequence[str]
-) -> tuple[Direction, ...]:
+def _directions(spec: ModelSpec, tokenizer: Tokenizer) -> tuple[Direction, ...]:
     """Find the directions of a model: on the command line, else by its tags, else its settings."""
+    tags = () if tokenizer.languages else tokenizer.tags
     codes = {tag.removeprefix(">>").removesuffix("<<"): tag for tag in tags}
-    pairs = spec.pairs or tuple((languages[0], target) for target in codes or [languages[1]])
+    targets = codes or [tokenizer.target_language]
+    pairs = spec.pairs or tuple((tokenizer.source_language, target) for target in targets)
+    if tokenizer.languages:  # each direction is checked
+        names = f"the source language of {spec}", f"the target language of {spec}"
+        for pair in pairs:
+            tokenizer.between(*pair, names)
+        return tuple(Direction(*pair, "") for pair in pairs)
     if not all(map(all, pairs)):
         raise SettingError(
             f"the languages of {spec} must be known, but its settings do not name them; put "
@@ -260,16 +244,6 @@ def _directions(
             "given; give one direction."
         )
     return tuple(Direction(source, target, codes.get(target, "")) for source, target in pairs)
-
-
-def _chosen_directions(spec: ModelSpec, tokenizer: Tokenizer) -> tuple[Direction, ...]:
-    """Find the directions of a multilingual model: on the command line, else in its tokenizer."""
-    pairs = spec.pairs or ((tokenizer.source_language, tokenizer.target_language),)
-    for pair in pairs:
-        tokenizer.between(
-            *pair, (f"the source language of {spec}", f"the target language of {spec}")
-        )
-    return tuple(Direction(source, target, "") for source, target in pairs)
 
 
 def _reasons(engine: str, translator: Any) -> tuple[str, str, str]:
@@ -301,16 +275,8 @@ def _reasons(engine: str, translator: Any) -> tuple[str, str, str]:
     return "", "", no_coverage
 
 
-def longest_sentence(translator: Any, engine: str) -> int:
-    """Return the number of subwords of the longest sentence that is not truncated, end included."""
-    if engine == "torch":
-        return int(translator.run.config.search.max_source_length)
-    record = translator.record
-    return min(record.search.max_source_length, record.positions - int(record.source_end))
-
-
-def _facts_of_run(translator: Any, weights: str) -> tuple[int, dict[str, Any]]:
-    """Return the length limit and the facts of a run."""
+def _facts_of_run(translator: Any, weights: str) -> dict[str, Any]:
+    """Return the facts of a run."""
     from heedful.analysis.info import count_parameters
     from heedful.families.registry import names_with
 
@@ -327,7 +293,7 @@ def _facts_of_run(translator: Any, weights: str) -> tuple[int, dict[str, Any]]:
     }
     if config.model.decoder in names_with("coverage") and not config.model.no_alignment:
         facts["coverage_penalty"] = config.search.coverage_penalty
-    return longest_sentence(translator, "torch"), facts
+    return facts
 
 
 def _add_member(facts: dict[str, Any], path: Path) -> None:
@@ -336,12 +302,5 @@ def _add_member(facts: dict[str, Any], path: Path) -> None:
     from heedful.runs.run import Run
 
     facts["parameters"] += count_parameters(Run.open(path))
-    facts |= {"layers": 0, "heads": 0}  # no attention of an ensemble is shown
+    facts |= {"layers": 0, "heads": 0}  # the attention of an ensemble is not shown
     facts.pop("coverage_penalty", None)
-
-
-def _facts_of_export(translator: Any) -> tuple[int, dict[str, Any]]:
-    """Return the length limit and the facts of an exported folder."""
-    record = translator.record
-    facts = {"beam": record.search.beam, "length_penalty": record.search.length_penalty}
-    return longest_sentence(translator, "ctranslate2"), facts

@@ -70,7 +70,7 @@ def describe_route(
 
 
 def _reference(request: type[RequestBody], kind: str) -> str:
-    """Return the reference to the schema of a body; forms have their own, without null."""
+    """Return the reference to the schema of a body; forms have their own schemas, without null."""
     return _REFERENCE.format(model=request.__name__ + "Form" * (kind in FORMS))
 
 
@@ -92,9 +92,9 @@ def _form(schema: dict[str, Any]) -> dict[str, Any]:
 def _narrow(schema: dict[str, Any], limits: Limits) -> None:
     """Insert the operator's limits into the schema."""
     most = {
-        "alternatives": limits.alternatives,
-        "beam": limits.beam,
-        "n_best": limits.alternatives + 1,
+        "alternatives": limits.max_alternatives,
+        "beam": limits.max_beam,
+        "n_best": limits.max_alternatives + 1,
     }
     for name, number in most.items():
         for kind in schema["properties"].get(name, {}).get("anyOf", ()):

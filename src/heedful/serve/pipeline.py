@@ -8,11 +8,9 @@ The pipeline of a translation: split into sentences, translate, join.
 Nothing is ever truncated: a sentence with more subwords than the model accepts is split.
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TypeVar
 
 from heedful.search.observer import Snapshot
 from heedful.serve.batch_queue import Search
@@ -20,7 +18,7 @@ from heedful.serve.documents.file_kinds import Form, Layout, split_text
 from heedful.serve.limits import HttpError
 from heedful.serve.models import ServedModel
 from heedful.serve.routing import ModelRoute
-from heedful.serve.worker import Worker
+from heedful.serve.worker import Worker, aside
 from heedful.text.reading.terms import Terms
 from heedful.text.sentences import TextLayout
 from heedful.translation.join import join_sentences
@@ -44,13 +42,9 @@ def drop_tag(translation: Translation, tag: str) -> Translation:
     return replace(translation, alignment=without, alternatives=others)
 
 
-# Texts with more characters than this are split and joined in a thread; the event loop would serve
-# nobody else meanwhile.
-_AT_ONCE = 2000
 # Maximum number of sentences of a request with attention: the explorer's document of one sentence
 # has the weights of every head of every layer, about as much text as a book.
 MAX_WITH_ATTENTION = 16
-_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
@@ -66,29 +60,22 @@ class TextResult:
     translations: tuple[Translation, ...] = ()
 
 
-@dataclass(frozen=True)
-class ProgressCallbacks:
-    """Callbacks that receive the progress of a translation."""
-
-    piece: Callable[[int, str, Translation], None]
-    """
-    Called in the event loop with each finished sentence: its number, the sentence, its translation.
-    """
-    step: Callable[[int, Snapshot], None]
-    """Called in the worker thread after each step: the sentence's number and the observed step."""
-
-
 async def translate(
     worker: Worker,
     text: str,
     route: ModelRoute,
     search: Search,
     *,
-    form: Form = "text",
-    callbacks: ProgressCallbacks,
+    form: Form,
+    on_sentence: Callable[[int, str, Translation], None],
+    on_step: Callable[[int, Snapshot], None],
 ) -> TextResult:
     """
     Translate a text and report progress.
+
+    `on_sentence`: called in the event loop with each finished sentence: its number, the sentence,
+    its translation. `on_step`: called in the worker thread after each step with the sentence's
+    number and the observed step.
 
     Canceling removes the text's waiting sentences from the queue.
     """
@@ -97,15 +84,15 @@ async def translate(
     if route.model is None:
         return parted.result([])
 
-    def on_sentence(number: int, translation: Translation) -> None:
+    def report(number: int, translation: Translation) -> None:
         plain = drop_tag(translation, route.direction.tag)
-        callbacks.piece(number, parted.layout.pieces[number], plain)
+        on_sentence(number, parted.layout.pieces[number], plain)
 
     _check_attention(search, len(parted.lines))
-    observer = callbacks.step if route.model.shows_attention else None
+    observer = None if route.model.no_attention else on_step
     how = replace(search, languages=route.model.languages(route.direction))
     translations = await worker.translate(
-        route.model, parted.lines, how, on_sentence=on_sentence, observer=observer
+        route.model, parted.lines, how, on_sentence=report, observer=observer
     )
     return await aside(len(text), parted.result, translations)
 
@@ -125,7 +112,8 @@ async def translate_all(
     """
     size = sum(map(len, texts))
     terms = Terms.of(search.glossary, search.protected)
-    parted = await aside(size, _split_all, texts, route, form, terms)
+    pairs = list(zip(texts, route, strict=True))
+    parted = await aside(size, lambda: [_SplitText.of(*pair, form, terms) for pair in pairs])
     groups: dict[tuple[ServedModel | None, bool, tuple[str, str]], list[_SplitText]] = {}
     for part in parted:
         model, way = part.route.model, part.route.direction
@@ -141,11 +129,6 @@ async def translate_all(
     return await aside(size, lambda: [part.result(translations[part]) for part in parted])
 
 
-async def aside(size: int, work: Callable[..., _Result], *arguments: object) -> _Result:
-    """Call a function directly, or for long texts in a thread."""
-    return work(*arguments) if size <= _AT_ONCE else await asyncio.to_thread(work, *arguments)
-
-
 def _check_attention(search: Search, sentences: int) -> None:
     """Refuse attention for texts of several sentences."""
     if search.attention and sentences > MAX_WITH_ATTENTION:
@@ -154,13 +137,6 @@ def _check_attention(search: Search, sentences: int) -> None:
             f"attention can be returned for at most {MAX_WITH_ATTENTION} sentences, but this "
             f"request has {sentences:,}; send several requests.",
         )
-
-
-def _split_all(
-    texts: Sequence[str], route: Sequence[ModelRoute], form: Form, terms: Terms | None
-) -> list["_SplitText"]:
-    """Split texts into sentences."""
-    return [_SplitText.of(*pair, form, terms) for pair in zip(texts, route, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +152,7 @@ class _SplitText:
         """Split a text, unless it needs no translation; `terms` are not cut apart."""
         if route.model is None:
             return cls(text, route, TextLayout((), (text,)))
-        fits = route.model.cut_rule(terms, route.direction.tag)
+        fits = route.model.reader.cut_rule(terms, route.direction.tag)
         return cls(text, route, split_text(text, form, route.direction.source, fits))
 
     @property
@@ -197,5 +173,5 @@ class _SplitText:
         translations = tuple(
             drop_tag(translation, self.route.direction.tag) for translation in line_translations
         )
-        joined = join_sentences(translations, self.layout)
+        joined = join_sentences(translations, self.layout.fill)
         return TextResult(self.route, joined, self.layout.pieces, translations)

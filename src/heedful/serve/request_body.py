@@ -20,11 +20,11 @@ _Body = TypeVar("_Body", bound=RequestBody)
 _JSON = "application/json"
 # Unknown field names are cut to this many characters in messages: a client chooses their length.
 _MAX_NAME_LENGTH = 40
-# Most wrong fields that one message names: enough to correct a request, short enough to read.
+# Maximum number of wrong fields in a message: enough to correct a request, short enough to read.
 _MAX_REPORTED = 10
-# Most fields of a body; the largest request here has fewer than twenty.
+# Maximum number of fields in a body; the largest request here has fewer than twenty.
 _MAX_FIELDS = 100
-# Most values of a form, in which `q` may be repeated.
+# Maximum number of values in a form, in which `q` may be repeated.
 _MAX_FORM_FIELDS = 2000
 
 
@@ -59,15 +59,16 @@ async def read_body(request: Request, kind: type[_Body]) -> _Body:
 
 def check_texts(texts: list[str], limits: Limits) -> None:
     """Check the amount of text to translate."""
-    if len(texts) > limits.lines:
+    if len(texts) > limits.max_lines:
         raise HttpError(
             400,
-            f"q may have at most {limits.lines:,} texts, but it has {len(texts):,}; send fewer.",
+            f"q may have at most {limits.max_lines:,} texts, but it has {len(texts):,}; send "
+            "fewer.",
         )
-    if (characters := sum(map(len, texts))) > limits.characters:
+    if (characters := sum(map(len, texts))) > limits.max_characters:
         raise HttpError(
             400,
-            f"a request may have at most {limits.characters:,} characters, but it has "
+            f"a request may have at most {limits.max_characters:,} characters, but it has "
             f"{characters:,}; send less in one request.",
         )
 
@@ -109,7 +110,8 @@ async def _form(request: Request, body: bytes) -> dict[str, Any]:
     ) as form:
         for name, value in form.multi_items():
             if isinstance(value, UploadFile):
-                fields.append((name, await _file(value)))
+                # the form deletes its file in the end
+                fields.append((name, UploadedFile(value.filename or "", await value.read())))
                 continue
             # The form parser reads bytes that are not UTF-8 as Latin-1. Fields are in the order of
             # the body, so the body is searched once.
@@ -151,11 +153,6 @@ def _by_name(fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     for name, value in fields:
         values.setdefault(name, []).append(value)
     return {name: several[0] if len(several) == 1 else several for name, several in values.items()}
-
-
-async def _file(sent: UploadFile) -> UploadedFile:
-    """Read an uploaded file, which is deleted with the form."""
-    return UploadedFile(sent.filename or "", await sent.read())
 
 
 def _json(body: bytes) -> Any:

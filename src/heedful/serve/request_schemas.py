@@ -57,7 +57,7 @@ JoinLines = Annotated[
     Flag,
     Field(
         description="Whether to join the lines of each paragraph, for text that was wrapped at a "
-        "width, as in mails and PDFs. Markup is not affected."
+        "width, as in e-mails and PDFs. Markup is not affected."
     ),
 ]
 MULTIPART = "multipart/form-data"

@@ -7,7 +7,6 @@ answered with lists, confidence is in percent, and every error is ``{"error": â€
 
 import asyncio
 import re
-from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -84,7 +83,7 @@ def language_name(code: str) -> str:
     return f"{name} ({'-'.join(more)})" if more else name
 
 
-# Most office documents that are unpacked at a time; others wait. Each may take some 200 MB.
+# Maximum number of office documents unpacked at a time; others wait. Each may take some 200 MB.
 _MOST_DOCUMENTS = 2
 # The Host header comes from the client: only these characters may appear in a returned address.
 _HOST = re.compile(r"[A-Za-z0-9._\-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?")
@@ -99,9 +98,7 @@ def libre_routes(service: Service) -> APIRouter:
     async def translate(request: Request) -> Response:
         """Translate a text, or several."""
         body = await service.read(request, TranslateRequest)
-        result = await service.wait(
-            request, _translate_texts(service, body, body.alternatives, body.protected_strings)
-        )
+        result = await service.wait(request, _translate_texts(service, body))
         return json_response(_answer(body, result))
 
     @routes.post(
@@ -112,7 +109,7 @@ def libre_routes(service: Service) -> APIRouter:
         body = await service.read(request, TranslateFileRequest)
         content = await service.wait(request, _translated_file(service, body, documents))
         name = service.files.keep(content, body.file.ending)
-        # With the host name that the client used, as LibreTranslate does.
+        # The address has the host name that the client used, as LibreTranslate does.
         host = request.headers.get("host", "")
         if not _HOST.fullmatch(host):
             host = ":".join(map(str, request.scope["server"]))
@@ -128,7 +125,7 @@ def libre_routes(service: Service) -> APIRouter:
                 404, "there is no such file; translated files are kept for some minutes."
             )
         ending = name[name.rfind(".") :]
-        # As an attachment: a browser must save the page and not show it, for it may have scripts.
+        # As an attachment: a browser must not show the file, because it may contain scripts.
         headers = {"Content-Disposition": f'attachment; filename="translation{ending}"'}
         return Response(content, headers=headers, media_type=FILE_KINDS[ending].media_type)
 
@@ -168,7 +165,7 @@ def libre_routes(service: Service) -> APIRouter:
             {
                 "apiKeys": needed,
                 "keyRequired": needed,
-                "charLimit": service.limits.characters,
+                "charLimit": service.limits.max_characters,
                 "frontendTimeout": 500,
                 "filesTranslation": True,
                 "supportedFilesFormat": list(FILE_KINDS),
@@ -205,7 +202,7 @@ async def _translated_file(
     form: Form = "wrapped" if body.join_lines and kind.form == "text" else kind.form
     # An unpacked document stays in memory until its translation is written.
     async with documents if kind.form == "office" else nullcontext():
-        # In a thread: unpacking takes long, and the event loop serves nobody else meanwhile.
+        # In a thread, because unpacking takes a long time and would block the event loop.
         try:
             read = await asyncio.to_thread(kind.read, body.file.content)
         except TextError as error:
@@ -218,19 +215,15 @@ async def _translated_file(
         return await asyncio.to_thread(read.write, result.translation.text)
 
 
-async def _translate_texts(
-    service: Service,
-    body: TranslateRequest,
-    alternatives: int = 0,
-    protected: Sequence[str] = (),
-) -> list[TextResult]:
+async def _translate_texts(service: Service, body: TranslateRequest) -> list[TextResult]:
     """Translate all texts at once, each from its own language."""
     texts = body.texts
     form: Form = "wrapped" if body.join_lines and body.format == "text" else body.format
-    service.check_alternatives(alternatives)
+    service.check_alternatives(body.alternatives)
     route = await choose_route(service.models, texts, body.source, body.target, form=form)
-    glossary, strings = service.terms.with_request(None, protected)
-    search = Search(SearchOptions(n_best=alternatives + 1), glossary=glossary, protected=strings)
+    glossary, strings = service.terms.with_request(None, body.protected_strings)
+    options = SearchOptions(n_best=body.alternatives + 1)
+    search = Search(options, glossary=glossary, protected=strings)
     return await translate_all(service.worker, texts, route, search, form=form)
 
 
@@ -244,14 +237,10 @@ def _answer(body: TranslateRequest, result: list[TextResult]) -> TranslateRespon
         [alternative.text for alternative in text_result.translation.alternatives]
         for text_result in result
     ]
-    if isinstance(body.q, str):
-        return TranslateResponse(
-            translatedText=texts[0],
-            detectedLanguage=guesses[0] if guesses else None,
-            alternatives=others[0] if body.alternatives else None,
-        )
+    lists: dict[str, list[Any]] = {"translatedText": texts, "detectedLanguage": guesses}
+    if body.alternatives:
+        lists["alternatives"] = others
+    is_single = isinstance(body.q, str)
     return TranslateResponse(
-        translatedText=texts,
-        detectedLanguage=guesses or None,
-        alternatives=others if body.alternatives else None,
+        **{name: values[0] if is_single else values for name, values in lists.items() if values}
     )

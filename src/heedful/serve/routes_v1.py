@@ -1,4 +1,4 @@
-"""The ``/v1`` routes, for what LibreTranslate's API cannot express."""
+"""The ``/v1`` routes, for requests that LibreTranslate's API cannot express."""
 
 import asyncio
 from dataclasses import replace
@@ -11,7 +11,7 @@ from heedful.serve.batch_queue import Search
 from heedful.serve.limits import HttpError
 from heedful.serve.models import Direction, ServedModel
 from heedful.serve.openapi import describe_route
-from heedful.serve.pipeline import aside, translate_all
+from heedful.serve.pipeline import translate_all
 from heedful.serve.request_body import json_response
 from heedful.serve.request_schemas import (
     AttentionRequest,
@@ -24,6 +24,7 @@ from heedful.serve.responses import detected_language, text_translation
 from heedful.serve.routing import ModelRoute, choose_route
 from heedful.serve.service import Service
 from heedful.serve.streaming import Stream
+from heedful.serve.worker import aside
 
 
 def own_routes(service: Service) -> APIRouter:
@@ -92,7 +93,7 @@ async def _compute_attention(service: Service, body: AttentionRequest) -> dict[s
     options = service.search_options(body, 1, model)
     if model is None or not text:
         raise HttpError(400, "q must be a sentence that is not in the target language.")
-    _check_attention(model)
+    _require("attention needs", "attention", model.no_attention)
     line, target = route.tagged(text), body.target_text
 
     def attend() -> dict[str, Any]:
@@ -122,9 +123,9 @@ def _search(service: Service, body: TranslateV1Request, model: ServedModel | Non
     """Check the search options of a request."""
     options = service.search_options(body, body.n_best, model)
     if model is not None and body.attention:
-        _check_attention(model)
+        _require("attention needs", "attention", model.no_attention)
     if model is not None and body.alignments:
-        _check_alignments(model)
+        _require("alignments need", "alignments", model.no_alignment)
     shown = body.probabilities, body.alignments, body.attention
     return Search(options, *shown, *service.terms.with_request(body.glossary, body.protected))
 
@@ -136,23 +137,11 @@ def _form(body: TranslateV1Request) -> Literal["text", "sentence", "wrapped"]:
     return "wrapped" if body.join_lines else "text"
 
 
-def _check_attention(model: ServedModel) -> None:
-    """Refuse attention for models that do not provide it."""
-    if model.no_attention:
+def _require(what: str, field: str, reason: str) -> None:
+    """Refuse an output that the model cannot provide; `reason` is empty if it can."""
+    if reason:
         raise HttpError(
-            400,
-            "attention needs a model whose `attention` is true in GET /v1/models, "
-            f"but {model.no_attention}.",
-        )
-
-
-def _check_alignments(model: ServedModel) -> None:
-    """Refuse alignments for models that cannot align words."""
-    if model.no_alignment:
-        raise HttpError(
-            400,
-            "alignments need a model whose `alignments` is true in GET /v1/models, but "
-            f"{model.no_alignment}.",
+            400, f"{what} a model whose `{field}` is true in GET /v1/models, but {reason}."
         )
 
 
@@ -164,6 +153,6 @@ def _model(model: ServedModel, direction: Direction) -> ModelInfo:
         target=direction.target,
         engine=model.engine,  # type: ignore[arg-type]
         alignments=not model.no_alignment,
-        attention=model.shows_attention,
+        attention=not model.no_attention,
         **model.facts,
     )

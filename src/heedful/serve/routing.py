@@ -11,8 +11,8 @@ from heedful.serve.limits import HttpError
 from heedful.serve.models import Direction, Models, ServedModel
 from heedful.text.language_codes import in_another_script, look_up
 
-# Least confidence that the language of a text is the target language for leaving the text as it is:
-# a wrong guess would return it untranslated.
+# A text is left as it is if its language is the target language with at least this confidence. The
+# threshold is high, because a wrong guess returns the text untranslated.
 _SURE = 50.0
 # Below this confidence, a text of many words counts as being in none of the server's languages.
 # Little text is lost by this rule, because these languages have prior odds of 300.
@@ -52,7 +52,7 @@ async def choose_route(
     """
     Choose the model and languages for some texts.
 
-    `target`: code of the target language; None for the models' first one.
+    `target`: code of the target language; None for the first one of the models.
     `name`: name of a model; any model if None.
 
     Raises `HttpError` if no model fits.
@@ -60,12 +60,13 @@ async def choose_route(
     if source.lower() != "auto":
         return [_choose_model(models, "", source, target, name)] * len(texts)
 
-    def choose_each() -> list[ModelRoute]:
-        # Names of tags look like English, so only the visible text counts.
-        return [_choose_model(models, words_of(text, form), source, target, name) for text in texts]
-
-    # In a thread: detection takes long, and the event loop serves nobody else meanwhile.
-    return await asyncio.to_thread(choose_each)
+    # In a thread, because detection takes a long time and would block the event loop. Names of
+    # tags look like English, so only the visible text counts.
+    return await asyncio.to_thread(
+        lambda: [
+            _choose_model(models, words_of(text, form), source, target, name) for text in texts
+        ]
+    )
 
 
 def _choose_model(

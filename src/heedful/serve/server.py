@@ -22,18 +22,11 @@ from functools import partial
 import uvicorn
 
 from heedful.errors import HeedfulError, SettingError
-from heedful.serve.allowed_hosts import AllowedHosts
 from heedful.serve.app import make_app
-from heedful.serve.auth import Auth
 from heedful.serve.connection import Connection
-from heedful.serve.limits import HttpError, Limits
-from heedful.serve.metrics import Metrics
-from heedful.serve.middleware import ServerState
-from heedful.serve.models import Models
-from heedful.serve.served_terms import ServedTerms
+from heedful.serve.limits import HttpError
 from heedful.serve.service import Service
 from heedful.serve.systemd import notify
-from heedful.serve.worker import Worker
 
 _log = logging.getLogger("heedful.serve")
 # Seconds for sending the last answers after the worker has ended. Chosen, not measured: enough for
@@ -43,7 +36,7 @@ _LAST_SECONDS = 2
 _BACKLOG = 2048
 # Seconds for the first request on a connection that was accepted just before the stop.
 _NEW_SECONDS = 1
-# Least seconds between two checks for idle models; a model may be busy when its time is up.
+# Minimum seconds between two checks for idle models; a model may be busy when its time is up.
 _LEAST_SLEEP = 0.05
 
 
@@ -57,11 +50,11 @@ class Server(uvicorn.Server):
     def __init__(
         self,
         service: Service,
-        proxies: tuple[str, ...] = (),
-        on_ready: Callable[[], None] = lambda: None,
+        proxies: tuple[str, ...],
+        on_ready: Callable[[], None],
         *,
-        is_passed: bool = False,
-        unload_seconds: float | None = None,
+        is_passed: bool,
+        unload_seconds: float | None,
     ) -> None:
         self.service, self._on_ready = service, on_ready
         self._is_passed, self._unload_seconds = is_passed, unload_seconds
@@ -114,7 +107,7 @@ class Server(uvicorn.Server):
         notify("STOPPING=1")
         _log.info("stopping; requests being answered: %d", state.open)
         if self._is_passed:
-            for server in getattr(self, "servers", ()):  # none yet while it starts
+            for server in getattr(self, "servers", ()):  # no servers exist while it starts
                 server.close()
             await self._wait_for_first_requests()
         latest = time.monotonic() + limits.stop_seconds
@@ -191,7 +184,7 @@ def listen(host: str, port: int) -> socket.socket:
     """
     Bind a port and listen on it.
 
-    `port`: 0 for any that is free.
+    `port`: 0 for any free port.
 
     Call it before models are opened, so that a port in use is reported at once. Clients that
     connect meanwhile wait. Raises `SettingError`.
@@ -217,40 +210,19 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def serve(
-    models: Models,
-    *,
+    service: Service,
     listeners: Sequence[socket.socket],
-    is_passed: bool,
-    limits: Limits,
-    auth: Auth,
-    cors: tuple[str, ...],
-    hosts: AllowedHosts,
-    terms: ServedTerms,
     proxies: tuple[str, ...],
-    batch_tokens: int,
-    gather_seconds: float,
-    unload_seconds: float | None,
     on_ready: Callable[[Sequence[str]], None],
+    *,
+    is_passed: bool,
+    unload_seconds: float | None,
 ) -> None:
     """
     Serve models until a signal arrives; call it in the main thread, which receives signals.
 
     `is_passed`: whether the sockets stay open after this process.
     """
-    metrics: Metrics
-
-    # The metrics need the worker's queue, and the worker reports to the metrics: hence a function.
-    def on_batch(sentences: int, tokens: int, seconds: float) -> None:
-        metrics.record_batch(sentences, tokens, seconds)
-
-    worker = Worker(
-        queue=limits.queue,
-        batch_tokens=batch_tokens,
-        gather_seconds=gather_seconds,
-        on_batch=on_batch,
-    )
-    metrics = Metrics(lambda: worker.waiting, lambda: models.loaded)
-    service = Service(models, worker, auth, limits, ServerState(), metrics, cors, hosts, terms)
 
     def report_ready() -> None:
         on_ready(list(map(_address, listeners)))
@@ -260,8 +232,8 @@ def serve(
         service, proxies, report_ready, is_passed=is_passed, unload_seconds=unload_seconds
     )
     server.run(sockets=list(listeners))
-    worker.stop()  # a signal during the start leaves it running
-    worker.join()
+    service.worker.stop()  # a signal during the start leaves it running
+    service.worker.join()
 
 
 def _address(listener: socket.socket) -> str:

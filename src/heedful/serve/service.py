@@ -1,8 +1,7 @@
-"""State shared by the routes, such as models, worker and limits, and waiting for jobs."""
+"""The state that the routes share, such as models, worker and limits; also waits for jobs."""
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from fastapi import Request
@@ -26,26 +25,36 @@ _Body = TypeVar("_Body", bound=RequestBody)
 _Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True)
 class Service:
-    """State shared by all routes."""
+    """
+    State shared by all routes.
 
-    models: Models
-    worker: Worker
-    auth: Auth
-    """API keys and rate limits."""
-    limits: Limits
-    state: ServerState
-    """Open requests, and whether the server is stopping."""
-    metrics: Metrics
-    cors: tuple[str, ...] = ("*",)
-    """Allowed origins of pages; ``*`` for all."""
-    hosts: AllowedHosts = field(default_factory=AllowedHosts)
-    """Host names that requests may have."""
-    terms: ServedTerms = field(default_factory=ServedTerms)
-    """Terms of every request."""
-    files: FileStore = field(default_factory=FileStore)
-    """Translated files."""
+    `cors`: allowed origins of pages; ``*`` for all. `hosts`: host names that requests may have.
+    `terms`: terms of every request. `batch_tokens`, `gather_seconds`: options of the worker.
+    """
+
+    def __init__(
+        self,
+        models: Models,
+        auth: Auth,
+        limits: Limits,
+        *,
+        cors: tuple[str, ...],
+        hosts: AllowedHosts,
+        terms: ServedTerms,
+        batch_tokens: int,
+        gather_seconds: float,
+    ) -> None:
+        self.models, self.auth, self.limits = models, auth, limits
+        self.cors, self.hosts, self.terms = cors, hosts, terms
+        self.state, self.files = ServerState(), FileStore()
+        self.metrics = Metrics(lambda: self.worker.waiting, lambda: models.loaded)
+        self.worker = Worker(
+            queue=limits.max_queue,
+            batch_tokens=batch_tokens,
+            gather_seconds=gather_seconds,
+            on_batch=self.metrics.record_batch,
+        )
 
     async def read(self, request: Request, kind: type[_Body]) -> _Body:
         """
@@ -66,16 +75,16 @@ class Service:
         """
         task = asyncio.ensure_future(work)
         gone = asyncio.ensure_future(_wait_for_disconnect(request))
+        seconds = self.limits.max_seconds
         try:
             done, _ = await asyncio.wait(
-                {task, gone}, timeout=self.limits.seconds, return_when=asyncio.FIRST_COMPLETED
+                {task, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
             )
             if task in done:
                 return task.result()
             if gone in done:
                 self.metrics.gone.inc()
                 raise GONE
-            seconds = self.limits.seconds
             raise HttpError(
                 503,
                 f"the answer must be ready within {seconds:g} s, but was not; send less text.",
@@ -91,19 +100,18 @@ class Service:
 
     def check_alternatives(self, count: int) -> None:
         """Refuse more alternatives than the server allows."""
-        if count > self.limits.alternatives:
+        most = self.limits.max_alternatives
+        if count > most:
             raise HttpError(
-                400,
-                f"at most {self.limits.alternatives} alternatives can be returned, but the request "
-                f"has {count}.",
+                400, f"at most {most} alternatives can be returned, but the request has {count}."
             )
 
     def search_options(
         self, body: SearchRequest, n_best: int, model: ServedModel | None
     ) -> SearchOptions:
         """Check a client's search options for the model of a text, and return them."""
-        if body.beam is not None and body.beam > self.limits.beam:
-            raise HttpError(400, f"beam may be at most {self.limits.beam}, but is {body.beam}.")
+        if body.beam is not None and body.beam > self.limits.max_beam:
+            raise HttpError(400, f"beam may be at most {self.limits.max_beam}, but is {body.beam}.")
         self.check_alternatives(n_best - 1)
         if body.length_penalty is not None:
             try:

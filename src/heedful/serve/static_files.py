@@ -7,11 +7,10 @@ from fastapi import APIRouter, FastAPI, Request, Response
 
 from heedful.serve.limits import Limits
 from heedful.serve.openapi import describe_route, document
-from heedful.serve.page import PAGE_HEADERS, PageFile, page_files
+from heedful.serve.page import PAGE_HEADERS, PageFile, page_file, page_files
 from heedful.serve.request_body import json_response
 
 _SWAGGER = ("swagger-ui-bundle.js", "swagger-ui.css")
-_KINDS = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 _DOCS = b"""<!doctype html>
 <html lang="en">
 <head>
@@ -38,8 +37,7 @@ _START = b"""SwaggerUIBundle({
 def add_pages(app: FastAPI, limits: Limits) -> None:
     """Add the routes of the pages."""
     routes = APIRouter(include_in_schema=False)
-    shown = {**page_files(), **_docs_files()}
-    for path, file in shown.items():
+    for path, file in {**page_files(), **_docs_files()}.items():
         routes.add_api_route(path, _sender(file))
     app.include_router(routes)
 
@@ -66,12 +64,6 @@ def _sender(file: PageFile) -> Callable[[Request], Awaitable[Response]]:
 def _docs_files() -> dict[str, PageFile]:
     """Read the files of the OpenAPI page; Swagger UI is the copy in fastapi_offline."""
     folder = files("fastapi_offline") / "static"
-    pages = {
-        "/docs": PageFile(_DOCS, "text/html; charset=utf-8", '"docs-1"'),
-        "/docs/start.js": PageFile(_START, _KINDS[".js"], '"start-1"'),
-    }
-    for name in _SWAGGER:
-        kind = _KINDS[name[name.rfind(".") :]]
-        content = (folder / name).read_bytes()
-        pages[f"/docs/{name}"] = PageFile(content, kind, f'"swagger-{len(content)}"')
-    return pages
+    contents = {"start.js": _START, **{name: (folder / name).read_bytes() for name in _SWAGGER}}
+    scripts = {f"/docs/{name}": page_file(name, content) for name, content in contents.items()}
+    return {"/docs": page_file("docs.html", _DOCS), **scripts}

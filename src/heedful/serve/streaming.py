@@ -18,7 +18,7 @@ from heedful.search.observer import HypothesisView, Snapshot
 from heedful.serve.batch_queue import Search
 from heedful.serve.documents.file_kinds import Form
 from heedful.serve.limits import HttpError
-from heedful.serve.pipeline import ProgressCallbacks, TextResult, translate
+from heedful.serve.pipeline import TextResult, translate
 from heedful.serve.response_schemas import (
     EndEvent,
     ErrorEvent,
@@ -32,7 +32,7 @@ from heedful.serve.service import Service
 from heedful.text.lines import without_controls
 from heedful.translation.result import Translation
 
-# Seconds between writes: fifty a second look continuous, more would only cost time.
+# Seconds between writes: fifty writes a second look continuous; more would only cost time.
 _BETWEEN_WRITES = 0.02
 # Once this many steps wait, only the newest step of a sentence is kept.
 _WAITING_STEPS = 64
@@ -49,7 +49,7 @@ class Stream:
     ) -> None:
         self.service, self.route, self.search = service, route, search
         self._shows_reading = shows_reading
-        # Waiting steps by sentence, with the hypotheses finished by then: one may be the best.
+        # Waiting steps by sentence, with hypotheses finished by then: one of them may be the best.
         self._steps: dict[int, list[_Step]] = {}
         # Finished hypotheses by sentence, without their end symbols.
         self._over: dict[int, tuple[HypothesisView, ...]] = {}
@@ -64,11 +64,17 @@ class Stream:
 
         Raises `HttpError` while the response can still have an HTTP status.
         """
-        callbacks = ProgressCallbacks(self._piece, self._step)
-        speaking = translate(
-            self.service.worker, text, self.route, self.search, form=form, callbacks=callbacks
+        self._task = asyncio.ensure_future(
+            translate(
+                self.service.worker,
+                text,
+                self.route,
+                self.search,
+                form=form,
+                on_sentence=self._piece,
+                on_step=self._step,
+            )
         )
-        self._task = asyncio.ensure_future(speaking)
         self._task.add_done_callback(lambda _: self._news.set())
         try:
             await self._news.wait()
@@ -81,7 +87,7 @@ class Stream:
     async def lines(self) -> AsyncIterator[bytes]:
         """Yield all events as lines, within the time limit of every answer; call after `begin`."""
         task = self._task
-        latest = time.monotonic() + self.service.limits.seconds
+        latest = time.monotonic() + self.service.limits.max_seconds
         try:
             while not task.done():
                 left = latest - time.monotonic()
@@ -101,7 +107,7 @@ class Stream:
             task.cancel()
 
     async def _wait(self, seconds: float) -> None:
-        """Wait for news; after a step a moment longer, to combine it with the next."""
+        """Wait for news; after a step, wait a moment longer to combine it with the next step."""
         try:
             async with asyncio.timeout(seconds):
                 await self._news.wait()

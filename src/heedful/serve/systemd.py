@@ -1,5 +1,5 @@
 """
-Listening sockets that systemd passes to a service, and its address for messages of state.
+Listening sockets that systemd passes to a service, and its address for status messages.
 
 The sockets belong to systemd and stay open while the service restarts: clients that connect
 meanwhile wait in the kernel's queue. The protocols are those of sd_listen_fds(3) and sd_notify(3).

@@ -34,8 +34,14 @@ _Result = TypeVar("_Result")
 # if no sentence arrives for a hundredth of that time. Both are chosen, not measured: a slow model
 # gains more from larger batches, and nobody notices a tenth.
 _WAITING_SHARE, _QUIET_SHARE = 0.1, 0.01
-# Longer texts are tokenized in a thread, because the event loop stands still meanwhile.
+# Texts with more characters are split, tokenized and joined in a thread, because this work
+# would block the event loop.
 _AT_ONCE = 2000
+
+
+async def aside(size: int, work: Callable[..., _Result], *arguments: object) -> _Result:
+    """Call a function directly, or for texts of many characters in a thread."""
+    return work(*arguments) if size <= _AT_ONCE else await asyncio.to_thread(work, *arguments)
 
 
 class Worker:
@@ -103,17 +109,12 @@ class Worker:
         """
         Translate some sentences.
 
-        Raises `HttpError` if too many wait. Canceling drops sentences that are in no batch yet.
+        Raises `HttpError` if too many sentences wait. Canceling drops those that are in no batch.
         """
         if not texts:
             return []
         done: asyncio.Future[list[Translation]] = self._loop.create_future()
-        size = sum(map(len, texts))
-        lengths = (
-            await asyncio.to_thread(model.lengths, texts)
-            if size > _AT_ONCE
-            else model.lengths(texts)
-        )
+        lengths = await aside(sum(map(len, texts)), model.lengths, texts)
         job = TranslationJob(model, search, texts, lengths, done, on_sentence, observer)
         return await self._enqueue(job, done)
 

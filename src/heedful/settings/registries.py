@@ -85,15 +85,11 @@ SCORES: Registry[Any] = Registry(
     dict.fromkeys(("scaled", "unscaled", "additive")),
     _takes("heads", "d_k"),
 )
-_BUILD = "heedful.training.objective.build"
 OBJECTIVES: Registry[Callable[[Any, Any], Any]] = Registry(
     "objective",
     {
-        "likelihood": f"{_BUILD}:build_likelihood",
-        "simcut": f"{_BUILD}:build_simcut",
-        "rdrop": f"{_BUILD}:build_rdrop",
-        "reward": f"{_BUILD}:build_reward",
-        "risk": f"{_BUILD}:build_risk",
+        name: f"heedful.training.objective.build:build_{name}"
+        for name in ("likelihood", "simcut", "rdrop", "reward", "risk")
     },
     _takes("run", "machine"),
 )
@@ -101,11 +97,10 @@ _RATES = "heedful.training.schedule"
 SCHEDULES: Registry[Callable[[Any, int, int], float]] = Registry(
     "schedule",
     {
-        "paper": f"{_RATES}:paper",
-        "constant": f"{_RATES}:constant",
-        "inverse_sqrt": f"{_RATES}:inverse_sqrt",
-        "cosine": f"{_RATES}:cosine",
-        "plateau": f"{_RATES}:plateau",
+        **{
+            name: f"{_RATES}:{name}"
+            for name in ("paper", "constant", "inverse_sqrt", "cosine", "plateau")
+        },
         "step": f"{_RATES}:step_decay",
     },
     _takes("schedule", "step", "decays"),
@@ -128,16 +123,11 @@ METRICS: Registry[ValidationMetric] = Registry(
 RULES: Registry[Callable[..., Any]] = Registry(
     "search rule", {}, _takes("tokenizer", "lines", "limits", "device")
 )
-_AUGMENT = "heedful.data.augment"
 AUGMENTATIONS: Registry[Callable[..., tuple[str, str]]] = Registry(
     "augmentation",
     {
-        "capitals": f"{_AUGMENT}:capitals",
-        "title": f"{_AUGMENT}:title",
-        "typos": f"{_AUGMENT}:typos",
-        "punctuation": f"{_AUGMENT}:punctuation",
-        "symbols": f"{_AUGMENT}:symbols",
-        "tags": f"{_AUGMENT}:tags",
+        name: f"heedful.data.augment:{name}"
+        for name in ("capitals", "title", "typos", "punctuation", "symbols", "tags")
     },
     _takes("source", "target", "generator"),
 )

@@ -7,7 +7,7 @@ before the next batch.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -58,7 +58,7 @@ class SegmentedText(NamedTuple):
         return SegmentedText(self.ids, self.words[words:], units)
 
     def shifted(self, pieces: int) -> "SegmentedText":
-        """Count so many further subwords before the first word."""
+        """Shift subword indices by the number of subwords before the first word."""
         if not pieces:
             return self
         units = [
@@ -91,7 +91,7 @@ def segment_text(kind: str, text: str, ids: Ids, pieces: Sequence[str]) -> Segme
 
 
 def segment_source(tokenizer: Tokenizer, text: str, ids: Ids) -> SegmentedText:
-    """Match the words of a source line, without those of the prefix, with its subwords."""
+    """Match the words of a source line, without the prefix's words, with its subwords."""
     before, pieces = tokenizer.source_prefix, tokenizer.pieces_source(ids)
     ahead, behind = tokenizer.around_source
     pieces = pieces[ahead : len(ids) - behind]
@@ -285,7 +285,9 @@ class Aligner:
             for rank, ids in enumerate(several)
             if align or (replace is not False and UNKNOWN in ids)
         ]
-        segmented = {row: self._source(texts[row], sources[row]) for row, _ in places}
+        segmented = {
+            row: segment_source(self.tokenizer, texts[row], sources[row]) for row, _ in places
+        }
         pairs = [
             (segmented[row], segment_ids(self.tokenizer, written[row][rank]))
             for row, rank in places
@@ -311,21 +313,12 @@ class Aligner:
         """Tokenize given pairs, and match their words with subwords."""
         sources, targets = self._read(sources, targets)
         source_ids, target_ids = self.pair_ids(sources, targets)
-        return list(
-            zip(
-                map(self._source, sources, source_ids),
-                map(self._target, targets, target_ids),
-                strict=True,
-            )
-        )
+        read = map(partial(segment_source, self.tokenizer), sources, source_ids)
+        return list(zip(read, map(self._target, targets, target_ids), strict=True))
 
     def _read(self, sources: Sequence[str], targets: Sequence[str]) -> tuple[list[str], list[str]]:
         """Normalize given pairs as for translating."""
         return self.run.read_sources(sources), self.run.read_targets(targets)
-
-    def _source(self, text: str, ids: Ids) -> SegmentedText:
-        """Match words with subwords of a source line."""
-        return segment_source(self.tokenizer, text, ids)
 
     def _target(self, text: str, ids: Ids) -> SegmentedText:
         """Match words with subwords of a given translation."""

@@ -46,9 +46,6 @@ class TranslationEngine(Protocol):
         ...
 
 
-ENGINES = ("torch", "ctranslate2")
-
-
 _CANNOT = (
     "sample",
     "mbr",

@@ -24,7 +24,7 @@ def check_members(runs: Sequence[Run]) -> None:
                 f"{first.folder.path} and {member.folder.path} differ in their {what}; train them "
                 "on the same prepared text, or translate with one of them."
             )
-        # with language tags the input chooses the direction, and the settings name only the first
+        # with language tags the input chooses the direction; the settings name only one direction
         chosen = first.tokenizer.tags or first.tokenizer.languages
         if not chosen and first.direction.contradicts(member.direction):
             raise RunFolderError(

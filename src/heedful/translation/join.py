@@ -1,46 +1,35 @@
 """Joining of the translations of sentences to the translation of their text."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
 
 from heedful.translation.result import Translation, WordAlignment
 
-
-@runtime_checkable
-class SentenceLayout(Protocol):
-    """The text around and between the sentences of a text."""
-
-    def fill(
-        self,
-        translations: Sequence[str],
-        links: Sequence[Iterable[tuple[int, int]] | None] = (),
-    ) -> str:
-        """Replace the sentences by translations whose words are linked."""
-        ...
+Fill = Callable[[Sequence[str], Sequence[Iterable[tuple[int, int]] | None]], str]
+"""Replaces the sentences of a text by translations whose words are linked."""
 
 
-def join_sentences(translations: Sequence[Translation], layout: SentenceLayout) -> Translation:
+def join_sentences(translations: Sequence[Translation], fill: Fill) -> Translation:
     """
     Join the translations of several sentences.
 
-    `translations`: in order, at least one.
+    `translations`: in order, at least one. `fill`: inserts them into their text.
 
     A sentence with fewer alternatives repeats its last alternative.
     """
     most = max(len(sentence.alternatives) for sentence in translations)
     ranked = [[sentence, *sentence.alternatives] for sentence in translations]
     rows = [[*row, *[row[-1]] * (most + 1 - len(row))] for row in ranked]
-    best, *others = (_sum([row[rank] for row in rows], layout) for rank in range(most + 1))
+    best, *others = (_sum([row[rank] for row in rows], fill) for rank in range(most + 1))
     return replace(best, alternatives=tuple(others))
 
 
-def _sum(translations: Sequence[Translation], layout: SentenceLayout) -> Translation:
+def _sum(translations: Sequence[Translation], fill: Fill) -> Translation:
     """Join translations, without their alternatives."""
     texts = [sentence.text for sentence in translations]
     alignments = [sentence.alignment for sentence in translations]
     return Translation(
-        layout.fill(texts, [links.links if links else None for links in alignments]),
+        fill(texts, [links.links if links else None for links in alignments]),
         sum(sentence.score for sentence in translations),
         tuple(token for sentence in translations for token in sentence.tokens),
         sum(sentence.log_probability for sentence in translations),
@@ -58,7 +47,7 @@ def _sum(translations: Sequence[Translation], layout: SentenceLayout) -> Transla
 
 
 def _join_links(alignments: Sequence[WordAlignment]) -> WordAlignment:
-    """Join the links, with words counted through all sentences."""
+    """Join the links, with words numbered consecutively across all sentences."""
     source: list[str] = []
     target: list[str] = []
     links: list[tuple[int, int]] = []

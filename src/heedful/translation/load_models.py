@@ -19,7 +19,7 @@ def load_models(
     precision: str = "auto",
     threads: int = 0,
 ) -> list[EncoderDecoder]:
-    """Load the models of one run, or of the members of an ensemble, as `Translator.load` does."""
+    """Load the model of one run, or of each member of an ensemble, as `Translator.load` does."""
     check_members(runs)
     place = resolve_device(device)
     resolve_threads(threads)

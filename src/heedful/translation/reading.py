@@ -151,7 +151,7 @@ class ReadLines:
             result = several[0]
             if layout is not None:
                 notes = joined_notes(part.reading or ReadingNote() for part in several)
-                result = replace(join_sentences(several, layout), reading=notes)
+                result = replace(join_sentences(several, layout.fill), reading=notes)
             if number in self.cut:
                 result = replace(result, reading=replace(result.reading or ReadingNote(), cut=True))
             results.append(result)
@@ -265,14 +265,10 @@ class TextReader:
         """Return a reader of lines with the terms of a user."""
         return LineReader(self.vocabulary, terms, self.reads_text, self.aligns)
 
-    def cut_rule(self, terms: Terms | None, tag: str, longest: int) -> CutRule:
-        """
-        Return the rule for where a text may be cut.
-
-        `tag`: a language tag before each part. `longest`: maximum subwords of a part, its end
-        symbol included.
-        """
-        reader, room = self.line_reader(terms), longest - 1
+    def cut_rule(self, terms: Terms | None, tag: str) -> CutRule:
+        """Return the rule for where a text may be cut. `tag`: a language tag before each part."""
+        # the end symbol takes one subword
+        reader, room = self.line_reader(terms), self.longest - 1
 
         def fits(sentence: str) -> bool:
             # No subword is shorter than a byte, and the space before the first word may be one.

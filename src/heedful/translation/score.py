@@ -52,37 +52,29 @@ class ScoredPair:
         return self.log_probability / len(self.log_probabilities)
 
 
-@dataclass(frozen=True)
-class ScoreFormat:
-    """The output format of scored pairs."""
+def format_pair(
+    number: int, pair: ScoredPair, format: str = "text", normalize: bool = False
+) -> str:
+    """
+    Format a scored pair: one number, or a JSON object with all results.
 
-    format: str = "text"
-    """One number per line, or a JSON object with all results."""
-    normalize: bool = False
-    """Whether plain lines contain the mean per token instead of the sum."""
-
-    def line(self, number: int, pair: ScoredPair) -> str:
-        """
-        Format one pair.
-
-        `number`: number of the pair, counted from 0.
-
-        JSON always has the sum and the mean.
-        """
-        if self.format == "jsonl":
-            entry = {
-                "line": number,
-                "log_probability": pair.log_probability,
-                "mean": pair.mean,
-                "tokens": list(pair.tokens),
-                "log_probabilities": list(pair.log_probabilities),
-            }
-            entry |= {} if pair.ranks is None else {"ranks": list(pair.ranks)}
-            entry |= {} if pair.alignment is None else alignment_entry(pair.alignment)
-            return json_line(entry)
-        score = f"{pair.mean if self.normalize else pair.log_probability:.6f}"
-        links = pair.alignment and pair.alignment.between_spaces(pair.source)
-        return score if links is None else f"{score}\t{links}"
+    `number`: number of the pair, counted from 0. `format`: ``text`` or ``jsonl``. `normalize`:
+    whether text holds the mean per token instead of the sum; JSON has both.
+    """
+    if format == "jsonl":
+        entry = {
+            "line": number,
+            "log_probability": pair.log_probability,
+            "mean": pair.mean,
+            "tokens": list(pair.tokens),
+            "log_probabilities": list(pair.log_probabilities),
+        }
+        entry |= {} if pair.ranks is None else {"ranks": list(pair.ranks)}
+        entry |= {} if pair.alignment is None else alignment_entry(pair.alignment)
+        return json_line(entry)
+    score = f"{pair.mean if normalize else pair.log_probability:.6f}"
+    links = pair.alignment and pair.alignment.between_spaces(pair.source)
+    return score if links is None else f"{score}\t{links}"
 
 
 @checked

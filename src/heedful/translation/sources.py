@@ -16,7 +16,7 @@ def source_ids(
     setting: str = "search.max_source_length",
 ) -> list[list[int]]:
     """
-    Encode lines and cut those that are too long; a blank line has no ids.
+    Encode lines and truncate lines that are too long; a blank line has no ids.
 
     `lines`: numbers of the lines, for messages; counted from 1 if empty.
     """
@@ -38,7 +38,7 @@ def source_ids(
 
 
 def check_ids(source: Sequence[int], target: Sequence[int], sizes: tuple[int, int]) -> None:
-    """Refuse numbers that are not ids of the source or target vocabulary."""
+    """Refuse ids that are not in the source or target vocabulary."""
     for name, ids, size in zip(("source", "target"), (source, target), sizes, strict=True):
         if not all(0 <= number < size for number in ids):
             raise TextError(f"`{name}` must hold ids from 0 to {size - 1:,}, but holds others.")

@@ -65,7 +65,7 @@ class OutputFormat:
         else:
             score = [f"{translation.score:.6f}"] if self.scores else []
             links, text = self._links(translation, source), translation.text
-            if score or links:  # a tab would look like one between fields
+            if score or links:  # a tab in the text would look like a separator of fields
                 text = text.strip().replace("\t", " ")
             yield "\t".join([*score, text, *links])
 

@@ -37,7 +37,6 @@ def models(*pairs):
             resident,
             (Direction(source, target, ""),),
             NoEngine.reader,
-            100,
             {},
         )
         for source, target in pairs

@@ -7,7 +7,7 @@ from heedful.config.load import load_config
 from heedful.errors import SettingError
 from heedful.serve.limits import HttpError
 from heedful.serve.models import ModelLoader, ModelSpec, ServedModel
-from heedful.serve.routes_v1 import _check_alignments
+from heedful.serve.routes_v1 import _require
 from heedful.translation.aligner import Aligner
 from heedful.translation.translator import Translator
 
@@ -55,7 +55,7 @@ def test_coverage_of_equal_attention_is_refused(served: ServedModel):
 
 
 def test_a_server_says_so(served: ServedModel):
-    assert served.shows_attention and "coverage_penalty" not in served.facts
+    assert not served.no_attention and "coverage_penalty" not in served.facts
     assert served.no_alignment.endswith("is the same for all words (`model.encoder` is average)")
     with pytest.raises(HttpError, match="need a model whose `alignments` is true"):
-        _check_alignments(served)
+        _require("alignments need", "alignments", served.no_alignment)

@@ -6,6 +6,8 @@ kinds except text and HTML need the extra `documents`.
 """
 
 from collections.abc import Callable
+from functools import partial
+from pkgutil import resolve_name
 from typing import Literal, NamedTuple
 
 from heedful.errors import TextError
@@ -58,20 +60,11 @@ def _read_markdown(content: bytes) -> ReadFile:
     return _read_text(content)
 
 
-def _read_docx(content: bytes) -> ReadFile:
-    """Read a document of Word."""
+def _read_office(function: str, content: bytes) -> ReadFile:
+    """Read an office document by a function of `heedful.serve.documents.office_document`."""
     _needs_extra("lxml")
-    from heedful.serve.documents.office_document import read_docx
-
-    return ReadFile(*read_docx(content))
-
-
-def _read_odt(content: bytes) -> ReadFile:
-    """Read a document of OpenDocument."""
-    _needs_extra("lxml")
-    from heedful.serve.documents.office_document import read_odt
-
-    return ReadFile(*read_odt(content))
+    read = resolve_name(f"heedful.serve.documents.office_document:{function}")
+    return ReadFile(*read(content))
 
 
 FILE_KINDS = {
@@ -84,9 +77,13 @@ FILE_KINDS = {
     ".docx": FileKind(
         "office",
         "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-        _read_docx,
+        partial(_read_office, "read_docx"),
     ),
-    ".odt": FileKind("office", "application/vnd.oasis.opendocument.text", _read_odt),
+    ".odt": FileKind(
+        "office",
+        "application/vnd.oasis.opendocument.text",
+        partial(_read_office, "read_odt"),
+    ),
 }
 """The kinds by the endings of file names."""
 

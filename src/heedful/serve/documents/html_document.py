@@ -12,7 +12,7 @@ the words that they enclosed, by the word alignment of the translation. Everythi
 same, to the character, and a translation is inserted as text only.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -86,9 +86,12 @@ class Markup:
         if len(translations) != len(self.pieces):
             raise ValueError(f"{len(self.pieces)} pieces need {len(self.pieces)} translations")
         pairs = iter(zip(translations, links or [None] * len(translations), strict=True))
-        return "".join(
-            part if isinstance(part, str) else part.filled(*next(pairs)) for part in self.parts
-        )
+        return fill_parts(self.parts, pairs)
+
+
+def fill_parts(parts: Sequence[str | Sentence], pairs: Iterator[tuple[str, Links | None]]) -> str:
+    """Insert the next translations, each with its links, into sentences and their markup."""
+    return "".join(part if isinstance(part, str) else part.filled(*next(pairs)) for part in parts)
 
 
 def visible_text(html: str) -> str:

@@ -21,10 +21,9 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from heedful.serve.documents.html_blocks import Atom, AtomKind
-from heedful.serve.documents.html_document import Markup, Sentence, find_sentences
+from heedful.serve.documents.html_document import Markup, Sentence, fill_parts, find_sentences
 from heedful.serve.documents.tag_projection import Links
 from heedful.text.sentences import Fits
 
@@ -88,34 +87,18 @@ class Subtitles:
         parts: list[str | _Cue] = []
         for part in _blocks(text):
             parts += [part] if isinstance(part, str) else _cues(part, language, fits, escape)
-        sentences = [
-            sentence
-            for cue in parts
-            if isinstance(cue, _Cue)
-            for sentence in cue.parts
-            if isinstance(sentence, Sentence)
-        ]
-        return cls(
-            tuple(sentence.text for sentence in sentences),
-            tuple(bool(sentence.marks) for sentence in sentences),
-            tuple(parts),
-        )
+        cues = Markup.of([part for cue in parts if isinstance(cue, _Cue) for part in cue.parts])
+        return cls(cues.pieces, cues.linked, tuple(parts))
 
     def fill(self, translations: Sequence[str], links: Sequence[Links | None] = ()) -> str:
         """Replace the sentences by translations; ``fill(pieces)`` is the text that was parsed."""
         if len(translations) != len(self.pieces):
             raise ValueError(f"{len(self.pieces)} pieces need {len(self.pieces)} translations")
-        texts, ties = iter(translations), iter(links or [None] * len(translations))
-        written = []
-        for part in self.parts:
-            if isinstance(part, _Cue):
-                markup = Markup.of(part.parts)
-                count = len(markup.pieces)
-                filled = markup.fill(list(islice(texts, count)), list(islice(ties, count)))
-                written.append(part.wrap(filled))
-            else:
-                written.append(part)
-        return "".join(written)
+        pairs = iter(zip(translations, links or [None] * len(translations), strict=True))
+        return "".join(
+            part if isinstance(part, str) else part.wrap(fill_parts(part.parts, pairs))
+            for part in self.parts
+        )
 
 
 def cue_text(text: str) -> str:

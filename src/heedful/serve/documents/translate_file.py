@@ -37,7 +37,6 @@ def translate_file(
     options: SearchOptions,
     *,
     language: str,
-    longest: int,
     tag: str = "",
     aligns: bool = True,
     glossary: Mapping[str, str] | None = None,
@@ -47,10 +46,9 @@ def translate_file(
     """
     Translate a file, and return the content of a file of the same kind.
 
-    `language`: language of the text, for splitting it into sentences. `longest`: maximum number of
-    subwords of a sentence, end symbol included. `tag`: put before every sentence. `aligns`: whether
-    the engine aligns words, so that tags inside a sentence follow their words. `glossary`,
-    `protected`: terms of the user.
+    `language`: language of the text, for splitting it into sentences. `tag`: put before every
+    sentence. `aligns`: whether the engine aligns words, so that tags inside a sentence follow their
+    words. `glossary`, `protected`: terms of the user.
 
     Raises `TextError` if the content does not match the file's ending, or is not safe to read.
     """
@@ -60,12 +58,9 @@ def translate_file(
     except TextError as error:
         raise error if str(error).startswith(str(path)) else TextError(f"{path}: {error}") from None
 
-    def tagged(sentence: str) -> str:
-        return f"{tag} {sentence}" if tag else sentence
-
-    rule = translator.reader.cut_rule(Terms.of(glossary, protected), tag, longest)
+    rule = translator.reader.cut_rule(Terms.of(glossary, protected), tag)
     layout = split_text(text, kind.form, language, rule)
-    lines = [tagged(piece) for piece in layout.pieces]
+    lines = [f"{tag} {piece}" if tag else piece for piece in layout.pieces]
     translations = []
     needs_links = aligns and any(layout.linked)
     for start in range(0, len(lines), _WINDOW):

@@ -55,12 +55,13 @@ def page_files() -> dict[str, PageFile]:
     contents["explorer.js"] = explorer_script().encode()
     contents["explorer.css"] = explorer_styles().encode()
     return {
-        "/" if name == "index.html" else f"/page/{name}": _page_file(content, PurePath(name).suffix)
+        "/" if name == "index.html" else f"/page/{name}": page_file(name, content)
         for name, content in sorted(contents.items())
         if PurePath(name).suffix in _KINDS
     }
 
 
-def _page_file(content: bytes, ending: str) -> PageFile:
-    """Describe one file."""
-    return PageFile(content, _KINDS[ending], f'"{sha256(content).hexdigest()[:20]}"')
+def page_file(name: str, content: bytes) -> PageFile:
+    """Describe one file, whose kind is that of its name."""
+    tag = sha256(content).hexdigest()[:20]
+    return PageFile(content, _KINDS[PurePath(name).suffix], f'"{tag}"')

@@ -29,6 +29,13 @@ heedful.api = (() => {
     }
   }
 
+  // The message about an error; one that is not expected is logged.
+  const explain = (error) => {
+    if (error instanceof RequestError) return error.message;
+    console.error(error);
+    return "This answer cannot be shown.";
+  };
+
   const asSentence = (text) => {
     const trimmed = String(text).trim();
     const capitalized = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
@@ -43,16 +50,11 @@ heedful.api = (() => {
   };
 
   const requestError = async (response) => {
-    let reason = "";
-    try {
-      const answer = await response.json();
-      reason = typeof answer.error === "string" ? answer.error : "";
-    } catch {
-      reason = "";
-    }
+    const reason = (await response.json().catch(() => null))?.error;
     const { status } = response;
     // The server's own message about a key is meant for programs.
-    const message = reason && status !== 403 ? asSentence(reason) : MESSAGES[status];
+    const isShown = typeof reason === "string" && reason && status !== 403;
+    const message = isShown ? asSentence(reason) : MESSAGES[status];
     return new RequestError(message ?? `The server answered with code ${status}.`, {
       status,
       wait: retryAfterSeconds(response.headers.get("Retry-After")),
@@ -164,6 +166,7 @@ heedful.api = (() => {
     key: "",
     onKeyRefused: () => {},
     RequestError,
+    explain,
     streamTranslation,
     translateFile,
     // Send an empty text, which costs the server nothing, to learn whether it accepts the key.

@@ -65,9 +65,7 @@ heedful.attention = (elements, onClose) => {
       shown = key;
     } catch (error) {
       if (signal.aborted) return undefined;
-      const known = error instanceof heedful.api.RequestError;
-      if (!known) console.error(error);
-      showError(known ? error.message : "This answer cannot be shown.");
+      showError(heedful.api.explain(error));
     } finally {
       if (!signal.aborted) delete elements.panel.dataset.busy;
     }

@@ -3,8 +3,12 @@
 (() => {
   const { alignment, api, transfer, words } = heedful;
   const id = (name) => document.getElementById(name);
+  // The elements with some ids, separated by spaces, by their ids in camel case.
+  const byName = (ids) => {
+    const camelCase = (name) => name.replace(/-(.)/gu, (_, letter) => letter.toUpperCase());
+    return Object.fromEntries(ids.split(" ").map((name) => [camelCase(name), id(name)]));
+  };
   const source = id("source");
-  const result = id("result");
   const SAMPLES = {
     en: "The animal didn\u2019t cross the street because it was too tired.",
     de: "Das Tier ging nicht \u00fcber die Stra\u00dfe, weil es zu m\u00fcde war.",
@@ -24,12 +28,9 @@
   let lastDetected = "";
   let fileName = "";
 
-  const { announce, note, showError, showCopied, setBusy, countDown } = heedful.status({
-    announcement: id("announcement"),
-    note: id("note"),
-    error: id("error"),
-    result,
-  });
+  const { announce, note, showError, showCopied, setBusy, countDown } = heedful.status(
+    byName("announcement note error result"),
+  );
 
   // --- words ---------------------------------------------------------------------------------
 
@@ -61,16 +62,7 @@
   });
 
   const beam = heedful.beam(
-    {
-      alternatives: id("alternatives"),
-      alternativesOf: id("alternatives-of"),
-      alternativesList: id("alternatives-list"),
-      follow: id("follow"),
-      followOf: id("follow-of"),
-      followList: id("follow-list"),
-      step: id("step"),
-      stepName: id("step-name"),
-    },
+    byName("alternatives alternatives-of alternatives-list follow follow-of follow-list step step-name"),
     (index, hypothesis) => {
       attention.close();
       view.show(index, hypothesis);
@@ -236,10 +228,8 @@
       if (!signal.aborted) conclude(model, started);
     } catch (error) {
       if (signal.aborted) return undefined;
-      const known = error instanceof api.RequestError;
-      if (!known) console.error(error);
       if (error.isAboutKey) return clearResult();
-      fail(known ? error.message : "This answer cannot be shown.");
+      fail(api.explain(error));
     } finally {
       if (!signal.aborted) setBusy(false);
     }
@@ -396,19 +386,7 @@
       if (frontend.charLimit > 0) limit = frontend.charLimit;
       settings = heedful.settings(
         served,
-        {
-          from: id("from"),
-          into: id("into"),
-          model: id("model"),
-          beam: id("beam"),
-          penalty: id("penalty"),
-          strength: id("strength"),
-          strengthField: id("strength-field"),
-          defaults: id("defaults"),
-          joinLines: id("join-lines"),
-          about: id("about"),
-          swap: id("swap"),
-        },
+        byName("from into model beam penalty strength strength-field defaults join-lines about swap"),
         () => {
           setLanguages();
           updateButtons();

@@ -42,9 +42,10 @@ class Shouting:
         return found
 
 
-def translated(path, **more):
+def translated(path, longest=100, **more):
     engine = Shouting()
-    options = {"language": "en", "longest": 100, **more}
+    engine.reader.longest = longest
+    options = {"language": "en", **more}
     return engine, translate_file(engine, path, SearchOptions(), **options).decode()
 
 
