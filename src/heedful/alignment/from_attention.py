@@ -25,7 +25,7 @@ from heedful.alignment.links import GoldLinks, LinkCounts, Links, count_links
 from heedful.alignment.words import Unit
 from heedful.errors import SettingError
 
-# With at least this many layers the penultimate layer aligns best, with fewer the last.
+# With at least this many layers the penultimate layer aligns best; with fewer, the last layer.
 _DEEP = 6
 
 
@@ -45,7 +45,7 @@ class Extraction:
     et al. 2017). 0 chooses the penultimate of six or more layers, else the last.
     """
     head: int = 0
-    """A head of the layer, counted from 1; 0 for the mean of all."""
+    """A head of the layer, counted from 1; 0 for the mean of all heads."""
     shift: bool = False
     """Whether to use the step that reads a target word, one after the step that predicts it."""
     threshold: float = 0.0
@@ -176,14 +176,13 @@ def attention_links(
 
 def rate_layers(
     pairs: Iterable[tuple[np.ndarray, Sequence[Unit], Sequence[Unit], GoldLinks]],
-    threshold: float = 0.0,
 ) -> dict[Extraction, LinkCounts]:
     """Measure how well each layer aligns, with and without the shift."""
     rated: dict[Extraction, LinkCounts] = {}
     for cross, source, target, gold in pairs:
         for layer in range(cross.shape[0], 0, -1):
             for shift in (False, True):
-                extraction = Extraction(layer, shift=shift, threshold=threshold)
+                extraction = Extraction(layer, shift=shift)
                 links = attention_links(cross, source, target, extraction)
                 rated[extraction] = rated.get(extraction, LinkCounts()) + count_links(links, gold)
     return dict(sorted(rated.items(), key=lambda item: item[1].error_rate))

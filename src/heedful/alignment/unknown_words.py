@@ -10,8 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from heedful.alignment.links import Links
-from heedful.errors import TextError
-from heedful.text.lines import plain_lines
+from heedful.text.lines import two_columns
 
 
 def replace_unknown(
@@ -24,9 +23,9 @@ def replace_unknown(
     """
     Replace each unknown word by a translation of the source words that it is linked to.
 
-    The replacement is the dictionary's entry of the word, that of the lower-cased word, or the word
-    itself. See section 3.3 of Luong et al. (2015) and of Jean et al. (2015). An unlinked unknown
-    word stays.
+    The replacement is the dictionary's entry for the word, its entry for the lower-cased word, or
+    the word itself. See section 3.3 of Luong et al. (2015) and of Jean et al. (2015). An unlinked
+    unknown word stays.
 
     >>> replace_unknown(["⁇", "dort"], {0}, frozenset({(0, 0), (1, 1)}), ["Zoë", "sleeps"])
     ['Zoë', 'dort']
@@ -56,14 +55,6 @@ def read_dictionary(path: Path) -> dict[str, str]:
     Raises `TextError` with file and line for a malformed line. Empty lines are skipped.
     """
     entries: dict[str, str] = {}
-    for number, line in enumerate(plain_lines(path), start=1):
-        if not line.strip():
-            continue
-        entry = [part.strip() for part in line.split("\t")]
-        if len(entry) != 2 or not all(entry):
-            raise TextError(
-                f"{path} must hold a word, a tab and its translation in every line, but line "
-                f"{number} is {line!r}."
-            )
-        entries.setdefault(*entry)
+    for _, word, translation in two_columns(path, "word"):
+        entries.setdefault(word, translation)
     return entries

@@ -13,6 +13,7 @@ SPACE = "\u2581"
 """The character of sentencepiece for a space, at the beginning of a word."""
 CONTINUED = "@@"
 """The mark of subword-nmt at the end of a subword that does not end its word."""
+_UNKNOWN = "<unk>"
 
 
 class Unit(NamedTuple):
@@ -47,9 +48,7 @@ def units_of(pieces: Sequence[str], mark: str = SPACE) -> list[Unit]:
     return units
 
 
-def units_of_words(
-    pieces: Sequence[str], words: Sequence[str], unknown: str = "<unk>"
-) -> list[Unit]:
+def units_of_words(pieces: Sequence[str], words: Sequence[str]) -> list[Unit]:
     """
     Match the words of a text with its tokens from a word vocabulary.
 
@@ -76,7 +75,7 @@ def units_of_words(
 
     for index, piece in enumerate(pieces):
         name = piece.strip(SPACE)
-        if piece == unknown:
+        if piece == _UNKNOWN:
             waiting.append(index)
         elif name in words[word:]:
             place = words.index(name, word)

@@ -2,8 +2,8 @@
 Training pairs as people type them: `data.augment`.
 
 Each augmentation takes a pair and a generator and returns a changed pair. Changes of content, such
-as capitals and symbols, are made on both sides, so the model learns to copy them. Typing errors
-stay in the source. At most one augmentation changes a pair, and the target keeps its words.
+as capitals and symbols, are made on both sides, so the model learns to copy them. Typing errors are
+made only in the source. At most one augmentation changes a pair, and the target keeps its words.
 `AUGMENTATIONS` in `heedful.settings.registries` lists them.
 """
 
@@ -29,7 +29,8 @@ def augment_pairs(pairs: Iterable[Pair], shares: str, generator: Random) -> Iter
     """
     Change some pairs. `shares`: the shares in the form of `data.augment`.
 
-    A language tag stays before its line, and an augmentation that leaves a side empty does nothing.
+    A language tag stays at the beginning of its line, and an augmentation that leaves a side empty
+    does nothing.
     """
     chosen = [
         (name, AUGMENTATIONS[name], share) for name, share in augmentation_shares(shares).items()
@@ -57,13 +58,13 @@ def _pair(name: str, changed: object) -> Pair:
 
 
 def capitals(source: str, target: str, generator: Random) -> Pair:
-    """Write both sides in capitals."""
+    """Write both sides in capital letters."""
     del generator
     return source.upper(), target.upper()
 
 
 def title(source: str, target: str, generator: Random) -> Pair:
-    """Begin every word of both sides with a capital."""
+    """Begin every word of both sides with a capital letter."""
     del generator
     return _title_case(source), _title_case(target)
 
@@ -86,18 +87,18 @@ def typos(source: str, target: str, generator: Random) -> Pair:
 
 
 def punctuation(source: str, target: str, generator: Random) -> Pair:
-    """End both sides with another mark, or with none."""
+    """Replace the final punctuation of both sides by another mark, or remove it."""
     mark = generator.choice(_NEW_MARKS)
     return _MARKS.sub("", source) + mark, _MARKS.sub("", target) + mark
 
 
 def symbols(source: str, target: str, generator: Random) -> Pair:
-    """Put an emoji, an arrow or a sign before or behind both sides."""
+    """Put an emoji, an arrow or a sign before or after both sides."""
     return _beside(source, target, generator.choice(_SYMBOLS), generator)
 
 
 def tags(source: str, target: str, generator: Random) -> Pair:
-    """Put a placeholder before or behind both sides, or both sides between tags of HTML."""
+    """Put a placeholder before or after both sides, or put HTML tags around both sides."""
     name = "".join(generator.choices(ascii_lowercase, k=generator.randint(1, 8)))
     number = generator.randrange(10_000)
     kind = generator.randrange(8)
@@ -117,12 +118,12 @@ def tags(source: str, target: str, generator: Random) -> Pair:
 
 
 def _title_case(text: str) -> str:
-    """Begin every word with a capital."""
+    """Begin every word with a capital letter."""
     return " ".join(word[:1].upper() + word[1:] for word in text.split(" "))
 
 
 def _beside(source: str, target: str, copied: str, generator: Random) -> Pair:
-    """Put a text before or behind both sides."""
+    """Put a text before or after both sides."""
     if generator.random() < 0.5:
         return f"{copied} {source}", f"{copied} {target}"
     return f"{source} {copied}", f"{target} {copied}"
@@ -131,6 +132,6 @@ def _beside(source: str, target: str, copied: str, generator: Random) -> Pair:
 def augmented_sides(
     sources: Sequence[str], targets: Sequence[str], shares: str, generator: Random
 ) -> tuple[list[str], list[str]]:
-    """Change some pairs, whose two sides are given and returned as lists."""
+    """Change some pairs; the two sides are passed and returned as separate lists."""
     pairs = list(augment_pairs(zip(sources, targets, strict=True), shares, generator))
     return [source for source, _ in pairs], [target for _, target in pairs]

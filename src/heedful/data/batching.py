@@ -2,9 +2,9 @@
 Sentence pairs grouped into token-limited batches, as a pure function of (seed, epoch).
 
 The batch of a step does not depend on the device, the number of processes, or the size of a
-micro-batch. Each batch is then cut into micro-batches, which changes what is computed at once but
-not the sum. A micro-batch is as wide as its longest source and its longest target; shorter pairs
-are padded.
+micro-batch. Each batch is then cut into micro-batches, which changes how much is computed at once
+but not the summed gradient. A micro-batch is as wide as its longest source and its longest target;
+shorter pairs are padded.
 
 ::
 
@@ -34,26 +34,27 @@ Lengths = Int[np.ndarray, " pairs"]
 Rows = Int[np.ndarray, "_"]
 MicroBatches = list[Rows]
 
-# On a CPU products leave padding out; attention and the copies for it do not. A step of Multi30k
-# with mixed lengths took 1.05 times as long as one of equal lengths. The value was not fitted.
+# On a CPU, linear layers leave padding out; attention and the copies for it do not. A step of
+# Multi30k with mixed lengths took 1.05 times as long as a step with equal lengths. The value was
+# not fitted.
 PADDING_COST_CPU = 0.1
 # Compiled attention leaves padding out as well; embeddings and masks do not. With the recipe small
 # and Multi30k, batches computed at once took 0.87 of the time of batches cut into 2.7 parts.
 _COST_OF_LEFT_OUT = 0.02
 # A cut must save the cost of at least this many tokens, because every micro-batch has a fixed cost.
-# At 25,000 tokens of Europarl on one rank 100 gives 30 micro-batches and a useful share (real of
-# computed tokens) of 0.92, 400 gives 14 and 0.86, 800 gives 10 and 0.83. The cost of a micro-batch
-# on a GPU was not measured.
+# For batches of 25,000 tokens of Europarl on one rank, a value of 100 gives 30 micro-batches. The
+# useful share (real tokens / computed tokens) is then 0.92. A value of 400 gives 14 micro-batches
+# and a share of 0.86; 800 gives 10 and 0.83. The cost of a micro-batch on a GPU was not measured.
 _CUT_COST = 400.0
-# Most work of a rank, relative to the mean. For 60 batches of 25,000 tokens of Europarl on 8 ranks,
-# with padding as costly as real tokens:
+# Maximum work of a rank, relative to the mean over ranks. For 60 batches of 25,000 tokens of
+# Europarl on 8 ranks, with padding as costly as real tokens:
 #
 #     imbalance                              1.01   1.02   1.03
 #     useful share                           0.94   0.92   0.90
 #     micro-batches a rank, mean             6.9    4.4    3.4
 #     micro-batches a rank, largest batch    9.1    7.0    4.9
 _IMBALANCE = 1.02
-# Bound on micro-batches per rank, above the most that 1.02 needed.
+# Maximum micro-batches per rank, above the 7.0 that an imbalance of 1.02 needs.
 _MOST_A_RANK = 8
 
 
@@ -81,7 +82,7 @@ class _Part:
     @cached_property
     def _best_cut(self) -> tuple[Rows, int, int]:
         """
-        Try every cut of the pairs sorted by source, and of those sorted by target.
+        Try every cut of the pairs, sorted by source length and sorted by target length.
 
         Returns the order, the position of the cut, and the padded tokens of both parts. This is
         slow, so it is computed on first use; most parts made to balance ranks never need it.
@@ -103,50 +104,12 @@ class _Part:
         return cheapest
 
     def cut(self) -> list["_Part"]:
-        """Cut where that saves most padding, or in halves if it saves nothing."""
+        """Cut the part where this saves the most padding, or in halves if no cut saves any."""
         order, place, _ = self._best_cut
         return [
             _Part(self.rows[chosen], self.source[chosen], self.target[chosen], *self.of_padding)
             for chosen in (order[:place], order[place:])
         ]
-
-
-def cut_batch(
-    rows: Rows,
-    source_lengths: Lengths,
-    target_lengths: Lengths,
-    micro_batch_tokens: int,
-    ranks: int,
-    padding_cost: float,
-    left_out: int = 0,
-) -> list[MicroBatches]:
-    """
-    Cut a batch into micro-batches and return one list per rank.
-
-    `left_out`: rows of at most this many tokens are computed without padding.
-    """
-    # Cutting continues while a micro-batch exceeds `micro_batch_tokens` computed tokens per side,
-    # while a cut saves more padding than a micro-batch costs, and while one rank has clearly more
-    # work than the others.
-    waiting = [_Part(rows, source_lengths, target_lengths, padding_cost, left_out)]
-    parts: list[_Part] = []
-    while waiting:
-        part = waiting.pop()
-        too_large = part.side > micro_batch_tokens and len(part.rows) > 1
-        if too_large or part.gain > _CUT_COST:
-            waiting += part.cut()
-        else:
-            parts.append(part)
-    shares = _share_out(parts, ranks)
-    while ranks > 1 and len(parts) < _MOST_A_RANK * ranks:
-        costs = [sum(part.cost for part in share) for share in shares]
-        heaviest = max(shares[costs.index(max(costs))], key=lambda part: part.cost)
-        if max(costs) * ranks <= _IMBALANCE * sum(costs) or len(heaviest.rows) == 1:
-            break
-        parts.remove(heaviest)
-        parts += heaviest.cut()
-        shares = _share_out(parts, ranks)
-    return [[part.rows for part in share] for share in shares]
 
 
 def _share_out(parts: list[_Part], ranks: int) -> list[list[_Part]]:
@@ -158,21 +121,6 @@ def _share_out(parts: list[_Part], ranks: int) -> list[list[_Part]]:
         shares[rank].append(part)
         heapq.heapreplace(loads, (load + part.cost, rank))
     return shares
-
-
-def longest_rows(
-    source_lengths: Lengths, target_lengths: Lengths, tokens: int, left_out: int = 0
-) -> Rows:
-    """Return the longest pairs, as many as fit into this many computed tokens per side."""
-    # Attention grows with the square of the length, so they need the most memory of all
-    # micro-batches of this size.
-    longest = np.maximum(source_lengths, target_lengths)
-    order = np.argsort(-longest, kind="stable")
-    first = int(longest[order[0]])
-    if first > left_out:
-        return order[: max(1, tokens // first)]
-    sides = np.stack((source_lengths[order], target_lengths[order])).cumsum(axis=1).max(axis=0)
-    return order[: max(1, int(np.searchsorted(sides, tokens, side="right")))]
 
 
 # Changes whenever batches are formed in another way; a run resumes only with its own version.
@@ -188,9 +136,9 @@ class BatchOrder:
     """
     The batches of each epoch, as a pure function of (seed, epoch) (section 5.1).
 
-    A batch holds about `batch_tokens` tokens of its larger side, mixed in length. The paper's
-    “batched together by approximate sequence length” holds for micro-batches only, and not where
-    padding is left out.
+    A batch has about `batch_tokens` tokens on its larger side; its pairs differ in length. The
+    paper's “batched together by approximate sequence length” applies only to micro-batches, and not
+    where padding is left out.
     """
 
     source_lengths: Lengths
@@ -202,7 +150,7 @@ class BatchOrder:
     micro_batch_tokens: int
     """Maximum tokens per side that are computed at once, padding included unless it is left out."""
     counting: str
-    """'real' counts tokens without padding, 'padded' rows times the longest side."""
+    """'real' counts tokens without padding; 'padded' counts rows times the longest side."""
     seed: int
     """Seed of the order."""
     mixture: Mixture | None = None
@@ -217,7 +165,7 @@ class BatchOrder:
     """Rows of at most this many tokens are computed without padding; 0 for none."""
 
     def epoch(self, number: int) -> list[Rows]:
-        """Return the batches of an epoch as indices of pairs; each pair of its mixture once."""
+        """Return the batches of an epoch as indices of pairs; each drawn pair occurs once."""
         rows = np.arange(len(self.source_lengths))
         if self.mixture is not None:
             rows = self.mixture.rows(number)
@@ -232,20 +180,42 @@ class BatchOrder:
 
     def cut(self, rows: Rows, ranks: int) -> list[MicroBatches]:
         """Cut a batch into micro-batches; return one list per rank."""
-        return cut_batch(
-            rows,
-            self.source_lengths[rows],
-            self.target_lengths[rows],
-            self.micro_batch_tokens,
-            ranks,
-            self.padding_cost,
-            self.left_out,
-        )
+        # Cutting continues while a micro-batch exceeds `micro_batch_tokens` computed tokens per
+        # side, while a cut saves more padding than a micro-batch costs, and while one rank has
+        # clearly more work than the others.
+        lengths = self.source_lengths[rows], self.target_lengths[rows]
+        waiting = [_Part(rows, *lengths, self.padding_cost, self.left_out)]
+        parts: list[_Part] = []
+        while waiting:
+            part = waiting.pop()
+            too_large = part.side > self.micro_batch_tokens and len(part.rows) > 1
+            if too_large or part.gain > _CUT_COST:
+                waiting += part.cut()
+            else:
+                parts.append(part)
+        shares = _share_out(parts, ranks)
+        while ranks > 1 and len(parts) < _MOST_A_RANK * ranks:
+            costs = [sum(part.cost for part in share) for share in shares]
+            heaviest = max(shares[costs.index(max(costs))], key=lambda part: part.cost)
+            if max(costs) * ranks <= _IMBALANCE * sum(costs) or len(heaviest.rows) == 1:
+                break
+            parts.remove(heaviest)
+            parts += heaviest.cut()
+            shares = _share_out(parts, ranks)
+        return [[part.rows for part in share] for share in shares]
 
     def largest(self) -> Rows:
         """Return the micro-batch that needs the most memory; it is tried before the first step."""
-        lengths = self.source_lengths, self.target_lengths
-        return longest_rows(*lengths, self.micro_batch_tokens, self.left_out)
+        # Attention grows with the square of the length, so the longest pairs need the most memory
+        # of all micro-batches of this size.
+        lengths = np.stack((self.source_lengths, self.target_lengths))  # (2, pairs)
+        longest = lengths.max(axis=0)
+        order = np.argsort(-longest, kind="stable")
+        first = int(longest[order[0]])
+        if first > self.left_out:
+            return order[: max(1, self.micro_batch_tokens // first)]
+        sides = lengths[:, order].cumsum(axis=1).max(axis=0)
+        return order[: max(1, int(np.searchsorted(sides, self.micro_batch_tokens, side="right")))]
 
     def _real(self, order: Rows) -> list[Rows]:
         """Cut shuffled pairs into batches of equally many real tokens."""
@@ -254,8 +224,8 @@ class BatchOrder:
         sums = [np.concatenate(([0], np.cumsum(side, dtype=np.int64))) for side in sides]
         # 1. cut: all batches but the last are full
         edges = _equal_edges(sums, float(self.batch_tokens))
-        # 2. round the number of batches: the last one is distributed over the others, or the others
-        # give to it, so that no step has only a small remainder
+        # 2. round the number of batches: the last batch is distributed over the others, or receives
+        # pairs from them, so that no step has only a small remainder
         last = max(int(side[edges[-1]] - side[edges[-2]]) for side in sums)
         parts = len(edges) - 2 + last / self.batch_tokens
         count = max(1, round(parts))
@@ -277,7 +247,7 @@ class BatchOrder:
             size = max(1, block_tokens // end)
             full = len(rows) // size * size
             blocks += list(rows[:full].reshape(-1, size))
-            # What does not fill a block joins the next bucket.
+            # Rows that do not fill a block join the next bucket.
             left = rows[full:]
         if len(left):
             blocks.append(left)
@@ -296,7 +266,7 @@ def _equal_edges(sums: list[Int[np.ndarray, " edges"]], batch_tokens: float) -> 
     """
     Cut where the larger side of each part is nearest to `batch_tokens`.
 
-    `sums` are the tokens of either side before each pair. Returns the first pair of each part, then
+    `sums` are the tokens of each side before each pair. Returns the first pair of each part, then
     the number of pairs. A part that is too large makes the next one smaller: errors do not add up.
     """
     pairs = len(sums[0]) - 1
@@ -308,8 +278,8 @@ def _equal_edges(sums: list[Int[np.ndarray, " edges"]], batch_tokens: float) -> 
     while edges[-1] < pairs:
         first = edges[-1]
         goal = batch_tokens + carried
-        # The first edge at which one side has reached the goal. The goal is whole, for a search
-        # for a float would turn all sums into floats first.
+        # The first edge at which one side has reached the goal. The goal is rounded up to an
+        # integer, because a search for a float would first convert all sums to floats.
         reached = min(int(side.searchsorted(side[first] + math.ceil(goal))) for side in sums)
         end = min(max(reached, first + 1), pairs)
         if end > first + 1 and goal - size(first, end - 1) < size(first, end) - goal:

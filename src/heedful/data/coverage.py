@@ -1,8 +1,8 @@
 """
-Detection of text that the tokenizer mostly does not know.
+Detection of text with many subwords that are unknown to the tokenizer.
 
 Many unknown subwords are nearly always a mistake. The text differs from the vocabulary in encoding,
-script, tokenization or letter case, or codes were never applied to it.
+script, tokenization or letter case, or byte-pair codes were not applied to it.
 """
 
 from collections import Counter
@@ -48,46 +48,6 @@ def unknown_warning(pairs: EncodedPairs, tokenizer: Tokenizer, corpus: Corpus) -
     )
 
 
-def input_warning(
-    texts: Sequence[str],
-    ids: Sequence[Sequence[int]],
-    tokenizer: Tokenizer,
-    *,
-    lines: Sequence[int] = (),
-    least: float = _LEAST_IN_INPUT,
-) -> str | None:
-    """
-    Warn if at least a tenth of the subwords of an input, or of one of its lines, are unknown.
-
-    `lines`: numbers of the lines; from 1 if there are none. `least`: a share instead of a tenth;
-    with 0 a single unknown subword is enough. Returns one sentence, or None.
-
-    A model only guesses unknown subwords from their context, and one in ten is enough for an
-    invented translation. With a vocabulary of words many lines have that share, so only the whole
-    input counts.
-    """
-    counts = [(row.count(UNKNOWN), len(row)) for row in ids]
-    unknown, total = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
-    if unknown and unknown >= least * total:
-        return _input_sentence(unknown / total, "the input", texts, tokenizer)
-    if tokenizer.kind in WORD_KINDS:
-        return None
-    for number, (unknown, total) in enumerate(counts):
-        if unknown and unknown >= least * total:
-            where = f"line {lines[number] if lines else number + 1} of the input"
-            return _input_sentence(unknown / total, where, texts[number : number + 1], tokenizer)
-    return None
-
-
-def _input_sentence(share: float, where: str, texts: Sequence[str], tokenizer: Tokenizer) -> str:
-    """Write the warning about unknown subwords of an input."""
-    examples = _examples(unknown_parts(tokenizer, texts, "source"))
-    return (
-        f"{share:.0%} of the subwords of {where}{examples} are unknown to this model; check that "
-        "the input is in the source language and prepared like the training text."
-    )
-
-
 def input_warnings(
     texts: Sequence[str],
     ids: Sequence[Sequence[int]],
@@ -96,10 +56,37 @@ def input_warnings(
     lines: Sequence[int] = (),
     least: float = _LEAST_IN_INPUT,
 ) -> list[str]:
-    """List the warnings about source lines: unknown text, and missing language tags."""
-    unknown = input_warning(texts, ids, tokenizer, lines=lines, least=least)
-    warnings = unknown, untagged_warning(ids, tokenizer)
-    return [text for text in warnings if text is not None]
+    """
+    List the warnings about source lines: unknown text, and missing language tags.
+
+    Text counts as unknown if at least a tenth of the subwords of the input, or of one line, are
+    unknown.
+
+    `lines`: numbers of the lines; from 1 if there are none. `least`: a minimum share other than a
+    tenth; with 0 a single unknown subword is enough.
+
+    A model only guesses unknown subwords from their context, and one in ten is enough for an
+    invented translation. With a vocabulary of words, many lines reach that share, so only the share
+    of the whole input counts.
+    """
+    counts = [(row.count(UNKNOWN), len(row)) for row in ids]
+    parts = [("the input", 0, len(counts))]
+    if tokenizer.kind not in WORD_KINDS:
+        numbers = lines or range(1, len(counts) + 1)
+        parts += [(f"line {number} of the input", n, n + 1) for n, number in enumerate(numbers)]
+    warnings = []
+    for where, first, end in parts:
+        unknown, total = map(sum, zip((0, 0), *counts[first:end], strict=True))
+        if unknown and unknown >= least * total:
+            examples = _examples(unknown_parts(tokenizer, texts[first:end], "source"))
+            warnings.append(
+                f"{unknown / total:.0%} of the subwords of {where}{examples} are unknown to this "
+                "model; check that the input is in the source language and prepared like the "
+                "training text."
+            )
+            break
+    untagged = untagged_warning(ids, tokenizer)
+    return [*warnings, untagged] if untagged else warnings
 
 
 def untagged_warning(ids: Iterable[Sequence[int]], tokenizer: Tokenizer) -> str | None:

@@ -60,7 +60,7 @@ class Mixture:
 
     @property
     def counts(self) -> list[int]:
-        """Pairs of each corpus in an epoch: its share of the total, at least one."""
+        """Number of pairs of each corpus in an epoch: its share of the total, at least one."""
         exact = np.array(self.shares) * sum(self.sizes)
         counts = np.maximum(1, np.floor(exact)).astype(int)
         missing = sum(self.sizes) - int(counts.sum())
@@ -72,7 +72,7 @@ class Mixture:
         """
         Return the rows of one epoch.
 
-        `epoch`: its number, counted from 0.
+        `epoch`: index of the epoch, from 0.
 
         Corpus i is an endless sequence: permutation after permutation of its pairs, each drawn from
         (seed, i, number). Epoch e takes the pairs from e times its count on.

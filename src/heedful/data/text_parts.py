@@ -1,5 +1,6 @@
 """The parts of a text, written to one folder: train, valid and test in two languages."""
 
+import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -48,3 +49,18 @@ def write_lines(folder: Path, files: Mapping[str, Sequence[str]], origin: str) -
         folder.mkdir(parents=True, exist_ok=True)
         for path, content in contents.items():
             write_whole(path, content)
+
+
+def format_training(
+    recipe: str, name: str, folder: Path, languages: Sequence[str], texts: Sequence[str]
+) -> str:
+    """
+    Format the command that trains on files such as “train.en” of a folder.
+
+    `texts`: names without language of the training and the validation text, empty if there is none.
+    """
+    words = ["heedful", "train", recipe]
+    for option, text in zip(("--", "--valid-"), texts, strict=True):
+        for side, language in zip(("source", "target"), languages, strict=False) if text else ():
+            words += [f"{option}{side}", str(folder / f"{text}.{language}")]
+    return shlex.join([*words, "--out", f"runs/{name}"])

@@ -1,8 +1,8 @@
 """
 Scores of translated text: sacreBLEU's, exact match and character error rate.
 
-Every score carries its signature, the line that says how it was made. Two figures may be compared
-when their signatures agree (Post 2018, “A Call for Clarity in Reporting BLEU Scores”).
+Every score carries its signature, the line that states how it was computed. Two scores may be
+compared if their signatures agree (Post 2018, “A Call for Clarity in Reporting BLEU Scores”).
 """
 
 from collections.abc import Sequence
@@ -87,24 +87,6 @@ def text_metrics(
 def bleu_metric(references: References, *, language: str = "", lowercase: bool = False) -> BLEU:
     """Prepare BLEU with the tokenizer of a language."""
     return BLEU(lowercase=lowercase, tokenize=bleu_tokenizer(language), references=references)
-
-
-def corpus_bleu(
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-    lowercase: bool = False,
-    language: str = "",
-) -> float:
-    """
-    Score translations by BLEU alone.
-
-    It has no signature, and sacreBLEU writes no advice on the console.
-
-    Raises `TextError` if there are no lines, or a hypothesis lacks its reference.
-    """
-    _check_counts(hypotheses, [references])
-    metric = BLEU(lowercase=lowercase, force=True, tokenize=bleu_tokenizer(language))
-    return float(metric.corpus_score(hypotheses, [references]).score)
 
 
 def _check_counts(hypotheses: Sequence[str], references: References) -> None:

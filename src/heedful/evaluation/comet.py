@@ -22,6 +22,8 @@ NEEDS = (
     "checkpoint file; without a GPU, a test set can take hours"
 )
 
+_BATCH_LINES = 16
+
 
 def require_comet(references: References) -> ModuleType:
     """
@@ -49,18 +51,16 @@ def comet_score(
     sources: Sequence[str],
     hypotheses: Sequence[str],
     references: References,
-    *,
-    batch_lines: int = 16,
 ) -> MetricScore:
     """
     Score translations by a COMET model.
 
-    `model`: a checkpoint file, or the name of a model, as “Unbabel/wmt22-comet-da”, which COMET
-    downloads at its first use. The model is unpickled, so it must be trusted.
+    `model`: a checkpoint file, or the name of a model, such as “Unbabel/wmt22-comet-da”, which
+    COMET downloads at its first use. The model is unpickled, so it must be trusted.
 
     Uses the calls in COMET's documentation: ``download_model``, ``load_from_checkpoint``,
     ``predict``. Uses a GPU if there is one. The library's errors about a model have no common
-    class, so every exception from fetching or loading counts as one.
+    class, so every exception from fetching or loading counts as an error about the model.
 
     Raises `MissingExtra` if COMET is not installed, and `TextError` if a line has more than one
     reference. Raises `SettingError` if COMET cannot fetch or load the model.
@@ -79,6 +79,6 @@ def comet_score(
         for source, hypothesis, reference in zip(sources, hypotheses, references[0], strict=True)
     ]
     gpus = int(import_module("torch").cuda.is_available())
-    output = scorer.predict(lines, batch_size=batch_lines, gpus=gpus)
+    output = scorer.predict(lines, batch_size=_BATCH_LINES, gpus=gpus)
     signature = f"nrefs:1|model:{model}|version:{version('unbabel-comet')}"
     return MetricScore(float(output.system_score), signature)

@@ -25,7 +25,7 @@ _WORD = re.compile(rf"[{_UNSPACED}]\s*|[^\s{_UNSPACED}]+\s*")
 
 @dataclass(frozen=True)
 class PairedScore:
-    """A score of both runs."""
+    """The scores of both runs by one metric."""
 
     name: str
     """Name of the metric."""
@@ -34,7 +34,7 @@ class PairedScore:
     p_value: float
     """Probability of at least such a difference by chance."""
     signature: str
-    """How the scores were made, in sacreBLEU's notation."""
+    """How the scores were computed, in sacreBLEU's notation."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class ComparedSentence:
     """
 
     line: int
-    """Its number in the source file, from 1."""
+    """Line number in the source file, from 1."""
     source: str
     """The source sentence."""
     references: tuple[str, ...]

@@ -6,14 +6,14 @@ of the sustained capacity of each (Table 2 and its footnote). This measures the 
 The other counts the operations of the model, from its shapes and the lengths of its batches. This
 measures the model.
 
-Only products are counted, a multiply-add as two operations, as is usual (Kaplan et al. 2020,
-“Scaling Laws for Neural Language Models”, section 2.1). Sums, norms, softmax and the update of the
-weights are omitted, and would add a few percent. Embedding lookups multiply nothing. The backward
-pass has two products for each product of the forward pass: the gradients of input and weights, or
-of both inputs in attention.
+Only matrix products are counted, with two operations for each multiply-add, as is usual (Kaplan et
+al. 2020, “Scaling Laws for Neural Language Models”, section 2.1). Sums, norms, softmax and the
+update of the weights are omitted, and would add a few percent. Embedding lookups multiply nothing.
+The backward pass has two matrix products for each matrix product of the forward pass: the gradients
+of input and weights, or of both inputs in attention.
 
-Each encoder and decoder says which of its products it computes for padding too
-(`heedful.model.contracts`). If padding is removed, it is not counted.
+Each encoder and decoder states which of its matrix products it also computes for padding
+(`heedful.model.contracts`). Padding that is removed is not counted.
 """
 
 # Section 6.1, footnote 5: “2.8, 3.7, 6.0 and 9.5 TFLOPS for K80, K40, M40 and P100, respectively”.

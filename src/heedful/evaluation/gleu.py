@@ -10,42 +10,22 @@ single sentences: it has no smoothing and no brevity penalty.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 MOST_WORDS = 4
-"""The longest n-grams."""
+"""Number of words in the longest n-grams."""
 
 
-class GleuCounts(NamedTuple):
-    """Counts of one sentence or, added up, of many."""
-
-    shared: int
-    """N-grams in both texts, each counted as often as in the text with fewer of it."""
-    larger: int
-    """N-grams of the text with more n-grams."""
-
-    @property
-    def gleu(self) -> float:
-        """Compute GLEU, from 0 to 1; 0 for two empty texts."""
-        return self.shared / self.larger if self.larger else 0.0
-
-
-def gleu_counts(hypothesis: Sequence[str], reference: Sequence[str]) -> GleuCounts:
-    """Count the n-grams of two texts, given as words."""
+def gleu_counts(hypothesis: Sequence[str], reference: Sequence[str]) -> tuple[int, int]:
+    """Count the n-grams that two texts share, and the n-grams of the text that has more."""
     mine, others = _ngrams(hypothesis), _ngrams(reference)
-    return GleuCounts((mine & others).total(), max(mine.total(), others.total()))
+    return (mine & others).total(), max(mine.total(), others.total())
 
 
 def sentence_gleu(hypothesis: Sequence[str], reference: Sequence[str]) -> float:
-    """Compute GLEU of a sentence, given as words; equal to nltk's for one reference."""
-    return gleu_counts(hypothesis, reference).gleu
-
-
-def corpus_gleu(counts: Iterable[GleuCounts]) -> float:
-    """Compute GLEU of a text from the counts of its sentences; equal to nltk's."""
-    shared, larger = map(sum, zip((0, 0), *counts, strict=True))
-    return GleuCounts(shared, larger).gleu
+    """Compute GLEU of a sentence, given as words, from 0 to 1; 0 for two empty texts."""
+    shared, larger = gleu_counts(hypothesis, reference)
+    return shared / max(larger, 1)
 
 
 def _ngrams(words: Sequence[str]) -> Counter[tuple[str, ...]]:

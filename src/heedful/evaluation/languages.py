@@ -55,7 +55,7 @@ def check_language(language: str) -> None:
 
 @cache  # so that the warning is written once
 def bleu_tokenizer(language: str) -> str:
-    """Return sacreBLEU's tokenizer for a language; characters, with a warning, if it is missing."""
+    """Return sacreBLEU's tokenizer for a language; “char”, with a warning, if it is missing."""
     code = language_code(language)
     name = _TOKENIZERS.get(code, BLEU.TOKENIZER_DEFAULT)
     try:

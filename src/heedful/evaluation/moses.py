@@ -23,20 +23,7 @@ def replace_unicode_punctuation(line: str) -> str:
 
     Raises `MissingExtra` if sacremoses is not installed.
     """
-    return str(_normalizer("en").replace_unicode_punct(line))
-
-
-def normalize_punctuation(line: str, language: str) -> str:
-    """
-    Normalize quotation marks, dashes and the space around punctuation.
-
-    Equals ``normalize-punctuation.perl`` of December 2017 (commit 3a0631a). Perl works on a line
-    with its line end. One rule needs a character after the quotation mark, which may be this line
-    end. The line end is therefore added for sacremoses, which strips it again.
-
-    Raises `MissingExtra` if sacremoses is not installed.
-    """
-    return str(_normalizer(language).normalize(f"{line}\n"))
+    return str(_normalizer().replace_unicode_punct(line))
 
 
 def tokenize(line: str, language: str) -> str:
@@ -59,9 +46,9 @@ def _tokenizer(language: str) -> Any:
 
 
 @cache
-def _normalizer(language: str) -> Any:
-    """Return sacremoses' normalizer, set to treat quotation marks as Perl does."""
-    return _sacremoses().MosesPunctNormalizer(lang=language, perl_parity=True)
+def _normalizer() -> Any:
+    """Return sacremoses' normalizer, whose replacements are the same for all languages."""
+    return _sacremoses().MosesPunctNormalizer(perl_parity=True)
 
 
 def _sacremoses() -> ModuleType:

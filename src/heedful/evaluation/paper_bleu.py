@@ -1,7 +1,7 @@
 """
 BLEU as in the paper: tokenized, compounds split at hyphens, cased.
 
-The figures of table 2 were not made by a tool that tokenizes for itself. The authors' script,
+The scores in Table 2 were not computed by a tool with its own tokenizer. The authors' script,
 ``tensor2tensor/utils/get_ende_bleu.sh``, normalizes punctuation, tokenizes with Moses, splits
 hyphenated words in three and counts with ``multi-bleu.perl``. This module follows its last version
 (``tensorflow/tensor2tensor`` at c886a73d2e89d4a624d316e1fe31b243ca5aaebb). An earlier version, at
@@ -14,32 +14,23 @@ Differences from the script:
 - The script expects a reference that was tokenized beforehand. Here the reference is processed in
   the same three steps as the translation.
 - In the authors' own reference of newstest2014 all quotation marks were also made straight by hand
-  (tensorflow/tensor2tensor#317). This adds 0.4 for systems that write straight quotation marks.
-  heedful does not change references in this way.
+  (tensorflow/tensor2tensor#317). This adds 0.4 BLEU for systems that write straight quotation
+  marks. heedful does not change references in this way.
 - The script is for German. Other languages are processed in the same way with their own tokenizer
   rules; how the paper scored French is not known.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Any
 
 from sacrebleu.metrics.bleu import BLEU, BLEUSignature
 
 from heedful.errors import TextError
 from heedful.evaluation.languages import language_code
 from heedful.evaluation.line_metrics import References
-from heedful.evaluation.moses import normalize_punctuation, replace_unicode_punctuation, tokenize
-from heedful.evaluation.sufficient_statistics import MetricScore, measure
+from heedful.evaluation.moses import replace_unicode_punctuation, tokenize
 
-Punctuation = Literal["unicode", "moses", "none"]
-
-_PUNCTUATION: Mapping[Punctuation, Callable[[str, str], str]] = {
-    "unicode": lambda line, language: replace_unicode_punctuation(line),
-    "moses": normalize_punctuation,
-    "none": lambda line, language: line,
-}
 _UNSPACED = ("ja", "km", "lo", "my", "th", "yue", "zh")
 _HYPHENATED = re.compile(rb"(\S)-(\S)")
 
@@ -60,10 +51,9 @@ def split_compounds(line: str) -> str:
     return _HYPHENATED.sub(rb"\1 ##AT##-##AT## \2", raw).decode("utf-8", "surrogatepass")
 
 
-def paper_text(line: str, language: str, punctuation: Punctuation = "unicode") -> str:
+def paper_text(line: str, language: str) -> str:
     """Prepare a line for the paper's BLEU. Raises `MissingExtra` if sacremoses is not installed."""
-    plain = _PUNCTUATION[punctuation](line, language)
-    return split_compounds(tokenize(plain, language))
+    return split_compounds(tokenize(replace_unicode_punctuation(line), language))
 
 
 class _PaperSignature(BLEUSignature):
@@ -77,7 +67,7 @@ class _PaperSignature(BLEUSignature):
         steps = {
             "script": "get_ende_bleu",
             "case": case,
-            "punct": args["punctuation"],
+            "punct": "unicode",
             "tok": f"moses-{args['language']}",
             "split": "at-hyphen",
             "smooth": smooth,
@@ -100,16 +90,8 @@ class PaperBLEU(BLEU):
 
     _SIGNATURE_TYPE = _PaperSignature
 
-    def __init__(
-        self,
-        references: References,
-        language: str,
-        *,
-        lowercase: bool = False,
-        punctuation: Punctuation = "unicode",
-    ) -> None:
+    def __init__(self, references: References, language: str, *, lowercase: bool = False) -> None:
         self.language = language_code(language)
-        self.punctuation: Punctuation = punctuation
         if self.language in _UNSPACED:
             raise TextError(
                 "The paper's BLEU needs a language with spaces between words, because Moses' "
@@ -127,32 +109,4 @@ class PaperBLEU(BLEU):
 
     def _preprocess_segment(self, sent: str) -> str:
         """Prepare a line; sacreBLEU calls it for translations and references."""
-        prepared = paper_text(sent, self.language, self.punctuation)
-        return str(super()._preprocess_segment(prepared))
-
-
-def paper_bleu(
-    hypotheses: Sequence[str],
-    references: References,
-    language: str = "de",
-    *,
-    lowercase: bool = False,
-    punctuation: Punctuation = "unicode",
-) -> MetricScore:
-    """
-    Score translations as in the paper.
-
-    Returns the score in percent with its signature.
-
-    If no four consecutive words match, the score is 0, as with ``multi-bleu.perl``.
-
-    Raises `MissingExtra` if sacremoses is not installed. Raises `TextError` if a hypothesis lacks
-    its reference, or Moses cannot tokenize the language.
-
-    >>> score = paper_bleu(["Ein Rich-Text-Format!"], [["Ein Rich-Text-Format."]])
-    >>> f"{score.score:.2f}"
-    '80.91'
-    """
-    metric = PaperBLEU(references, language, lowercase=lowercase, punctuation=punctuation)
-    measured = measure(metric, hypotheses)
-    return MetricScore(measured.score, measured.signature)
+        return str(super()._preprocess_segment(paper_text(sent, self.language)))

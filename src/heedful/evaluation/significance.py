@@ -22,7 +22,7 @@ from heedful.evaluation.sufficient_statistics import SufficientStatistics
 
 Test = Literal["bootstrap", "randomization"]
 
-_BLOCK = 1 << 22  # draws held at a time
+_BLOCK = 1 << 22  # draws in memory at a time
 _WHOLE_WORDS = 32  # numpy takes coin tosses from 32-bit words and drops the rest of the last word
 
 
@@ -50,6 +50,14 @@ class Resampling:  # numpydoc ignore=PR02
         for block in self._blocks(lines):
             yield random.integers(2, size=(block, lines), dtype=bool)
 
+    def describe(self, test: Test | None) -> Iterator[str]:
+        """State how intervals are computed and, if there is a significance test, the p-values."""
+        draws = f"{self.trials:,} times, seed {self.seed}"
+        yield f"Intervals (95 %): bootstrap, {draws}."
+        if test is not None:
+            names = {"randomization": "approximate randomization", "bootstrap": "paired bootstrap"}
+            yield f"p: {names[test]}, two-sided, {draws}."
+
     def _blocks(self, lines: int) -> Iterator[int]:
         """Divide the trials into blocks; their size changes no draw."""
         block = max(1, _BLOCK // max(1, lines) // _WHOLE_WORDS) * _WHOLE_WORDS
@@ -59,12 +67,12 @@ class Resampling:  # numpydoc ignore=PR02
 
 @dataclass(frozen=True)
 class SignificanceTest:  # numpydoc ignore=PR02
-    """A metric of two systems, compared."""
+    """The comparison of two systems by one metric."""
 
     score: float
     """The other system's score in percent."""
     difference: float
-    """The system's score minus the other's."""
+    """The system's score minus the other system's score."""
     interval: tuple[float, float]
     """The 95 % confidence interval of the difference."""
     p_value: float
@@ -95,10 +103,10 @@ def compare(
     Test the differences between two systems.
 
     Both p-values are two-sided, and count the observed outcome as one of the trials, so no p-value
-    is zero. The bootstrap's is computed as in Moses and sacreBLEU, which center the absolute
-    differences on their mean. It is too small for close systems (0.33 for two systems of WMT17 that
-    are 0.04 BLEU apart, while randomization gives 0.86). Randomization is therefore the default. A
-    system compared with itself has p = 1 by either.
+    is zero. The bootstrap's p-value is computed as in Moses and sacreBLEU, which center the
+    absolute differences on their mean. It is too small for close systems (0.33 for two systems of
+    WMT17 that are 0.04 BLEU apart, while randomization gives 0.86). Randomization is therefore the
+    default. A system compared with itself has p = 1 by either.
     """
     actual = np.array([our.score - their.score for our, their in zip(ours, theirs, strict=True)])
     sampled = _bootstrap(ours, resampling) - _bootstrap(theirs, resampling)

@@ -66,11 +66,11 @@ def find_text(
                 f"--corpora {corpora} names the text, but --source or --target "
                 "was given too; give one or the other."
             )
-        return RawText(tuple(read_corpora(Path(corpora))), excluded, tokenizer)
+        return RawText(tuple(read_corpora(Path(corpora))), excluded, tokenizer=tokenizer)
     if not source or not target:
         raise TextError(
             "Training needs text: both --source and --target, or --corpora with a file, or --data "
             "with a folder made by `heedful data prepare`, or `pairs` in Python."
         )
     corpus = Corpus(expand(as_list(source)), expand(as_list(target)))
-    return RawText((CorpusPart("", corpus),), excluded, tokenizer)
+    return RawText((CorpusPart("", corpus),), excluded, tokenizer=tokenizer)

@@ -25,7 +25,7 @@ def read_held_out(corpus: Corpus) -> tuple[HeldOutPairs, str]:
     Read the validation pairs.
 
     Returns the pairs, and a note on skipped rows and on pairs with an empty side, which are left
-    out. Raises `TextError` if nothing is left.
+    out. Raises `TextError` if no pair is left.
     """
     pairs = list(corpus.pairs())
     filled = [(line, s, t) for line, (s, t) in enumerate(pairs, 1) if s.strip() and t.strip()]
@@ -40,5 +40,5 @@ def read_held_out(corpus: Corpus) -> tuple[HeldOutPairs, str]:
 
 
 def note_on_empty(count: int) -> str:
-    """Write how many pairs are left out because a side is empty; empty if none are."""
+    """State how many pairs are left out because a side is empty; nothing if there are none."""
     return f", {count:,} with an empty side left out" if count else ""

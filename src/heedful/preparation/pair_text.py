@@ -5,7 +5,7 @@ Training text from pairs in memory.
 
     pairs ─ RUN/pairs/train.source and train.target ─ subwords and ids, as for any text
 
-The first process writes the pairs once, so a resumed run has the same text without them.
+The first process writes the pairs once, so a resumed run has the same text and needs no pairs.
 """
 
 import re
@@ -16,11 +16,16 @@ from pathlib import Path
 from heedful.arguments import Files
 from heedful.config.schema import RunConfig
 from heedful.data.encoded.dataset import EncodedPairs
-from heedful.data.overlap.leaks import HeldOutPairs
 from heedful.errors import RunFolderError, TextError
 from heedful.preparation.corpora_file import CorpusPart
 from heedful.preparation.raw_text import RawText
-from heedful.preparation.training_data import Say, Sizes, UnpreparedText, as_list, file_records
+from heedful.preparation.training_data import (
+    Preparation,
+    Sizes,
+    UnpreparedText,
+    as_list,
+    file_records,
+)
 from heedful.runs.folder import RunFolder
 from heedful.runs.run import read_settings
 from heedful.text.corpus import Corpus, expand
@@ -44,10 +49,6 @@ class PairText(UnpreparedText):
     """The run that is continued, if any."""
     excluded: tuple[TextSource, ...] = ()
     """Texts whose lines training must not see, such as test sets."""
-    tokenizer: str | Path | None = None
-    """A tokenizer to use instead of training one."""
-    keep_target: bool = False
-    """Whether the tokenizer's target symbols are kept, because inherited weights use them."""
     _texts: list[RawText] = field(default_factory=list)
     """The stored text, once it exists."""
 
@@ -82,16 +83,9 @@ class PairText(UnpreparedText):
         for text in self._texts:
             yield from text.report(pairs, tokenizer)
 
-    def prepare(
-        self,
-        folder: RunFolder,
-        config: RunConfig,
-        processes: int,
-        say: Say,
-        held_out: HeldOutPairs | None = None,
-    ) -> None:
+    def prepare(self, job: Preparation) -> None:
         """Store the pairs, or compare them with the stored ones, and encode them."""
-        place, data = folder.path / PAIRS, config.data
+        place, data = job.folder.path / PAIRS, job.config.data
         corpus = stored_pairs(place, "train")
         pairs: Iterable[tuple[str, str]] = ()
         if self.rows is not None:
@@ -100,12 +94,12 @@ class PairText(UnpreparedText):
             corpus = store_pairs(place, "train", pairs)
         elif self.rows and (number := first_difference(corpus, pairs)) is not None:
             raise RunFolderError(
-                f"--resume must continue the run in {folder.path} with the pairs it was begun "
-                f"with, but pair {number} of `pairs` differs. Give the same pairs, or "
+                f"--resume must continue the run in {job.folder.path} with the pairs it was "
+                f"begun with, but pair {number} of `pairs` differs. Give the same pairs, or "
                 "leave `pairs` out."
             )
         self._texts[:] = [self._raw(corpus)]
-        self._texts[0].prepare(folder, config, processes, say, held_out)
+        self._texts[0].prepare(job)
 
     def ids(self, folder: RunFolder) -> list[Path]:
         """Return the folder of a run's ids."""
@@ -113,8 +107,12 @@ class PairText(UnpreparedText):
 
     def _raw(self, corpus: Corpus) -> RawText:
         """Return the stored text as `RawText`, like text from files."""
-        part = CorpusPart("", corpus)
-        return RawText((part,), self.excluded, self.tokenizer, self.keep_target)
+        return RawText(
+            (CorpusPart("", corpus),),
+            self.excluded,
+            tokenizer=self.tokenizer,
+            keep_target=self.keep_target,
+        )
 
 
 def find_pair_text(
@@ -139,4 +137,4 @@ def find_pair_text(
         return None
     rows = None if pairs is None else PairRows("pairs", pairs)
     excluded = tuple(expand(as_list(exclude))) if exclude else ()
-    return PairText(rows, resumed, excluded, tokenizer)
+    return PairText(rows, resumed, excluded, tokenizer=tokenizer)

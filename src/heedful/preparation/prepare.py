@@ -12,10 +12,8 @@ from typing import Any
 from heedful._version import __version__
 from heedful.arguments import Files
 from heedful.config.load import load_config
-from heedful.config.schema import RunConfig
 from heedful.data.cleaning.filter import CleaningReport
 from heedful.data.encoded.dataset import EncodedPairs
-from heedful.data.overlap.leaks import HeldOutPairs
 from heedful.errors import RunFolderError
 from heedful.files import writing
 from heedful.preparation.find_training_data import find_text
@@ -29,7 +27,13 @@ from heedful.preparation.prepared_text import (
 )
 from heedful.preparation.raw_text import RawText
 from heedful.preparation.tokenizer import check_given_tokenizer
-from heedful.preparation.training_data import Say, file_records, has_subwords
+from heedful.preparation.training_data import (
+    Preparation,
+    Say,
+    file_records,
+    has_subwords,
+    without_keys,
+)
 from heedful.runs.folder import RunFolder, write_json
 from heedful.runs.lock import only_writer, refuse_if_written
 from heedful.tokenization.tokenizer import Tokenizer
@@ -56,8 +60,8 @@ def prepare(
     `valid_source`, `valid_target`: held-out text; its repetitions in the text are reported.
     `processes`: number of worker processes; 0 for one per core.
 
-    Resumes an interrupted preparation, and does nothing if all is done. Raises `RunFolderError` if
-    `out` holds something else or was begun with other settings or text.
+    Resumes an interrupted preparation, and does nothing if it is complete. Raises `RunFolderError`
+    if `out` holds something else or was begun with other settings or text.
     """
     text = find_text(source, target, exclude, corpora, tokenizer)
     config = text.configure(load_config(recipe, settings))
@@ -81,26 +85,18 @@ def prepare(
         say("the text is already encoded")
         pairs = _open(folder, text)
     else:
-        pairs = _fill(folder, text, config, record, held_out, processes, say)
+        pairs = _fill(text, Preparation(folder, config, processes, say, held_out), record)
     for line in text.report(pairs, Tokenizer.load(folder.path)):
         say(line)
     return CleaningReport.merged([part.report for part in pairs])
 
 
-def _fill(
-    folder: RunFolder,
-    text: RawText,
-    config: RunConfig,
-    record: dict[str, Any],
-    held_out: HeldOutPairs | None,
-    processes: int,
-    say: Say,
-) -> list[EncodedPairs]:
+def _fill(text: RawText, job: Preparation, record: dict[str, Any]) -> list[EncodedPairs]:
     """Train the tokenizer and encode the missing text."""
-    subwords = None
+    folder, subwords = job.folder, None
     if not has_subwords(folder):
-        say("making subwords")
-        subwords = text.learn(config, say)
+        job.say("making subwords")
+        subwords = text.learn(job.config, job.say)
     with writing(folder.path):
         folder.path.mkdir(parents=True, exist_ok=True)
     with only_writer(folder.path, "data prepare"):
@@ -108,8 +104,8 @@ def _fill(
         if subwords is not None and not has_subwords(folder):
             write_json(folder.path / RECORD, record)
             subwords.save(folder.path)
-        say("encoding")
-        text.encode(folder, config, processes, say, held_out)
+        job.say("encoding")
+        text.encode(job)
         pairs = _open(folder, text)
         done = {
             "complete": True,
@@ -143,11 +139,12 @@ def _is_complete(path: Path, record: dict[str, Any]) -> bool:
         for key in sorted(old.keys() | new.keys())
         if old.get(key) != new.get(key)
     ]
+    # Names are not compared, because files may be moved or renamed.
     differences += [
         f"the files of --{side.replace('_', '-')} have different sizes"
         for side in sorted(record["corpus"].keys() | begun["corpus"].keys())
-        if _without_names(record["corpus"].get(side, []))
-        != _without_names(begun["corpus"].get(side, []))
+        if without_keys(record["corpus"].get(side, []), "file")
+        != without_keys(begun["corpus"].get(side, []), "file")
     ]
     if differences:
         raise RunFolderError(
@@ -164,8 +161,3 @@ def _strangers(path: Path) -> list[str]:
     if not path.is_dir():
         return [path.name]
     return sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
-
-
-def _without_names(files: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Drop the names from records of files, because files may be moved or renamed."""
-    return [{key: value for key, value in file.items() if key != "file"} for file in files]

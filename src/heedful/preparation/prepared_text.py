@@ -3,7 +3,7 @@ Prepared text: subwords and ids in a folder of their own, described by ``prepare
 
 ::
 
-    DIR/prepared.json                     settings, files, whether all is done
+    DIR/prepared.json                     settings, files, whether it is complete
     DIR/tokenizer.json, tokenizer*.model  subwords
     DIR/data/                             ids, and report.json: what each rule dropped
 
@@ -20,9 +20,8 @@ from typing import Any
 
 from heedful.config.schema import RunConfig
 from heedful.data.encoded.dataset import EncodedPairs
-from heedful.data.overlap.leaks import HeldOutPairs
 from heedful.errors import RunFolderError, SettingError
-from heedful.preparation.training_data import Say, Sizes, has_subwords
+from heedful.preparation.training_data import Preparation, Sizes, has_subwords
 from heedful.runs.folder import RunFolder, read_json
 from heedful.runs.machine_settings import RecordedParts
 from heedful.tokenization.tokenizer import Tokenizer
@@ -40,7 +39,7 @@ def read_record(path: Path) -> dict[str, Any]:
     """
     Read and check ``prepared.json``.
 
-    Raises `RunFolderError` if the file is something else. Settings are checked where they are used,
+    Raises `RunFolderError` if the file has another form. Settings are checked where they are used,
     like settings from any other source.
     """
     record = read_json(path / RECORD)
@@ -57,13 +56,6 @@ def read_record(path: Path) -> dict[str, Any]:
             "text again into another folder, or upgrade heedful."
         )
     return record
-
-
-def names_of(corpus: Sizes) -> list[str]:
-    """Read the names of the corpora from the list of their files."""
-    # A prepared folder may be untrusted: a name that would lead out of it is refused.
-    names = [side.removesuffix("source").removesuffix(".") for side in corpus if _SOURCE(side)]
-    return names or [""]
 
 
 def data_settings(config: RunConfig) -> dict[str, Any]:
@@ -95,7 +87,7 @@ class PreparedText:
     settings: dict[str, Any]
     """Settings by their dotted names, from the time of preparation."""
     corpus: Sizes
-    """The files that it was made from."""
+    """The files from which the folder was made."""
     digest: str
     """Digest of the ids."""
     user_settings: Sequence[str] = ()
@@ -103,7 +95,7 @@ class PreparedText:
 
     @classmethod
     def open(cls, path: str | Path, user_settings: Sequence[str] = ()) -> "PreparedText":
-        """Open a prepared folder; raise `RunFolderError` if unfinished, damaged or missing."""
+        """Open a prepared folder; raise `RunFolderError` if it is missing or unusable."""
         folder = RunFolder(Path(path))
         if not (folder.path / RECORD).is_file():
             what = f"holds no {RECORD}" if folder.path.exists() else "is not there"
@@ -153,17 +145,10 @@ class PreparedText:
             part.check()
         return f"{sum(map(len, pairs)):,} pairs, prepared in {self.folder.path}"
 
-    def prepare(
-        self,
-        folder: RunFolder,
-        config: RunConfig,
-        processes: int,
-        say: Say,
-        held_out: HeldOutPairs | None = None,
-    ) -> None:
+    def prepare(self, job: Preparation) -> None:
         """Copy the tokenizer into a run, unless the run has one."""
-        if not has_subwords(folder):
-            Tokenizer.load(self.folder.path).save(folder.path)
+        if not has_subwords(job.folder):
+            Tokenizer.load(self.folder.path).save(job.folder.path)
 
     def ids(self, folder: RunFolder) -> list[Path]:
         """Return the folders of the ids."""
@@ -182,7 +167,9 @@ class PreparedText:
     @property
     def names(self) -> list[str]:
         """Names of the corpora; one empty name if there is only one."""
-        return names_of(self.corpus)
+        # A prepared folder may be untrusted: a name that would lead out of it is left out.
+        sides = filter(_SOURCE, self.corpus)
+        return [side.removesuffix("source").removesuffix(".") for side in sides] or [""]
 
     def open_pairs(self) -> list[EncodedPairs]:
         """Open the pairs with the folder's own tokenizer."""

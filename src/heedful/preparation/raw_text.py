@@ -17,12 +17,13 @@ from heedful.data.cleaning.rules import TextRules, kept_pairs, read_excluded
 from heedful.data.coverage import unknown_warning
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.encoded.encode import encode_corpus
-from heedful.data.overlap.leaks import HeldOutPairs, Leaks
+from heedful.data.overlap.leaks import Leaks
 from heedful.machine.memory import give_memory_back
 from heedful.machine.processor import usable_cores
 from heedful.preparation.corpora_file import CorpusPart
 from heedful.preparation.tokenizer import make_tokenizer
 from heedful.preparation.training_data import (
+    Preparation,
     Say,
     Sizes,
     UnpreparedText,
@@ -46,10 +47,6 @@ class RawText(UnpreparedText):
     """One corpus or several."""
     excluded: tuple[TextSource, ...] = ()
     """Texts whose lines training must not see, such as test sets."""
-    tokenizer: str | Path | None = None
-    """A tokenizer for `tokenizer_from_files` to use instead of training one."""
-    keep_target: bool = False
-    """Whether the tokenizer's target symbols are kept, because inherited weights use them."""
 
     def configure(self, config: RunConfig) -> RunConfig:
         """Infer unset languages from the files' names."""
@@ -88,7 +85,7 @@ class RawText(UnpreparedText):
 
         See `heedful.data.mixing.mixing_shares`.
         """
-        return _weights([part.weight for part in self.parts])
+        return [part.weight for part in self.parts if part.weight is not None] or None
 
     def report(self, pairs: Sequence[EncodedPairs], tokenizer: Tokenizer) -> Iterator[str]:
         """Describe how many pairs were kept and dropped, and which corpora have no tag."""
@@ -114,25 +111,15 @@ class RawText(UnpreparedText):
             "differ"
         )
 
-    def prepare(
-        self,
-        folder: RunFolder,
-        config: RunConfig,
-        processes: int,
-        say: Say,
-        held_out: HeldOutPairs | None = None,
-    ) -> None:
+    def prepare(self, job: Preparation) -> None:
         """
-        Train the tokenizer and encode the pairs, unless done.
-
-        `processes`: number of worker processes; 0 for one per core. `held_out`: pairs whose
-        repetitions are reported.
+        Train the tokenizer and encode the pairs, unless this is already done.
 
         The tokenizer is written atomically; encoding resumes where it was interrupted.
         """
-        if not has_subwords(folder):
-            self.learn(config, say).save(folder.path)
-        self.encode(folder, config, processes, say, held_out)
+        if not has_subwords(job.folder):
+            self.learn(job.config, job.say).save(job.folder.path)
+        self.encode(job)
 
     def ids(self, folder: RunFolder) -> list[Path]:
         """Return the folders of a run's ids."""
@@ -154,42 +141,31 @@ class RawText(UnpreparedText):
                 mask = bytearray(1 for _ in corpus.pairs())
             if config.data.augment:
                 corpus = corpus.changed(_augment(config))
-            own = (
-                corpus.sides(mask)
-                if 1 in mask and (corpus is not part.corpus or 0 in mask)
-                else None
-            )
-            sources += [own[0]] if own else corpus.source
-            targets += [own[1]] if own else corpus.target
+            texts: tuple[Sequence[TextSource], ...] = corpus.source, corpus.target
+            if 1 in mask and (corpus is not part.corpus or 0 in mask):
+                texts = tuple((side,) for side in corpus.sides(mask))
+            sources += texts[0]
+            targets += texts[1]
         tokenizer = make_tokenizer(config, sources, targets, self.tokenizer, self.keep_target, say)
         give_memory_back()
         return tokenizer
 
-    def encode(
-        self,
-        folder: RunFolder,
-        config: RunConfig,
-        processes: int,
-        say: Say,
-        held_out: HeldOutPairs | None = None,
-    ) -> None:
+    def encode(self, job: Preparation) -> None:
         """
-        Encode the pairs with the folder's tokenizer, unless done.
-
-        `processes`: number of worker processes; 0 for one per core. `say`: called every ten seconds
-        with the progress. `held_out`: pairs whose repetitions are reported.
+        Encode the pairs with the folder's tokenizer, unless this is already done.
 
         The result does not depend on the number of processes. With `data.subword_sampling` or
-        `data.augment` the text of the pairs is stored beside their ids.
+        `data.augment` the text of the pairs is stored next to their ids.
         """
         left = [
             (part, ids)
-            for part, ids in zip(self._read_parts(config), self.ids(folder), strict=True)
+            for part, ids in zip(self._read_parts(job.config), self.ids(job.folder), strict=True)
             if not ids.exists()
         ]
         if not left:
             return
-        data, tokenizer, rules = config.data, Tokenizer.load(folder.path), self._rules(config)
+        data, rules, held_out = job.config.data, self._rules(job.config), job.held_out
+        tokenizer = Tokenizer.load(job.folder.path)
         if held_out is not None and data.unescape:
             held_out = held_out.changed(unescape)
         for part, ids in left:
@@ -200,13 +176,13 @@ class RawText(UnpreparedText):
                 PairFilter(data.max_length, data.max_length_ratio),
                 ids,
                 rules=rules,
-                processes=processes or usable_cores(),
+                processes=job.processes or usable_cores(),
                 keep_text=bool(data.subword_sampling or data.augment),
-                progress=_PairCounter(say),
+                progress=_PairCounter(job.say),
                 leaks=None if held_out is None else Leaks(held_out, part.name),
             )
             if unescaping.pairs:
-                say(f"escapes of Moses' tokenizer were resolved in {unescaping.pairs:,} pairs")
+                job.say(f"escapes of Moses' tokenizer were resolved in {unescaping.pairs:,} pairs")
 
     def _read_parts(self, config: RunConfig) -> list[CorpusPart]:
         """Return the corpora; with `data.reading` = text, their characters will be normalized."""
@@ -244,8 +220,3 @@ class _PairCounter:
         if now - self._last >= _TELL_SECONDS:
             self._last = now
             self._say(f"encoding: {pairs:,} pairs read")
-
-
-def _weights(weights: Sequence[float | None]) -> list[float] | None:
-    """Return the weights of all corpora, or None if there are none."""
-    return [weight for weight in weights if weight is not None] or None

@@ -1,6 +1,6 @@
 """Training pairs as text, subword by subword, exactly as the model sees them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -58,8 +58,7 @@ def show_pair(
 ) -> Iterator[str]:
     """Show a given pair; no training data is needed, so any run that translates can be used."""
     view = _PairView.open(Path(folder), ids, seed)
-    encoded = view.tokenizer.encode_source([source])[0], view.tokenizer.encode_target([target])[0]
-    yield from view.lines(*encoded, (source, target))
+    yield from view.lines(*view.encode((source, target)), (source, target))
 
 
 def _of_corpus(data: Path, name: str) -> Path:
@@ -103,7 +102,7 @@ class _PairView:
     def lines(
         self, source: list[int], target: list[int], text: tuple[str, str] | None
     ) -> Iterator[str]:
-        """Show a pair; if its text is known, also unknown parts, changed text, sampled subwords."""
+        """Show a pair; if its text is known, add unknown parts, changed text, sampled subwords."""
         yield from self._rows("", source, target)
         if text is None:
             return
@@ -112,36 +111,30 @@ class _PairView:
                 yield f"  unknown in the {side}: {' '.join(parts)}"
         (changed,) = augment_pairs([text], self.augment, self.generator)
         if changed != text:
-            sides = (
-                self.tokenizer.encode_source([changed[0]])[0],
-                self.tokenizer.encode_target([changed[1]])[0],
-            )
-            yield from self._rows("changed ", *sides)
+            yield from self._rows("changed ", *self.encode(changed))
         if self.sampling and self.tokenizer.kind in SAMPLED_KINDS:
-            tokenizer, chance = self.tokenizer, (self.sampling, self.generator)
-            sampled = (
-                tokenizer.encode_source([text[0]], *chance)[0],
-                tokenizer.encode_target([text[1]], *chance)[0],
-            )
+            sampled = self.encode(text, self.sampling, self.generator)
             yield from self._rows("sampled ", *sampled)
 
+    def encode(
+        self, pair: tuple[str, str], sampling: float = 0.0, generator: Random | None = None
+    ) -> tuple[list[int], list[int]]:
+        """Encode both sides of a pair."""
+        (source,) = self.tokenizer.encode_source([pair[0]], sampling, generator)
+        (target,) = self.tokenizer.encode_target([pair[1]], sampling, generator)
+        return source, target
+
     def _rows(self, kind: str, source: list[int], target: list[int]) -> Iterator[str]:
-        """Show the three rows of a batch of one pair: source, target input, target output."""
+        """Show the three rows of a batch of one pair, and count their unknown subwords."""
         batch = self.collator.batch([source], [target])
-        spell = self.tokenizer.pieces_target
-        yield from self._row(
-            f"{kind}source", batch.source[0].tolist(), self.tokenizer.pieces_source
-        )
-        yield from self._row(f"{kind}target in", batch.target_in[0].tolist(), spell)
-        yield from self._row(f"{kind}target out", batch.target_out[0].tolist(), spell)
-
-    def _row(self, name: str, ids: list[int], spell: "_Spell") -> Iterator[str]:
-        """Show the subwords of a row and count the unknown ones."""
-        unknown = ids.count(UNKNOWN)
-        note = f"  ({unknown} unknown)" if unknown else ""
-        yield f"  {name:<18} {len(ids):>4}  {' '.join(spell(ids))}{note}"
-        if self.with_ids:
-            yield f"  {'':<18} {'':>4}  {' '.join(map(str, ids))}"
-
-
-_Spell = Callable[[Sequence[int]], list[str]]
+        for name, (row,), spell in (
+            ("source", batch.source, self.tokenizer.pieces_source),
+            ("target in", batch.target_in, self.tokenizer.pieces_target),
+            ("target out", batch.target_out, self.tokenizer.pieces_target),
+        ):
+            ids = row.tolist()
+            unknown = ids.count(UNKNOWN)
+            note = f"  ({unknown} unknown)" if unknown else ""
+            yield f"  {kind + name:<18} {len(ids):>4}  {' '.join(spell(ids))}{note}"
+            if self.with_ids:
+                yield f"  {'':<18} {'':>4}  {' '.join(map(str, ids))}"

@@ -1,10 +1,10 @@
 """The interface of training data, raw or prepared, with its fingerprint."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b, file_digest
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 from heedful.arguments import Files
 from heedful.config.schema import RunConfig
@@ -21,7 +21,18 @@ Say = Callable[[str], object]
 Sizes = dict[str, list[dict[str, Any]]]
 
 
-Text = TypeVar("Text", bound="UnpreparedText")
+@dataclass(frozen=True)
+class Preparation:
+    """Where and how training data is prepared."""
+
+    folder: RunFolder
+    config: RunConfig
+    processes: int
+    """Number of worker processes; 0 for one per core."""
+    say: Say
+    """Called every ten seconds with the progress."""
+    held_out: HeldOutPairs | None = None
+    """Pairs whose repetitions are reported, where pairs are encoded."""
 
 
 @runtime_checkable
@@ -40,22 +51,8 @@ class TrainingData(Protocol):
         """Check the data and describe its amount."""
         ...
 
-    def prepare(
-        self,
-        folder: RunFolder,
-        config: RunConfig,
-        processes: int,
-        say: Say,
-        held_out: HeldOutPairs | None = None,
-    ) -> None:
-        """
-        Provide subwords and ids to a run.
-
-        `processes`: number of worker processes; 0 for one per core. `held_out`: pairs whose
-        repetitions are reported, where pairs are encoded.
-
-        Existing files are not made again.
-        """
+    def prepare(self, job: Preparation) -> None:
+        """Provide subwords and ids to a run; existing files are not created again."""
         ...
 
     def ids(self, folder: RunFolder) -> list[Path]:
@@ -67,25 +64,26 @@ class TrainingData(Protocol):
         ...
 
     def report(self, pairs: Sequence[EncodedPairs], tokenizer: Tokenizer) -> Iterable[str]:
-        """Describe what was kept and dropped."""
+        """Describe how many pairs were kept and dropped."""
         ...
 
 
+@dataclass(frozen=True, kw_only=True)
 class UnpreparedText:
-    """Training data, a frozen dataclass, that trains subwords or takes them from a tokenizer."""
+    """Training data that trains subwords or takes them from a tokenizer."""
 
-    tokenizer: str | Path | None
+    tokenizer: str | Path | None = None
     """A tokenizer for `tokenizer_from_files` to use instead of training one."""
-    keep_target: bool
+    keep_target: bool = False
     """Whether the tokenizer's target symbols are kept, because inherited weights use them."""
 
-    def keeping_target(self: Text, keep_target: bool) -> Text:
+    def keeping_target(self, keep_target: bool) -> Self:
         """Return the same text with another `keep_target`."""
-        return replace(self, keep_target=keep_target)  # type: ignore[type-var]
+        return replace(self, keep_target=keep_target)
 
 
 def as_list(files: Files) -> Sequence[str | Path]:
-    """Return files as a list, also a single file."""
+    """Return files as a list, even if there is only one file."""
     return [files] if isinstance(files, str | Path) else files
 
 

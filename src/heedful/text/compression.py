@@ -88,7 +88,9 @@ COMPRESSIONS = (
 )
 """Compressions that are unpacked while they are read."""
 
-SUFFIXES = tuple(kind.suffix for kind in COMPRESSIONS)
+UNPACKING = {kind.suffix: kind.unpack for kind in COMPRESSIONS}
+"""The command for each suffix, which writes the content to the standard output."""
+SUFFIXES = tuple(UNPACKING)
 
 # Refused kinds of files: first bytes, description, and the command that converts a file.
 _ARCHIVES = (

@@ -259,7 +259,7 @@ def _iterate_aligned(
     targets = chain.from_iterable(read_lines(text, strict) for text in target)
     count = 0
     for line in sources:
-        # zip() would swallow one line of the longer side, and with it the true count.
+        # zip() would consume one line of the longer side, which would then not be counted.
         partner = next(targets, None)
         if partner is None:
             longer = count + 1 + sum(1 for _ in sources)

@@ -1,5 +1,5 @@
 """
-Escapes of Moses' tokenizer, which parts of many corpora still hold.
+Escapes of Moses' tokenizer, which parts of many corpora still contain.
 
 Moses' scripts write some characters as entities, and a hyphen inside a word as ``@-@``. The
 entities here are those of ``deescape-special-chars.perl``, including older names of brackets and
@@ -27,7 +27,7 @@ _HYPHEN = re.compile(r"(?<=\S) @-@ (?=\S)")
 
 
 def has_escapes(line: str) -> bool:
-    """Whether a line holds an entity or an escaped hyphen."""
+    """Return whether a line contains an entity or an escaped hyphen."""
     return ("&" in line and _ENTITY.search(line) is not None) or " @-@ " in line
 
 

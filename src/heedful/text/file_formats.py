@@ -65,7 +65,7 @@ def _by_lines(read: Callable[..., _Rows]) -> Callable[..., _Rows]:
 
 def _read_sgm(stream: BufferedReader, name: str, *_: object) -> _Rows:
     """Read the segments of SGM."""
-    return zip(wmt.read_segments(decode_lines(stream, name), name))
+    return ((text,) for _, text in wmt.read_segments(decode_lines(stream, name), name))
 
 
 def _read_plain(stream: BufferedReader, name: str, *_: object) -> _Rows:
@@ -102,7 +102,7 @@ class TextSource:  # numpydoc ignore=PR02
     """
     A text file, or one text in a file of several.
 
-    Raises `TextError` if a file of this format needs a part and has none, or the other way round.
+    Raises `TextError` if a file of this format needs a part but none is named, or the reverse.
     """
 
     path: Path
@@ -151,7 +151,7 @@ class TextSource:  # numpydoc ignore=PR02
 
     @property
     def language(self) -> str:
-        """Language code from the name; empty if it has none."""
+        """Language code from the name; empty if the name has none."""
         if self.ending == ".tmx":
             return self.part.partition("+")[0]
         if self.kind.is_table:
@@ -221,5 +221,6 @@ def segment_numbers(text: TextSource) -> list[tuple[str, str]] | None:
         if ending == ".xml":
             numbers = list(wmt.read_numbers(stream, name))
         else:
-            numbers = list(wmt.read_segment_numbers(decode_lines(stream, name), name))
+            segments = wmt.read_segments(decode_lines(stream, name), name)
+            numbers = [number for number, _ in segments]
     return numbers if len(set(numbers)) == len(numbers) else None

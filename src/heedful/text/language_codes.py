@@ -112,7 +112,7 @@ _SCRIPT_OF_REGION = {
 }
 # Modifiers of locales, such as sr_RS@latin, and other names of a script.
 _SAME_SCRIPT = {"latin": "latn", "cyrillic": "cyrl", "devanagari": "deva", "hang": "kore"}
-_NO_SCRIPT = ("hani", "zyyy", "zzzz")  # of both Chinese scripts, of several, unknown
+_NO_SCRIPT = ("hani", "zyyy", "zzzz")  # both Chinese scripts, several scripts, an unknown script
 _SCRIPT = re.compile("[a-z]{4}")
 _REGION = re.compile("[a-z]{2}|[0-9]{3}")
 _LANGUAGE = re.compile("[a-z]{2,3}")
@@ -157,7 +157,7 @@ def parse_code(code: str) -> LanguageTag | None:
     for place, part in enumerate([*parts, *implied]):
         name = _SAME_SCRIPT.get(part, part)
         if len(name) == 1 and place < len(parts):
-            break  # what follows is an extension
+            break  # the parts that follow are an extension
         if _SCRIPT.fullmatch(name):
             script = script or (name if name not in _NO_SCRIPT else "")
         elif _REGION.fullmatch(name):

@@ -22,7 +22,7 @@ from heedful.errors import TextError
 from heedful.text.compression import DAMAGED, open_unpacked, unpacking_command
 
 LONGEST_LINE = 1 << 24
-"""Most bytes of a line, its end included."""
+"""Maximum number of bytes in a line, its end included."""
 
 _BYTE_ORDER_MARK = "\ufeff"
 # C0 without the tab, DEL and C1, which move a terminal's cursor; the separators of lines and
@@ -73,6 +73,27 @@ def plain_lines(path: Path) -> Iterator[str]:
     """
     with open_text(path) as stream:
         yield from decode_lines(stream, str(path))
+
+
+def two_columns(path: Path, what: str, comment: str = "") -> Iterator[tuple[int, str, str]]:
+    """
+    Read lines of a word or term, a tab and its translation; yields each with its number.
+
+    `what`: a name of the first column, for messages. `comment`: the beginning of lines that are
+    skipped, as empty lines are.
+
+    Raises `TextError` with the line of an entry that has another form.
+    """
+    for number, line in enumerate(plain_lines(path), start=1):
+        if not line.strip() or (comment and line.startswith(comment)):
+            continue
+        columns = [column.strip() for column in line.split("\t")]
+        if len(columns) != 2 or not all(columns):
+            raise TextError(
+                f"{path} must hold a {what}, a tab and its translation in every line, but line "
+                f"{number} is {line!r}; correct it."
+            )
+        yield number, columns[0], columns[1]
 
 
 def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from heedful.errors import TextError
-from heedful.text.compression import COMPRESSIONS, without_compression
+from heedful.text.compression import UNPACKING, without_compression
 from heedful.text.lines import LONGEST_LINE, on_one_line
 
 _CHUNK = 1 << 16
@@ -308,10 +308,7 @@ def _refuse_entities(parser: expat.XMLParserType, name: str) -> None:
 def _recover(name: str) -> str:
     """Write the command that repairs a file as far as possible."""
     path = Path(name)
-    unpack = {kind.suffix: kind.unpack for kind in COMPRESSIONS}.get(path.suffix.lower())
-    file = (
-        f"{unpack} {shlex.quote(name)} | xmllint --recover -"
-        if unpack
-        else (f"xmllint --recover {shlex.quote(name)}")
-    )
-    return f"{file} > repaired{without_compression(path).suffix}"
+    repair = f"xmllint --recover {shlex.quote(name)}"
+    if unpack := UNPACKING.get(path.suffix.lower()):
+        repair = f"{unpack} {shlex.quote(name)} | xmllint --recover -"
+    return f"{repair} > repaired{without_compression(path).suffix}"

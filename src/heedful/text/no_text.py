@@ -9,7 +9,7 @@ import shlex
 from pathlib import Path
 
 from heedful.errors import TextError
-from heedful.text.compression import COMPRESSIONS, without_compression
+from heedful.text.compression import UNPACKING, without_compression
 
 # A program that writes one field of each object in a JSON list; the argument is the field's name.
 _JSON = (
@@ -38,12 +38,10 @@ def refuse_other_files(path: Path, part: str = "") -> None:
     ending = plain.suffix.lower()
     if ending not in ENDINGS:
         return
-    kind, advice = (
-        "a document",
-        (
-            "translate it as it is with heedful translate --input, or save it as plain text and "
-            "split that into sentences"
-        ),
+    kind = "a document"
+    advice = (
+        "translate it as it is with heedful translate --input, or save it as plain text and split "
+        "that into sentences"
     )
     if ending in _ARCHIVES:
         kind, advice = "an archive", "unpack it and give a text file in it"
@@ -61,9 +59,7 @@ def refuse_other_files(path: Path, part: str = "") -> None:
 
 def _command(path: Path, plain: Path, ending: str, column: str) -> str:
     """Write a command that converts one column to text."""
-    unpack = {kind.suffix: kind.unpack.partition(" ")[0] for kind in COMPRESSIONS}.get(
-        path.suffix.lower()
-    )
+    unpack = UNPACKING.get(path.suffix.lower(), "").partition(" ")[0]
     file, name = shlex.quote(str(path)), shlex.quote(column)
     output = shlex.quote(f"{plain.with_suffix('')}.{column}")
     if ending == ".json":

@@ -8,7 +8,7 @@ Sentence splitting that keeps the text between sentences.
       gaps     "  "  " "  "\n\n- "  "\n"
 
 A model translates one sentence at a time; it never sees a line break. Pieces and gaps together are
-the whole text, so unchanged pieces restore it exactly. No cut is inside a held piece or a term
+the whole text, so unchanged pieces restore it exactly. No cut is inside a placeholder or a term
 (`CutRule`).
 """
 
@@ -244,7 +244,7 @@ def _cut(
 
 
 def _beside_part(middle: int, sentence: Span, parts: Sequence[Span]) -> Span:
-    """Return a cut without characters at the middle of a sentence, or at an end of a part there."""
+    """Return an empty cut at the middle of a sentence, or at an end of a protected part there."""
     start, end = sentence
     part = _broken_part(middle, middle, parts)
     # A part that is too long for the model is cut like any text.

@@ -37,10 +37,10 @@ _EXCEL = re.compile('"?sep=([^"\\w\\s]|\t)"?', re.IGNORECASE)
 _MARKS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _SAMPLE_LINES, _SAMPLE_CHARACTERS = 50, 1 << 16  # limits of the text that shows the separator
 _SHOWN = 12
-_MOST_LINES = 10_000  # of a row
+_MOST_LINES = 10_000  # maximum number of lines in a row
 
 Row = tuple[int, Sequence[str] | str]
-"""Number of its first line, and its cells or the reason why it cannot be read."""
+"""A row: the number of its first line, and its cells or the reason why they cannot be read."""
 
 
 def read_tsv(
@@ -204,7 +204,7 @@ def _separator(sample: Sequence[str]) -> str:
     """Find the separator of cells: the mark by which most rows have as many cells as the first."""
 
     def even_rows(mark: str) -> float:
-        """Count the share of rows that are as wide as the first, if that has several cells."""
+        """Count the share of rows that are as wide as the first, if the first has several cells."""
         rows = csv.reader((f"{line}\n" for line in sample), delimiter=mark)
         try:
             widths = [len(row) for row in rows if row]

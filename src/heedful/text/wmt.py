@@ -39,9 +39,11 @@ _NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _SIDES = ("src", "ref", "hyp")
 
 
-def read_segments(lines: Iterable[str], name: str) -> Iterator[str]:
+def read_segments(lines: Iterable[str], name: str) -> Iterator[tuple[tuple[str, str], str]]:
     """
     Read the segments of an SGM file, in the order of the file.
+
+    Yields for each segment the document's name and the segment's number, then the text.
 
     Everything before the end tag is text. ``&amp;``, ``&lt;``, ``&gt;``, ``&quot;``, ``&apos;`` and
     numbers such as ``&#233;`` are resolved. (sacreBLEU does not resolve them when it reads a file,
@@ -50,22 +52,6 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[str]:
     Raises `TextError` if there is no segment, one is not closed, or their numbers decrease within a
     document.
     """
-    for _, text in _numbered_segments(lines, name):
-        yield text
-
-
-def read_segment_numbers(lines: Iterable[str], name: str) -> Iterator[tuple[str, str]]:
-    """
-    Read the documents and numbers of segments of an SGM file, in the order of `read_segments`.
-
-    Yields the document's name and the segment's number, empty if it has none.
-    """
-    for numbers, _ in _numbered_segments(lines, name):
-        yield numbers
-
-
-def _numbered_segments(lines: Iterable[str], name: str) -> Iterator[tuple[tuple[str, str], str]]:
-    """Read the segments of an SGM file with their documents and numbers."""
     scan = _Scan(lines, name)
     last, has_segment, document = 0, False, ""
     while (tag := scan.tag()) is not None:
@@ -252,7 +238,7 @@ class _Scan:
             )
 
     def _open(self, element: str, line: int) -> TextError:
-        """Build the error for something unclosed."""
+        """Build the error for an element that is not closed."""
         return TextError(
             f"{self.name} must close every {element}, but one that begins in line {line} is still "
             f"open in line {self.number}; repair the file."

@@ -55,7 +55,7 @@ class Merges:
                 left = heappop(heap)[1]
                 right = after[left]
                 if right == end or (parts[left], parts[right]) != (first, second):
-                    continue  # an earlier merge took one of the two
+                    continue  # an earlier merge used one of the two symbols
                 parts[left], parts[right] = first + second, ""
                 after[left] = after[right]
                 if after[left] < end:
@@ -74,8 +74,9 @@ class Merges:
 
     def sample(self, symbols: Sequence[str], dropout: float, generator: Random) -> tuple[str, ...]:
         """Merge with dropout."""
-        # A step draws for the occurrences of pairs, in the order of the pairs' ranks. It stops at
-        # the first pair that survives, because only that pair is merged. Each result is cached.
+        # A step draws a random number for each occurrence of a pair, in the order of the pairs'
+        # ranks. It stops at the first pair that survives, because only that pair is merged. Each
+        # result is cached.
         draw = generator.random
         state = self._state(tuple(symbols))
         while True:
@@ -120,7 +121,7 @@ class _State:
 
 
 def _merge(symbols: tuple[str, ...], places: Positions) -> tuple[str, ...]:
-    """Merge the symbols at some positions with their right neighbors, as far as they are free."""
+    """Merge the symbols at some positions with their right neighbors, unless merged already."""
     parts: list[str] = []
     done = 0
     for place in places:

@@ -39,7 +39,7 @@ class BpeCodes:
         self.known = None if known is None else frozenset(known)
         version, pairs = _parse(content)
         self._end_apart = version == "0.1"
-        # Of repeated merges the first counts, and of several merges to one symbol, too.
+        # If a merge is repeated, or if several merges form the same symbol, the first counts.
         self._ranks = {pair: rank for rank, pair in reversed(list(enumerate(pairs)))}
         self._parts = {first + second: (first, second) for first, second in reversed(pairs)}
         self._merges = Merges(lambda first, second: self._ranks.get((first, second)))
@@ -49,15 +49,9 @@ class BpeCodes:
         """Split a word with BPE-dropout. `cut` splits without dropout."""
         return self._finish(self._merges.sample(self._symbols(word), dropout, generator))
 
-    def apply(self, line: str) -> str:
-        """Split the words of a line."""
-        # Only the space separates words; a no-break space is a character like any other.
-        inner = line.strip("\r\n ")
-        if not inner:
-            return line
-        before, _, after = line.partition(inner)
-        pieces = [piece for word in words_of(inner) for piece in self.cut(word)]
-        return before + " ".join(pieces) + after
+    def pieces(self, line: str) -> list[str]:
+        """List the subwords of a line."""
+        return [piece for word in words_of(line) for piece in self.cut(word)]
 
     def possible_subwords(self, words: Iterable[str]) -> set[str]:
         """List all subwords into which dropout can split some words."""

@@ -14,9 +14,10 @@ the library `tokenizers`.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
+from itertools import chain
 
 from heedful.errors import TokenizerError
 from heedful.tokenization.bpe import Merges
@@ -86,7 +87,7 @@ class ByteLevelBpe:
                     f"{number} is {f'{first} {second}'[:60]!r}; give the merges and the vocabulary "
                     "of one model."
                 )
-            ranks[first, second] = rank  # of repeated merges the last counts
+            ranks[first, second] = rank  # if a merge is repeated, the last counts
         self._known, self._is_spaced = known, is_spaced
         self._merges = Merges(lambda *pair: ranks.get(pair), is_greedy=True)
         self._cut_word = lru_cache(_CACHED_WORDS)(self._merge)
@@ -171,11 +172,6 @@ def _parse(content: bytes) -> Iterator[tuple[int, str, str]]:
 @cache
 def _ranges(listed: str) -> frozenset[int]:
     """Read ranges of hexadecimal numbers."""
-    return frozenset(_numbers(listed.split()))
-
-
-def _numbers(ranges: Iterable[str]) -> Iterator[int]:
-    """List the numbers of ranges."""
-    for part in ranges:
-        first, _, last = part.partition("-")
-        yield from range(int(first, 16), int(last or first, 16) + 1)
+    parts = (part.partition("-") for part in listed.split())
+    ranges = (range(int(first, 16), int(last or first, 16) + 1) for first, _, last in parts)
+    return frozenset(chain.from_iterable(ranges))

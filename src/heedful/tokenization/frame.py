@@ -30,9 +30,9 @@ class Frame:
     """The tokens around each text of a source and a target."""
 
     source: str = "before"
-    """Whether the token of a source is before it, or after it and the end symbol."""
+    """Place of a source's token: “before” the source, or “behind” the source and its end symbol."""
     target: str = "first"
-    """Whether the token of a target is its first token, or the start token of decoding."""
+    """Role of a target's token: the “first” token of the target, or the “start” of decoding."""
     languages: Mapping[str, int] = field(default_factory=dict)
     """The token of each language by its code; empty if all texts have the start symbol."""
 

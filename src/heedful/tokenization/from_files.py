@@ -175,13 +175,7 @@ def _with_languages(tokenizer: Tokenizer, source: str, target: str) -> Tokenizer
             name if look_up(name, known) or _is_language(name) else "" for name in (source, target)
         )
         return tokenizer.between(first, second, ("data.source_language", "data.target_language"))
-    return Tokenizer(
-        *dict.fromkeys(tokenizer.models),
-        source_language=source,
-        target_language=target,
-        source_prefix=tokenizer.source_prefix,
-        frame=frame,
-    )
+    return tokenizer.changed(source_language=source, target_language=target)
 
 
 def _is_language(name: str) -> bool:
@@ -216,7 +210,7 @@ def could_have_given(path: Path, tokenizer: Tokenizer, sides: int = 2) -> bool:
 
 
 def _check_shared(models: Sequence[SubwordModel], shared: bool, path: Path) -> None:
-    """Refuse a shared model if separate models are required, and the reverse."""
+    """Refuse a shared model if separate models are required, and vice versa."""
     if shared != share_vocabulary(models):
         raise TokenizerError(
             f"data.shared_vocabulary must be {str(not shared).lower()} for the tokenizer in "

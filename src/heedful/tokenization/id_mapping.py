@@ -54,9 +54,20 @@ class IdMapping:
         )
 
     @cached_property
+    def theirs(self) -> dict[int, int]:
+        """The original id of each of our ids that has one."""
+        return {our: their for our, their in enumerate(self.origins) if their is not None}
+
+    @cached_property
     def ours(self) -> dict[int, int]:
         """Our id of each original id."""
-        return {their: our for our, their in enumerate(self.origins) if their is not None}
+        return {their: our for our, their in self.theirs.items()}
+
+    @property
+    def vocabulary(self) -> dict[str, int]:
+        """The original id of each token, in the order of the ids."""
+        tokens = {their: self.pieces[our] for our, their in self.theirs.items()}
+        return {token: their for their in sorted(tokens) if (token := tokens[their]) is not None}
 
     @property
     def rows(self) -> int:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from heedful.tokenization.bpe_codes import BpeCodes, join_pieces, words_of
+from heedful.tokenization.bpe_codes import BpeCodes, join_pieces
 from heedful.tokenization.byte_level import SPACE_SYMBOL, ByteLevelBpe, from_symbols
 from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.sentencepiece_model import encode_lines, load_processor
@@ -137,8 +137,7 @@ class ImportedModel:
         if self._processor is not None:
             return encode_lines(self._processor, texts, str)
         if self._codes is not None:
-            cut = self._codes.cut
-            return [[p for word in words_of(text) for p in cut(word)] for text in texts]
+            return [self._codes.pieces(text) for text in texts]
         if self._bytes is not None:
             return [self._bytes.cut(text) for text in texts]
         return [text.split() for text in texts]

@@ -7,7 +7,7 @@ taken from sentencepiece_model.proto.
 """
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from heedful.errors import TokenizerError
@@ -95,16 +95,19 @@ def _assemble(
     """Serialize a model with other pieces, and other numbers in its training settings."""
     trainer: bytes = dict(fields).get(_TRAINER_SPEC, b"")
     # If a field occurs twice, the last value counts.
-    trainer += b"".join(_field(number, value) for number, value in numbers.items())
     rest = [(number, content) for number, content in fields if number > _TRAINER_SPEC]
-    return b"".join(
-        _field(number, content)
-        for number, content in [
-            *((_PIECE, piece) for piece in pieces),
-            (_TRAINER_SPEC, trainer),
-            *rest,
-        ]
-    )
+    return _model(pieces, trainer + _message(numbers), rest)
+
+
+def _model(pieces: Iterable[bytes], trainer: bytes, rest: Iterable[tuple[int, Any]]) -> bytes:
+    """Serialize a model from its pieces, its training settings and the fields after them."""
+    fields = [*((_PIECE, piece) for piece in pieces), (_TRAINER_SPEC, trainer), *rest]
+    return b"".join(_field(number, content) for number, content in fields)
+
+
+def _message(fields: Mapping[int, bytes | int]) -> bytes:
+    """Serialize a message from its fields."""
+    return b"".join(_field(number, value) for number, value in fields.items())
 
 
 def unigram_model(
@@ -119,24 +122,24 @@ def unigram_model(
     types = dict.fromkeys(special.values(), _CONTROL) | {special["unknown"]: _UNKNOWN}
     numbers = {_MODEL_TYPE: 1, _VOCABULARY_SIZE: len(pieces)}
     numbers |= {number: special.get(name, _ABSENT) for name, number in _IDS.items()}
-    trainer = b"".join(_field(number, value) for number, value in numbers.items())
-    for name, place in special.items():
-        trainer += _field(_NAMES[name], pieces[place][0].encode())
+    names = {_NAMES[name]: pieces[place][0].encode() for name, place in special.items()}
     normalizer = _field(_CHARACTERS_MAP, characters) if characters else b""
-    for number in (_DUMMY_PREFIX, _REMOVE_SPACES, _ESCAPE_SPACES):
-        normalizer += _field(number, 1)
-    messages = [
+    normalizer += _message(dict.fromkeys((_DUMMY_PREFIX, _REMOVE_SPACES, _ESCAPE_SPACES), 1))
+    messages = (
         _piece(text, score, types.get(place, _NORMAL)) for place, (text, score) in enumerate(pieces)
-    ]
-    messages = [_field(_PIECE, message) for message in messages]
-    ends = _field(_TRAINER_SPEC, trainer), _field(_NORMALIZER_SPEC, normalizer)
-    return b"".join((*messages, *ends))
+    )
+    trainer = _message(numbers) + _message(names)
+    return _model(messages, trainer, [(_NORMALIZER_SPEC, normalizer)])
 
 
 def _piece(text: str, score: float, kind: int) -> bytes:
     """Serialize a piece."""
-    fixed = _varint(_SCORE << 3 | 5) + struct.pack("<f", score)
-    return _field(_TEXT, text.encode()) + fixed + _field(_TYPE, kind)
+    return _field(_TEXT, text.encode()) + _score(score) + _field(_TYPE, kind)
+
+
+def _score(score: float) -> bytes:
+    """Serialize the score of a piece."""
+    return _varint(_SCORE << 3 | 5) + struct.pack("<f", score)
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
@@ -193,33 +196,28 @@ def build_model(
     Serialize a model from the pieces and scores of another format.
 
     `kind`: “unigram” or “bpe”. `charsmap`: rules of normalization as sentencepiece compiles them;
-    empty for none. `names`: how unknown, start and end are spelled; they need not be in `pieces`.
+    empty for none. `names`: the spellings of the unknown, start and end symbols; they need not be
+    in `pieces`.
     """
-    special = [(names["unknown"], _UNKNOWN), (names["start"], _CONTROL), (names["end"], _CONTROL)]
+    special = {"unknown": _UNKNOWN, "start": _CONTROL, "end": _CONTROL}
     content = [
-        _field(_TEXT, name.encode()) + _field(_TYPE, piece_type) for name, piece_type in special
+        _message({_TEXT: names[name].encode(), _TYPE: piece_type})
+        for name, piece_type in special.items()
     ]
     content += [
-        _field(_TEXT, piece.encode()) + _varint(_SCORE << 3 | 5) + struct.pack("<f", score)
+        _field(_TEXT, piece.encode()) + _score(score)
         for piece, score in pieces
         if piece not in names.values()
     ]
-    model_type = next(number for number, name in _MODEL_TYPES.items() if name == kind)
     numbers = {
-        _MODEL_TYPE: model_type,
+        _MODEL_TYPE: next(number for number, name in _MODEL_TYPES.items() if name == kind),
         _VOCABULARY_SIZE: len(content),
-        **{_IDS[name]: place for place, name in enumerate(("unknown", "start", "end"))},
+        **{_IDS[name]: place for place, name in enumerate(special)},
     }
-    trainer = b"".join(_field(number, value) for number, value in numbers.items())
-    trainer += b"".join(_field(_NAMES[name], text.encode()) for name, text in names.items())
+    spelled = {_NAMES[name]: text.encode() for name, text in names.items()}
     normalizer = _field(1, b"identity") + (_field(_CHARACTERS_MAP, charsmap) if charsmap else b"")
-    return b"".join(
-        [
-            *(_field(_PIECE, piece) for piece in content),
-            _field(_TRAINER_SPEC, trainer),
-            _field(_NORMALIZER_SPEC, normalizer),
-        ]
-    )
+    trainer = _message(numbers) + _message(spelled)
+    return _model(content, trainer, [(_NORMALIZER_SPEC, normalizer)])
 
 
 def charsmap_of(model: bytes) -> bytes:

@@ -3,9 +3,9 @@ Normalization of text by a learned model before it is split: `data.normalization
 
 SentencePiece uses a table in the model's file, so every reader of the file normalizes alike. It
 comes with tables of NFKC with additions for translation (blanks, control characters, Japanese
-tildes), with or without case folding. It has none of NFC, so that table is made here: a letter and
-its accents become one character. If a mark that does not combine precedes a combining mark, the
-table changes neither. No language's usual spelling has such letters.
+tildes), with or without case folding. It has no table of NFC, so this table is generated here: a
+letter and its accents become one character. If a mark that does not combine precedes a combining
+mark, the table changes neither. No language's usual spelling has such letters.
 """
 
 import sys

@@ -2,7 +2,7 @@
 A SentencePiece model: encode, decode, sample.
 
 Sentencepiece itself encodes and decodes. It does not sample, because samples of version 0.2.3 are
-not reproducible: the same seed gives other subwords in every process. So samples are drawn here
+not reproducible: the same seed gives different subwords in every process. So samples are drawn here
 from the same distribution, with a generator that the caller seeds.
 """
 
@@ -38,7 +38,7 @@ class SentencePieceModel:
 
     Its control symbols that look like language tags are language tags: no text produces them.
 
-    Raises `TokenizerError` if the model cannot be read or has other special ids than heedful.
+    Raises `TokenizerError` if the model cannot be read or its special ids differ from heedful's.
     """
 
     def __init__(self, content: bytes, kind: str) -> None:

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from heedful.errors import RunFolderError, StorageError, TokenizerError
-from heedful.files import read_within, write_whole
+from heedful.errors import RunFolderError, TokenizerError
+from heedful.files import read_within, write_whole, writing
 from heedful.tokenization.frame import Frame
 from heedful.tokenization.imported_model import CUTTERS, PREFIX, ImportedModel, is_imported
 from heedful.tokenization.sentencepiece_model import SentencePieceModel
@@ -83,7 +83,9 @@ def write_models(folder: Path, models: list[SubwordModel], facts: TokenizerFacts
     }
     files[RECORD] = (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode()
     for name, content in files.items():
-        _write(Path(folder) / name, content)
+        path = Path(folder) / name
+        with writing(path):
+            write_whole(path, content, alone=True)
 
 
 def read_models(folder: Path) -> tuple[list[SubwordModel], TokenizerFacts]:
@@ -212,15 +214,4 @@ def _read(path: Path) -> bytes:
         raise RunFolderError(
             f"{path} must be a file that can be read, but the system says "
             f"“{error.strerror or error}”; correct its permissions."
-        ) from error
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file atomically."""
-    try:
-        write_whole(path, content, alone=True)
-    except OSError as error:
-        raise StorageError(
-            f"{path} could not be written: “{error.strerror or error}”; make room or choose "
-            "another folder."
         ) from error

@@ -9,6 +9,7 @@ text can produce a special symbol, not even “</s>”.
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from heedful.errors import SettingError, TextError, TokenizerError
 from heedful.text.file_formats import TextSource
@@ -125,14 +126,11 @@ class Tokenizer:
 
     def with_symbols(self, target_files: Sequence[TextSource | Path]) -> "Tokenizer":
         """Return a tokenizer that splits the target at spaces and knows all symbols of a text."""
-        return Tokenizer(
-            self._source,
-            learn_symbols(target_files),
-            source_language=self.source_language,
-            target_language=self.target_language,
-            source_prefix=self.source_prefix,
-            frame=self.frame,
-        )
+        return self.changed(self._source, learn_symbols(target_files))
+
+    def changed(self, *models: SubwordModel, **facts: Any) -> "Tokenizer":
+        """Return a tokenizer with other models or `TokenizerFacts`; what is not given stays."""
+        return Tokenizer(*(models or self._models), **self._facts._replace(**facts)._asdict())
 
     def between(
         self, source_language: str, target_language: str, options: tuple[str, str]
@@ -150,8 +148,7 @@ class Tokenizer:
             options,
             strict=True,
         ):
-            has_tokens = self.frame is not None and bool(self.frame.languages)
-            if name and self.frame is not None and has_tokens:
+            if name and self.frame is not None and self.frame.languages:
                 names.append(self.frame.code(name, option))
             elif name and names and self.tags:
                 shown = f"{', '.join(self.tags[:5])}{', ...' if len(self.tags) > 5 else ''}"
@@ -167,13 +164,13 @@ class Tokenizer:
                 )
             else:
                 names.append(own)
-        return Tokenizer(
-            *self._models,
-            source_language=names[0],
-            target_language=names[1],
-            source_prefix=self.source_prefix,
-            frame=self.frame,
-        )
+        return self.changed(source_language=names[0], target_language=names[1])
+
+    @property
+    def _facts(self) -> TokenizerFacts:
+        """All properties except the models."""
+        languages = self.source_language, self.target_language
+        return TokenizerFacts(*languages, self.source_prefix, self.frame)
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -313,9 +310,7 @@ class Tokenizer:
 
         Raises `StorageError` if a file cannot be written.
         """
-        languages = self.source_language, self.target_language
-        facts = TokenizerFacts(*languages, self.source_prefix, self.frame)
-        write_models(folder, self._models, facts)
+        write_models(folder, self._models, self._facts)
 
     @classmethod
     def load(cls, folder: Path) -> "Tokenizer":

@@ -45,7 +45,7 @@ _RESERVED = "\u2585"
 _LONG_WORD = re.compile(r"[^ ]{1001,}")
 # One line in this many may lose characters if they would not all fit in the vocabulary.
 _SHARE_AT_WORST = 100
-# If a larger share of lines has the characters, these belong to another language and are no noise.
+# If a larger share of lines has the characters, these belong to another language and are not noise.
 _MOST_LOST = 0.05
 SPACE = "\u2581"
 """The character of sentencepiece for a space."""
@@ -54,7 +54,7 @@ _NOT_COUNTED = {" ", SPACE, _RESERVED}
 
 @dataclass(frozen=True)
 class SubwordOptions:
-    """Options of subword training, apart from kind and number."""
+    """Options of subword training, apart from the kind and the number of subwords."""
 
     character_coverage: float = 1.0
     """Minimum share of lines with all characters in the vocabulary."""
@@ -83,7 +83,8 @@ def learn_subwords(
     """
     Train one subword model.
 
-    `vocabulary_size`: subwords, the special ones included; an upper limit for “character”.
+    `vocabulary_size`: number of subwords, the special ones included; an upper limit for
+    “character”.
 
     The dummy prefix, a space before each line, makes “dog” the same subword at the start of a line
     and inside it. With preserved spaces and without normalization, encoding is lossless.
@@ -231,7 +232,7 @@ class _Sentences:
         return number
 
     def describe_rare(self, fate: str, coverage: float) -> str:
-        """Report which characters were left out. `fate`: what becomes of them."""
+        """Report which characters were left out. `fate`: how these characters are encoded."""
         rare = self._rare
         assert rare is not None
         number, lines = len(rare.characters), rare.cost(len(rare.characters))

@@ -50,8 +50,7 @@ class VocabularyModel:
         refuse_half_characters(texts)
         if self._codes is None:
             return [self._ids(text.split()) for text in texts]
-        cut = self._codes.cut
-        return [self._ids([p for word in words_of(text) for p in cut(word)]) for text in texts]
+        return [self._ids(self._codes.pieces(text)) for text in texts]
 
     def sample(self, texts: Sequence[str], rate: float, generator: Random) -> list[list[int]]:
         """Convert lines to ids with random segmentations."""

@@ -2,13 +2,13 @@
 
 import pytest
 
-from heedful.alignment.links import read_links
+from heedful.alignment.links import read_gold
 from heedful.alignment.unknown_words import read_dictionary, replace_unknown, split_words
 from heedful.errors import TextError
 
 SOURCE = ["the", "Zebra", "sees", "John", "Smith"]
 TARGET = ["le", "⁇", "voit", "⁇", "⁇"]
-LINKS = read_links("0-0 1-1 2-2 3-3 4-3")
+LINKS = read_gold("0-0 1-1 2-2 3-3 4-3").sure
 
 
 def test_an_unknown_word_becomes_the_source_words_it_is_linked_to():
@@ -16,7 +16,7 @@ def test_an_unknown_word_becomes_the_source_words_it_is_linked_to():
     assert found == ["le", "Zebra", "voit", "John Smith", "⁇"]
     words, links = split_words(found, LINKS)
     assert words == ["le", "Zebra", "voit", "John", "Smith", "⁇"]
-    assert links == read_links("0-0 1-1 2-2 3-3 3-4 4-3 4-4")
+    assert links == read_gold("0-0 1-1 2-2 3-3 3-4 4-3 4-4").sure
 
 
 def test_the_dictionary_comes_first_then_lower_case_then_the_word_itself():

@@ -5,7 +5,6 @@ import pytest
 
 from heedful.data.cleaning.filter import PairFilter
 from heedful.data.coverage import (
-    input_warning,
     input_warnings,
     unknown_parts,
     unknown_warning,
@@ -84,14 +83,14 @@ def test_both_sides_and_the_most_frequent_are_named(tokenizer: Tokenizer, tmp_pa
 
 def test_an_input_is_warned_of_from_a_tenth_on(tokenizer: Tokenizer) -> None:
     known = tokenizer.encode_source(SOURCE)
-    assert input_warning(SOURCE, known, tokenizer) is None
-    assert input_warning([], [], tokenizer) is None
-    assert input_warning([""], [[]], tokenizer) is None
+    assert input_warnings(SOURCE, known, tokenizer) == []
+    assert input_warnings([], [], tokenizer) == []
+    assert input_warnings([""], [[]], tokenizer) == []
     texts = ["the Ж", "Ж ж"]
     ids = tokenizer.encode_source(texts)
     numbers = [*ids[0], *ids[1]]
-    warning = input_warning(texts, ids, tokenizer)
-    assert warning is not None and "(“Ж”, “ж”) are unknown to this model" in warning
+    (warning,) = input_warnings(texts, ids, tokenizer)
+    assert "(“Ж”, “ж”) are unknown to this model" in warning
     assert warning.startswith(f"{numbers.count(1) / len(numbers):.0%} of the subwords")
 
 
@@ -100,12 +99,12 @@ def test_one_unknown_of_ten_in_a_line_is_warned_of_unless_words_are_the_vocabula
 ) -> None:
     texts = [*SOURCE * 4, "", "the Ж"]
     lines = range(7, 7 + len(texts))
-    warning = input_warning(texts, tokenizer.encode_source(texts), tokenizer, lines=lines)
+    warnings = input_warnings(texts, tokenizer.encode_source(texts), tokenizer, lines=lines)
     if tokenizer.kind == "word-list":
-        assert warning is None
+        assert warnings == []
     else:
         share = 1 / len(tokenizer.encode_source(["the Ж"])[0])
-        assert str(warning).startswith(
+        assert warnings[0].startswith(
             f"{share:.0%} of the subwords of line 28 of the input (“Ж”) are unknown"
         )
 
@@ -120,8 +119,8 @@ def test_exactly_a_tenth_is_enough(tmp_path: Path, known: int, warned: bool) -> 
     texts = ["a" * (known - 1) + "Ж"]  # and the mark of a word's beginning
     (row,) = ids = tokenizer.encode_source(texts)
     assert len(row) == known + 1
-    assert (input_warning(texts, ids, tokenizer) is not None) == warned
-    assert "(“Ж”)" in str(input_warning(texts, ids, tokenizer, least=0.0))
+    assert bool(input_warnings(texts, ids, tokenizer)) == warned
+    assert "(“Ж”)" in input_warnings(texts, ids, tokenizer, least=0.0)[0]
 
 
 def test_a_language_tag_is_not_taken_for_unknown_text(tmp_path: Path) -> None:

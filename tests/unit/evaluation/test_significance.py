@@ -10,10 +10,15 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.significance import PairedTest
 
 from heedful.evaluation import significance
-from heedful.evaluation.bleu import corpus_bleu, text_metrics
+from heedful.evaluation.bleu import text_metrics
 from heedful.evaluation.significance import Resampling, compare, confidence_intervals
 from heedful.evaluation.sufficient_statistics import measure
+from heedful.evaluation.validation import score_bleu
 from heedful.text.corpus import read_lines
+
+
+def bleu(hypotheses, references):
+    return score_bleu(references, "")(hypotheses)
 
 
 @pytest.fixture(scope="module")
@@ -81,13 +86,13 @@ def measured(references, *systems, name="bleu"):
 
 def test_randomization_finds_the_share_of_all_exchanges():
     references, first, second = small_texts(2, lines=8)
-    actual = abs(corpus_bleu(first, references) - corpus_bleu(second, references))
+    actual = abs(bleu(first, references) - bleu(second, references))
     as_large = 0
     for exchanged in product((False, True), repeat=8):
         pairs = list(zip(first, second, exchanged, strict=True))
         one = [theirs if swap else ours for ours, theirs, swap in pairs]
         other = [ours if swap else theirs for ours, theirs, swap in pairs]
-        difference = corpus_bleu(one, references) - corpus_bleu(other, references)
+        difference = bleu(one, references) - bleu(other, references)
         as_large += abs(difference) >= actual
     exact = as_large / 2**8
     (ours, theirs) = measured(references, first, second)
@@ -102,7 +107,7 @@ def test_bootstrap_intervals_are_those_of_text_drawn_line_by_line():
 
     def scores(system: list[str]) -> list[float]:
         return [
-            corpus_bleu([system[line] for line in sample], [references[line] for line in sample])
+            bleu([system[line] for line in sample], [references[line] for line in sample])
             for sample in samples
         ]
 

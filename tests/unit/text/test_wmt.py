@@ -17,7 +17,7 @@ from tests.support.wmt import write_xml
 
 
 def segments(text: str) -> list[str]:
-    return list(read_segments(text.split("\n"), "set.sgm"))
+    return [segment for _, segment in read_segments(text.split("\n"), "set.sgm")]
 
 
 def refused(text: str) -> str:
@@ -161,9 +161,9 @@ def test_segments_are_not_held_together() -> None:
     """A segment is available as soon as its line is, and no line is read before it is needed."""
     lines = iter(as_sgm([["a", "b"], ["c"]]).split("\n"))
     found = read_segments(lines, "set.sgm")
-    assert next(found) == "a"
+    assert next(found)[1] == "a"
     assert next(lines) == '<seg id="2">b</seg>'
-    assert list(found) == ["c"]
+    assert [text for _, text in found] == ["c"]
 
 
 def test_newstest2021_is_read_as_sacrebleu_reads_it(tmp_path: Path, corpora: Path) -> None:

@@ -477,5 +477,5 @@ def test_saving_into_no_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="No such file"):
         trained(tmp_path).save(tmp_path / "none")
     (tmp_path / "file").touch()
-    with pytest.raises(StorageError, match="could not be written"):
+    with pytest.raises(StorageError, match="cannot write to"):
         trained(tmp_path).save(tmp_path / "file")

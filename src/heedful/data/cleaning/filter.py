@@ -32,13 +32,13 @@ class PairFilter:  # numpydoc ignore=PR02
     max_length: int
     """Maximum subwords of either side, without special symbols."""
     max_length_ratio: float | None
-    """Maximum ratio of the longer side's length to the other's; None for no limit."""
+    """Maximum ratio of the longer side's length to the shorter side's; None for no limit."""
 
     def reason(self, source_length: int, target_length: int) -> str | None:
         """
         Return why a pair is dropped.
 
-        Returns “empty”, “too long” or “ratio”, the first that holds; None if the pair is kept.
+        Returns “empty”, “too long” or “ratio”, the first that applies; None if the pair is kept.
 
         The limits themselves are allowed: a side of `max_length` subwords is kept.
         """
@@ -86,9 +86,9 @@ class CleaningReport:  # numpydoc ignore=PR02
         """
         Count a dropped pair.
 
-        `line`: its number, from 1.
+        `line`: the line number of the pair, from 1.
 
-        The first pairs are kept as truncated examples, because a line may have a megabyte.
+        The first pairs are kept as truncated examples, because a line may be a megabyte long.
         """
         self.dropped[reason] = self.dropped.get(reason, 0) + 1
         shown = self.examples.setdefault(reason, [])

@@ -1,8 +1,8 @@
 """
 Filter rules: empty side, exact and near test-set overlap, wrong script, duplicate.
 
-They are tried in the order of `RULES` in `heedful.data.cleaning.filter`. Duplicates are remembered
-within one reading of the text, from its first line on.
+They are tried in the order of `RULES` in `heedful.data.cleaning.filter`. Duplicates are detected
+within one pass over the text, from its first line on.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from heedful.text.file_formats import TextSource
 from heedful.tokenization.special_symbols import split_tag
 
 Hashes = UInt64[np.ndarray, " entries"]
-# Few enough for lines of a megabyte, and enough to make `SeenHashes` fast.
+# Few enough pairs for lines of a megabyte, and enough pairs to make `SeenHashes` fast.
 _JUDGED_PAIRS = 1000
 
 
@@ -52,10 +52,6 @@ class SeenHashes:
 
     def __init__(self) -> None:
         self._blocks: list[Hashes] = []
-
-    def __len__(self) -> int:
-        """Count the hashes."""
-        return sum(map(len, self._blocks))
 
     def add(self, hashes: Hashes) -> Bool[np.ndarray, " entries"]:
         """Add hashes and return which are new."""
@@ -94,7 +90,7 @@ class TextRules:  # numpydoc ignore=PR02
     drop_duplicates: bool = False
     """Whether only the first of equal pairs is kept."""
     excluded: frozenset[str] = frozenset()
-    """Lines that must not be in training, as `normalize_line` writes them."""
+    """Lines that must not occur in the training text, normalized by `normalize_line`."""
 
 
 class TextFilter:
@@ -129,14 +125,15 @@ class TextFilter:
         reasons = list(map(self._reason, untagged, targets, self._overlaps(untagged, targets)))
         if self._rules.drop_duplicates:
             left = [place for place, reason in enumerate(reasons) if reason is None]
-            texts = (_serialize(sources[place].strip(), targets[place].strip()) for place in left)
+            pairs = ((sources[place].strip(), targets[place].strip()) for place in left)
+            texts = (f"{len(source)} {source}{target}" for source, target in pairs)
             for place, is_new in zip(left, self._seen.add(hash_texts(texts)), strict=True):
                 if not is_new:
                     reasons[place] = "duplicate"
         return reasons
 
     def _overlaps(self, sources: Sequence[str], targets: Sequence[str]) -> list[str | None]:
-        """Find the pairs with a side that is in the excluded text."""
+        """Find the pairs with a side that repeats a line of the excluded text."""
         overlaps: list[str | None] = [None] * len(sources)
         for side in (sources, targets):
             for place, match in self._excluded.find(side).items():
@@ -175,11 +172,6 @@ def kept_pairs(pairs: Iterator[tuple[str, str]], rules: TextRules) -> bytearray:
         reasons = judge.reasons([source for source, _ in chunk], [target for _, target in chunk])
         flags += bytes(reason is None for reason in reasons)
     return flags
-
-
-def _serialize(source: str, target: str) -> str:
-    """Serialize a pair uniquely."""
-    return f"{len(source)} {source}{target}"
 
 
 def read_excluded(files: Sequence[TextSource | Path]) -> frozenset[str]:

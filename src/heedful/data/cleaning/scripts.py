@@ -1,5 +1,5 @@
 """
-The scripts of each language, and their share of a line.
+The scripts of each language, and the share of a line's letters in these scripts.
 
 The letters of a line reveal another language or a wrong encoding. The script of a letter is the
 first word of its Unicode name (“LATIN SMALL LETTER A”, “HIRAGANA LETTER A”), which the standard

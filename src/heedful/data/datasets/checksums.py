@@ -23,7 +23,8 @@ writing = functools.partial(files.writing, promise="it continues from the part t
 
 def publish_file(partial: Path, path: Path) -> None:
     """Rename a finished file to its final name."""
-    # Synced before and after, so that not even a power cut leaves half a file under the name.
+    # The file is synced before and after, so that not even a power failure leaves half a file under
+    # the final name.
     sync(partial)
     partial.replace(path)
     sync(path.parent)
@@ -51,7 +52,7 @@ class Checksums:
 
     folder: Path
     title: str = ""
-    """What the folder holds; a comment in the list."""
+    """The content of the folder, written as a comment in the list."""
     by_name: dict[str, str] = field(default_factory=dict)
     """64 hexadecimal digits for each file name."""
 
@@ -73,7 +74,7 @@ class Checksums:
 
         The program sha256sum ignores the comment.
 
-        Raises `StorageError` if it cannot be written; the old list then stays.
+        Raises `StorageError` if the list cannot be written; the old list is then kept.
         """
         lines = [f"{sha256}  {name}" for name, sha256 in sorted(self.by_name.items())]
         content = "\n".join([f"# {self.title}", *lines, ""])

@@ -44,7 +44,7 @@ _PAUSES = (1.0, 2.0, 4.0)  # seconds before each further try
 _CHUNK = 1 << 16
 _MUCH = 1 << 20  # progress beyond 1 MiB resets the retry count
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
-# Most bytes of a file whose size the registry does not know. The largest files of OPUS stay below
+# Maximum bytes of a file whose size is not in the registry. The largest files of OPUS stay below
 # the first limit. The second applies if the server does not state a size either.
 _MOST_STATED = 64 << 30
 _MOST_UNSTATED = 4 << 30
@@ -77,8 +77,8 @@ def fetch(
     count. The caller checks the content. A file may have `size` bytes; if that is unknown, 64 GiB,
     or 4 GiB if the server states no size either. Nothing is kept of a larger file.
 
-    Raises `DownloadError` if the address does not give the file; the message says why, in a few
-    words. Raises `StorageError` if the disk is full.
+    Raises `DownloadError` if the file cannot be downloaded from the address; the message gives the
+    reason in a few words. Raises `StorageError` if the disk is full.
     """
     cuts = 0
     while True:
@@ -101,7 +101,7 @@ def forget(partial: Path) -> None:
 
 
 def _fetch_once(address: str, partial: Path, size: int | None, watch: Watch) -> None:
-    """Send one request and save the content of the answer."""
+    """Send one request and save the content of the response."""
     headers = {"User-Agent": "heedful", "Accept-Encoding": "identity"}
     had = _length(partial)
     if had and (validator := _validator_of(partial, address)):
@@ -249,7 +249,7 @@ class _WebOnly(HTTPRedirectHandler):
     def redirect_request(
         self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> Request | None:
-        """Refuse a redirect to anything else."""
+        """Refuse a redirect to any address that is not allowed."""
         scheme = urlsplit(newurl).scheme
         if scheme not in SCHEMES or (req.type == "https" and scheme == "http"):
             raise DownloadError(f"it redirects to {newurl}, which is not allowed")

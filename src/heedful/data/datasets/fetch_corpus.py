@@ -10,10 +10,10 @@ A registered corpus in a folder: locate its files, check them, extract the text.
 
 import fcntl
 import os
-import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -21,6 +21,7 @@ from heedful.data.datasets.checksums import SUMS, Checksums, publish_file, sha25
 from heedful.data.datasets.download import SCHEMES, Unreachable, Watch, fetch, forget
 from heedful.data.datasets.spec import CorpusText, Download, KnownCorpus
 from heedful.data.datasets.unpack import unpack
+from heedful.data.text_parts import format_training
 from heedful.errors import DownloadError, RunStopped, TextError, UserError
 from heedful.files import open_ordinary
 
@@ -69,7 +70,8 @@ def get_corpus(
             say("unpacking")
             unpack(folder, corpus.texts)
             lines = _aligned_lines(folder, corpus.texts)
-            # Only after unpacking: a file that is not an archive must not get a recorded checksum.
+            # Checksums are recorded only after unpacking, so that a file that is not an archive
+            # gets none.
             sums.by_name |= {text.name: sha256_of(folder / text.name) for text in corpus.texts}
             sums.write()
             return lines
@@ -83,40 +85,33 @@ def get_corpus(
 def train_command(corpus: KnownCorpus, folder: Path) -> str:
     """Format the command that trains on a corpus."""
     is_one_text = any(text.stem == "train" for text in corpus.texts)
-    command = ["heedful", "train", corpus.recipe]
-    for option, stem in (("", "train" if is_one_text else "train.*"), ("valid-", corpus.valid)):
-        if stem:
-            for side, language in zip(("source", "target"), corpus.languages, strict=False):
-                command += [f"--{option}{side}", str(folder / f"{stem}.{language}")]
-    return shlex.join([*command, "--out", f"runs/{corpus.name}"])
+    train = "train" if is_one_text else "train.*"
+    texts = (train, corpus.valid)
+    return format_training(corpus.recipe, corpus.name, folder, corpus.languages, texts)
 
 
+@dataclass
 class _Search:
     """Download of all files of a corpus into its folder."""
 
-    def __init__(
-        self,
-        corpus: KnownCorpus,
-        sums: Checksums,
-        mirrors: Sequence[str],
-        say: Callable[[str], object],
-        watch: Watch,
-        wait: Callable[[float], object],
-    ) -> None:
-        self._corpus = corpus
-        self._sums = sums
-        self._folder = sums.folder
-        self._mirrors = mirrors
-        self._say = say
-        self._watch = watch
-        self._wait = wait
-        self._silent: dict[str, str] = {}  # hosts without an answer, which are not tried again
+    corpus: KnownCorpus
+    sums: Checksums
+    mirrors: Sequence[str]
+    say: Callable[[str], object]
+    watch: Watch
+    wait: Callable[[float], object]
+    silent: dict[str, str] = field(default_factory=dict)
+    """Hosts that do not answer and are not tried again."""
+
+    @property
+    def _folder(self) -> Path:
+        return self.sums.folder
 
     def run(self) -> None:
         """Locate each file; report all missing ones together."""
         failures: dict[tuple[str, str], list[str]] = {}
         missing = []
-        for download in self._corpus.downloads:
+        for download in self.corpus.downloads:
             path = self._folder / download.name
             if path.exists():
                 self._accept(download, path)
@@ -130,13 +125,13 @@ class _Search:
                 for (place, why), names in failures.items()
             )
             raise DownloadError(
-                f"every file of {self._corpus.name} must be available, but some are not: {causes}. "
+                f"every file of {self.corpus.name} must be available, but some are not: {causes}. "
                 f"Put {', '.join(missing)} into {self._folder} and run the command again, or "
                 "name a mirror that has them with --mirror; downloaded files are kept."
             )
 
     def _accept(self, download: Download, path: Path) -> None:
-        """Accept a file that is already in its place."""
+        """Check and accept a file that is already in the folder."""
         try:
             digest, state = self._check(download, path)
         except _Wrong as wrong:
@@ -144,17 +139,17 @@ class _Search:
                 f"{path} {wrong}; it is damaged or another file: replace it or move it away, and "
                 "run the command again."
             ) from wrong
-        self._sums.by_name[download.name] = digest
-        self._say(f"{download.name} was there; {state}")
+        self.sums.by_name[download.name] = digest
+        self.say(f"{download.name} was there; {state}")
 
     def _look_everywhere(self, download: Download) -> list[tuple[str, str]]:
-        """Get a file from the first location that has it; else report why each one failed."""
+        """Get a file from the first location that has it; else report why each location failed."""
         reasons = []
-        mirrors = [_at(mirror, download.name) for mirror in self._mirrors]
+        mirrors = [_at(mirror, download.name) for mirror in self.mirrors]
         for place in (*mirrors, *download.addresses):
             # The protocol is included, because http may work where a certificate is bad.
             host = "" if isinstance(place, Path) else "://".join(urlsplit(place)[:2])
-            reason = self._silent.get(host, "")
+            reason = self.silent.get(host, "")
             if not reason:
                 try:
                     self._take(download, place)
@@ -162,15 +157,15 @@ class _Search:
                 except DownloadError as error:
                     reason = "".join(c if c.isprintable() else "\ufffd" for c in str(error))
                     if isinstance(error, Unreachable):
-                        self._silent[host] = reason
-                    self._say(f"{download.name} cannot be fetched from {place}: {reason}")
+                        self.silent[host] = reason
+                    self.say(f"{download.name} cannot be fetched from {place}: {reason}")
             reasons.append((str(place).removesuffix(quote(download.name)), reason))
         return reasons
 
     def _take(self, download: Download, source: str | Path) -> None:
         """Copy or download a file, check it, and only then rename it."""
         path = self._folder / download.name
-        self._say(f"{download.name} from {source}")
+        self.say(f"{download.name} from {source}")
         resumed = False
         if isinstance(source, Path):
             arriving = path.with_name(f".{path.name}.copy")
@@ -178,7 +173,7 @@ class _Search:
         else:
             arriving = _partial(path)
             resumed = arriving.exists()
-            fetch(source, arriving, size=download.size, watch=self._watch, wait=self._wait)
+            fetch(source, arriving, size=download.size, watch=self.watch, wait=self.wait)
         try:
             digest, state = self._check(download, arriving)
         except _Wrong as wrong:
@@ -190,8 +185,8 @@ class _Search:
         with writing(self._folder):
             publish_file(arriving, path)
         forget(_partial(path))
-        self._sums.by_name[download.name] = digest
-        self._say(f"{download.name} has {path.stat().st_size:,} bytes; {state}")
+        self.sums.by_name[download.name] = digest
+        self.say(f"{download.name} has {path.stat().st_size:,} bytes; {state}")
 
     def _copy(self, source: Path, copy: Path) -> None:
         """Copy a file from a mirror folder."""
@@ -202,7 +197,7 @@ class _Search:
             with writing(copy.parent), copy.open("wb") as file:
                 for chunk in _chunks(source):
                     file.write(chunk)
-                    self._watch(source.name, file.tell(), size)
+                    self.watch(source.name, file.tell(), size)
         except BaseException:
             copy.unlink(missing_ok=True)
             raise
@@ -223,15 +218,15 @@ class _Search:
         return digest, f"its SHA-256 is {whence}"
 
     def _expected_digest(self, download: Download) -> tuple[str, str]:
-        """Find the expected SHA-256 of a file, and its source."""
+        """Find the expected SHA-256 of a file, and the source of this SHA-256."""
         if download.sha256:
             return download.sha256, "the known one"
-        lists = [self._sums]
-        for mirror in self._mirrors:
+        lists = [self.sums]
+        for mirror in self.mirrors:
             if not _is_address(mirror):
                 lists.append(Checksums.read(Path(mirror)))
         for sums in lists:
-            if sums.title in ("", self._corpus.name) and download.name in sums.by_name:
+            if sums.title in ("", self.corpus.name) and download.name in sums.by_name:
                 return sums.by_name[download.name], f"the one recorded in {sums.folder / SUMS}"
         return "", ""
 
@@ -247,16 +242,14 @@ def _is_address(mirror: str) -> bool:
 
 def _check_mirror(mirror: str) -> None:
     """Refuse a mirror that is neither an existing folder nor a web address."""
+    is_usable = Path(mirror).is_dir()
     if _is_address(mirror):
-        if urlsplit(mirror).scheme not in SCHEMES or not urlsplit(mirror).netloc:
-            raise UserError(
-                "--mirror must be a folder or an address that begins with http:// or https://, "
-                f"but is {mirror}."
-            )
-    elif not Path(mirror).is_dir():
+        parts = urlsplit(mirror)
+        is_usable = parts.scheme in SCHEMES and bool(parts.netloc)
+    if not is_usable:
         raise UserError(
             "--mirror must be a folder or an address that begins with http:// or https://, but "
-            f"{mirror} is not a folder."
+            f"{mirror} is neither."
         )
 
 
@@ -307,7 +300,7 @@ def _is_as_recorded(text: CorpusText, sums: Checksums) -> bool:
 
 
 def _aligned_lines(folder: Path, texts: Sequence[CorpusText]) -> dict[str, int]:
-    """Count the lines of each text; texts of one stem must have equally many."""
+    """Count the lines of each text; texts with the same stem must have equally many lines."""
     lines = {text.name: _count_lines(folder / text.name) for text in texts}
     first: dict[str, CorpusText] = {}
     for text in texts:
@@ -322,9 +315,6 @@ def _aligned_lines(folder: Path, texts: Sequence[CorpusText]) -> dict[str, int]:
 
 
 def _count_lines(path: Path) -> int:
-    """Count lines, including a last one without a line feed."""
-    count, last = 0, b"\n"
+    """Count lines, including a last line without a line feed."""
     with open_ordinary(path) as file:
-        while chunk := file.read(_CHUNK):
-            count, last = count + chunk.count(b"\n"), chunk
-    return count + (not last.endswith(b"\n"))
+        return sum(1 for _ in file)

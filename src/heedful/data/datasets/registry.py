@@ -2,8 +2,8 @@
 The registry of public corpora, with the paper's own training text of WMT 2014.
 
 The addresses come from the scripts and indexes that the field uses: fairseq's `prepare-*.sh`,
-TensorFlow Datasets, Hugging Face Datasets, sacreBLEU, mtdata. None of them was tried when this list
-was written. Use `--mirror` or files placed by hand instead of dead addresses.
+TensorFlow Datasets, Hugging Face Datasets, sacreBLEU, mtdata. None of the addresses was tested when
+this list was written. Use `--mirror` or files placed by hand instead of dead addresses.
 
 SHA-256 checksums were computed from a copy of the file (Multi30k, Tanaka) or taken from an index.
 The indexes are `url_checksums/wmt14_translate.txt` of TensorFlow Datasets (WMT) and
@@ -27,7 +27,7 @@ _LICENSE = "free for research, according to the organizers of WMT; Europarl: no 
 
 
 def _statmt(path: str, size: int | None = None, sha256: str | None = None) -> Download:
-    """Describe a file of statmt.org; scripts name it with either protocol."""
+    """Describe a file of statmt.org; scripts use its address with http and with https."""
     host = "data.statmt.org" if path.startswith("wmt19") else "www.statmt.org"
     return Download((f"https://{host}/{path}", f"http://{host}/{path}"), size, sha256)
 
@@ -180,7 +180,7 @@ def _table(lines: str) -> dict[str, tuple[int, str]]:
 
 
 def _multi30k() -> KnownCorpus:
-    """Describe Multi30k, task 1, as its repository has it."""
+    """Describe Multi30k, task 1, as published in its repository."""
     raw = (
         "https://raw.githubusercontent.com/multi30k/dataset/"
         "a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/raw",

@@ -17,9 +17,9 @@ class Download:
     addresses: tuple[str, ...]
     """Addresses to try in order. All end in the same file name."""
     size: int | None = None
-    """Bytes, where known."""
+    """Size in bytes, if known."""
     sha256: str | None = None
-    """Checksum, where known."""
+    """SHA-256 checksum, if known."""
 
     @property
     def name(self) -> str:
@@ -34,12 +34,12 @@ class ArchiveMember:
     download: str
     """Name of the file that was downloaded."""
     member: str = ""
-    """Name inside it, if it is an archive of several files."""
+    """Name of the member, if the download is an archive of several files."""
     form: str = "plain"
     """
-    “plain”, every line is a sentence. “segments”, the text between ``<seg …>`` and ``</seg>``, as
-    in test sets of WMT and IWSLT. “talks”, lines that do not begin with ``<``, as in the training
-    text of IWSLT.
+    “plain”: every line is a sentence. “segments”: the text between ``<seg …>`` and ``</seg>``, as
+    in test sets of WMT and IWSLT. “talks”: the lines that do not begin with ``<``, as in the
+    training text of IWSLT.
     """
 
 
@@ -57,11 +57,6 @@ class CorpusText:
         """Name without the language: “train” of “train.en”."""
         return self.name.rpartition(".")[0]
 
-    @property
-    def language(self) -> str:
-        """Suffix of the name."""
-        return self.name.rpartition(".")[2]
-
 
 @dataclass(frozen=True)
 class KnownCorpus:
@@ -76,7 +71,7 @@ class KnownCorpus:
     about: str
     """A short description."""
     languages: tuple[str, ...]
-    """Its languages; a training command is shown for the first into the second."""
+    """Its languages; a training command translates from the first into the second."""
     pairs: int | None
     """Approximate number of training pairs; None if unknown."""
     license: str
@@ -89,8 +84,6 @@ class KnownCorpus:
     """Stem of the usual validation texts."""
     recipe: str = "small"
     """Recipe that suits it."""
-    tried: bool = False
-    """Whether the addresses were tried when the entry was written."""
 
 
 def opus(corpus: str, version: str, source: str, target: str) -> KnownCorpus:

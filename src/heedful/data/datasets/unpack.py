@@ -26,7 +26,7 @@ from heedful.errors import TextError
 from heedful.files import open_ordinary
 
 _TAR = (".tar", ".tar.gz", ".tgz", ".tar.xz")
-_RATIO = 100  # text packs about four to one, xz at its best some twenty to one
+_RATIO = 100  # text compresses about 4:1, with xz at best about 20:1
 _ALLOWANCE = 1 << 20
 _CHUNK = 1 << 20
 _LONGEST_LINE = 1 << 20
@@ -35,7 +35,7 @@ _ENTITIES = ((b"&lt;", b"<"), (b"&gt;", b">"), (b"&quot;", b'"'), (b"&apos;", b"
 _DAMAGED = (
     EOFError,
     NotImplementedError,  # a compression method that zipfile does not support
-    OSError,  # a place outside the file, and what gzip raises
+    OSError,  # an offset outside the file, or an error of gzip
     RuntimeError,  # a password
     ValueError,
     lzma.LZMAError,
@@ -110,7 +110,7 @@ def _members(path: Path, names: Container[str]) -> Iterator[tuple[str, BufferedR
         else:
             yield "", content
         while content.read(_CHUNK):
-            pass  # the checksum of the whole comes last
+            pass  # the checksum of the whole file comes last
 
 
 def _open_decompressed(path: Path) -> BufferedIOBase:
@@ -123,7 +123,7 @@ def _open_decompressed(path: Path) -> BufferedIOBase:
 def _tar_members(
     path: Path, archive: tarfile.TarFile, names: Container[str]
 ) -> Iterator[tuple[str, BufferedReader]]:
-    """Iterate over the members of a tar archive, in which only a member's header has its name."""
+    """Iterate over the members of a tar archive, in which a member's name is only in its header."""
     seen = set()
     for entry in archive:
         name = entry.name.removeprefix("./")

@@ -6,8 +6,9 @@ Encoding of text to disk: read, filter, encode in several processes, merge.
     corpus ─ rules for text ─ shards of 10,000 pairs ─┬─ process ─ shard file ─┬─ encoded pairs
                                                       └─ process ─ shard file ─┘
 
-The result is the same to the byte for any number of processes and after any number of
-interruptions. Finished shards are kept in a hidden folder next to the result until all are done.
+The result is the same, byte for byte, for any number of processes and after any number of
+interruptions. Finished shards are kept in a hidden folder next to the result until all shards are
+finished.
 """
 
 import shutil
@@ -19,7 +20,7 @@ from pathlib import Path
 
 from heedful.data.cleaning.filter import RULES, CleaningReport, PairFilter
 from heedful.data.cleaning.rules import TextFilter, TextRules
-from heedful.data.encoded.dataset import EncodedPairs, refuse_foreign
+from heedful.data.encoded.dataset import META, EncodedPairs
 from heedful.data.encoded.merge_shards import id_type, write_pairs
 from heedful.data.encoded.shards import (
     Shard,
@@ -31,10 +32,10 @@ from heedful.data.encoded.shards import (
     shard_digest,
 )
 from heedful.data.encoded.texts import write_texts
+from heedful.data.encoded.whole_folder import whole_folder
 from heedful.data.encoded.worker_pool import Workers
 from heedful.data.overlap.leaks import Leaks
-from heedful.errors import StorageError, TextError
-from heedful.files import sync
+from heedful.errors import TextError
 from heedful.machine.processor import can_start_threads
 from heedful.text.corpus import Corpus
 from heedful.text.escapes import has_escapes
@@ -74,42 +75,30 @@ def encode_corpus(
     something other than encoded text.
     """
     folder = Path(folder)
-    partial = folder.with_name(f".{folder.name}.partial")
     shards = folder.with_name(f".{folder.name}.shards")
     try:
-        refuse_foreign(folder)
-        shards.mkdir(parents=True, exist_ok=True)
-        report = CleaningReport()
-        texts = _shards(corpus, rules, report, progress, leaks)
-        parts = _encode(texts, shards, tokenizer, pair_filter, processes)
-        report = CleaningReport.merged([report, *map(read_report, parts)])
-        _require_pairs(report, shards)
-        shutil.rmtree(partial, ignore_errors=True)  # left by a run that was killed
-        partial.mkdir()
-        write_pairs(
-            partial,
-            map(read_part, parts),
-            (id_type(tokenizer.source_size), id_type(tokenizer.target_size)),
-            report,
-            {
-                "tokenizer": tokenizer.fingerprint,
-                "filter": asdict(pair_filter),
-                "rules": {**asdict(rules), "excluded": len(rules.excluded)},
-            },
-        )
-        if keep_text:
-            write_texts(_kept_pairs(corpus, parts), partial)
-        shutil.rmtree(folder, ignore_errors=True)
-        partial.rename(folder)
-        sync(folder.parent)
+        with whole_folder(folder, META, "finished shards are kept") as partial:
+            shards.mkdir(exist_ok=True)
+            report = CleaningReport()
+            texts = _shards(corpus, rules, report, progress, leaks)
+            parts = _encode(texts, shards, tokenizer, pair_filter, processes)
+            report = CleaningReport.merged([report, *map(read_report, parts)])
+            _require_pairs(report, shards)
+            write_pairs(
+                partial,
+                map(read_part, parts),
+                (id_type(tokenizer.source_size), id_type(tokenizer.target_size)),
+                report,
+                {
+                    "tokenizer": tokenizer.fingerprint,
+                    "filter": asdict(pair_filter),
+                    "rules": {**asdict(rules), "excluded": len(rules.excluded)},
+                },
+            )
+            if keep_text:
+                write_texts(_kept_pairs(corpus, parts), partial)
         shutil.rmtree(shards, ignore_errors=True)
-    except OSError as error:
-        raise StorageError(
-            f"The encoded text could not be written to {folder}: “{error.strerror or error}”; "
-            "make room or choose another folder. Finished shards are kept for the next attempt."
-        ) from error
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
         if not any(shards.glob(f"*{_ENDING}")):
             shutil.rmtree(shards, ignore_errors=True)
     return EncodedPairs.open(folder, tokenizer)
@@ -122,7 +111,7 @@ def _shards(
     on_progress: Callable[[int], object] | None,
     leaks: Leaks | None,
 ) -> Iterator[Shard]:
-    """Read and filter the text; dropped pairs go into the report, the rest into shards."""
+    """Read and filter the text; dropped pairs go into the report, kept pairs into shards."""
     judge = TextFilter(rules)
     report.notes += judge.notes
     read, escaped, first_escaped = 0, 0, 0
@@ -181,7 +170,7 @@ def _encode(
     pair_filter: PairFilter,
     processes: int,
 ) -> list[Path]:
-    """Encode missing shards; return the files of all."""
+    """Encode the missing shards; return the files of all shards."""
     paths = []
     # two shards show whether there is work for several processes
     first = list(islice(shards, 2))

@@ -1,15 +1,17 @@
 """
-Flat files for rows of different lengths, and folders written atomically.
+Flat files for rows of different lengths.
 
-One file holds the concatenated values of all rows, the other the start of each row. Values are read
-when they are used, so a text may be larger than the memory; the starts are read at once.
+One file contains the concatenated values of all rows; the other file contains the start of each
+row. Values are read when they are used, so a text may be larger than the memory; the starts are
+read at once.
 """
 
 import os
-import shutil
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from io import BufferedWriter
 from pathlib import Path
@@ -18,8 +20,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.errors import RunFolderError, StorageError
-from heedful.files import open_ordinary, sync
+from heedful.errors import RunFolderError
+from heedful.files import open_ordinary
 
 BLOCK_BYTES = 64 << 20
 """Bytes that share a digest; a multiple of the size of every value."""
@@ -61,11 +63,11 @@ class FlatFile:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all numbers."""
+        """Size of all numbers in bytes."""
         return self.count * self.dtype.itemsize
 
     def read(self, begin: int, end: int) -> NDArray[Any]:
-        """Read the numbers from `begin` to before `end`."""
+        """Read the numbers from `begin` up to, but not including, `end`."""
         values = np.empty(end - begin, self.dtype)
         self.fill(values.view(np.uint8).data, begin * self.dtype.itemsize)
         return values
@@ -113,19 +115,13 @@ class BlockDigests:
 
 
 class CheckedValues:
-    """
-    The values of a file; each block is checked when it is first read.
+    """The values of a file; each block is checked when it is first read."""
 
-    Without digests, values are only checked to be below `limit`.
-    """
-
-    def __init__(
-        self, file: FlatFile, digests: Sequence[str] | None, *, limit: int | None = None
-    ) -> None:
+    def __init__(self, file: FlatFile, digests: Sequence[str], *, limit: int | None = None) -> None:
         self._file, self._digests, self._limit = file, digests, limit
         self._block_bytes = BLOCK_BYTES
         count = -(-file.nbytes // self._block_bytes)
-        if digests is not None and len(digests) != count:
+        if len(digests) != count:
             raise RunFolderError(
                 f"{file.path} must have a digest for each of its {count:,} blocks, but it has "
                 f"{len(digests):,}: the file or its digests were changed; {file.again}."
@@ -137,7 +133,7 @@ class CheckedValues:
         return self._file.count
 
     def read(self, begin: int, end: int) -> NDArray[Any]:
-        """Check and read the values from `begin` to before `end`."""
+        """Check and read the values from `begin` up to, but not including, `end`."""
         if self._unread and begin < end:
             size = self._file.dtype.itemsize
             first, last = begin * size // self._block_bytes, (end * size - 1) // self._block_bytes
@@ -182,7 +178,7 @@ class CheckedValues:
             digest.update(part.data)
             highest = max(highest, int(part.max())) if self._limit is not None else 0
         where = f"{self._file.path} (bytes {begin:,} and on, {end - begin:,} long)"
-        if self._digests is not None and digest.hexdigest() != self._digests[block]:
+        if digest.hexdigest() != self._digests[block]:
             raise RunFolderError(
                 f"{where} must be unchanged, but its digest differs: the disk or a copy changed "
                 f"it; {self._file.again}."
@@ -222,20 +218,51 @@ class FlatWriter:
             digests.update(content)
 
 
+@dataclass(frozen=True, eq=False)
+class FlatRows:
+    """Rows of values, read from the disk as they are used."""
+
+    values: CheckedValues
+    """The values of all rows, concatenated."""
+    offsets: NDArray[np.int64]
+    """The start of each row in `values`, and the end of the last row."""
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.offsets) - 1
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int32]:
+        """Number of values of each row."""
+        return np.diff(self.offsets).astype(np.int32)
+
+    def row(self, index: int) -> NDArray[Any]:
+        """Read a row; raises `IndexError` if there is no such row."""
+        if not 0 <= index < len(self):
+            raise IndexError(f"pair {index} of {len(self)}")
+        return self.values.read(int(self.offsets[index]), int(self.offsets[index + 1]))
+
+    def gather(self, rows: NDArray[np.integer[Any]]) -> tuple[NDArray[Any], NDArray[np.int32]]:
+        """Read several rows, one after the other; also return their lengths."""
+        lengths = self.lengths[rows]
+        return self.values.gather(self.offsets[rows], lengths), lengths
+
+
 def open_flat(
     values: Path,
     offsets: Path,
     dtype: np.dtype[Any],
     digests: Mapping[str, Sequence[str]],
     again: str,
-) -> tuple[CheckedValues, NDArray[np.int64]]:
+    limit: int | None = None,
+) -> FlatRows:
     """
-    Open rows: the values, and the offset of each row with the end of the last.
+    Open rows from two files: the values of all rows, and the offset of each row.
 
     `digests`: digests of the blocks, by file name. `again`: how to repair damage, for messages.
 
-    Offsets are read and checked now, values block by block when they are used. Raises
-    `RunFolderError` if a file is missing or damaged.
+    Offsets are read and checked now; values are checked block by block when they are first used.
+    Raises `RunFolderError` if a file is missing or damaged.
     """
     files = []
     for path, item in ((values, dtype), (offsets, OFFSET)):
@@ -246,13 +273,11 @@ def open_flat(
         files.append(FlatFile(path, item, count, again))
     text, places = files
     starts = read_offsets(places, text, digests[offsets.name])
-    return CheckedValues(text, digests[values.name]), starts
+    return FlatRows(CheckedValues(text, digests[values.name], limit=limit), starts)
 
 
-def read_offsets(
-    file: FlatFile, values: FlatFile, digests: Sequence[str] | None
-) -> NDArray[np.int64]:
-    """Read the offsets of the rows of `values` once; `RunFolderError` if they are damaged."""
+def read_offsets(file: FlatFile, values: FlatFile, digests: Sequence[str]) -> NDArray[np.int64]:
+    """Read the offsets of the rows of `values` once; raise `RunFolderError` if they are damaged."""
     offsets = file.read(0, file.count)
     if not len(offsets) or offsets[0] != 0 or offsets[-1] != values.count:
         span = f"runs from {offsets[0]:,} to {offsets[-1]:,}" if len(offsets) else "is empty"
@@ -269,37 +294,3 @@ def read_offsets(
                 f"{file.again}."
             )
     return offsets
-
-
-@contextmanager
-def whole_folder(folder: Path, mark: str) -> Iterator[Path]:
-    """
-    Fill a folder atomically, and remove files that a killed process left.
-
-    `mark`: name of a file that only folders of this kind have; such a folder may be replaced.
-
-    Raises `StorageError` if the disk is full or the folder cannot be written, `RunFolderError` if
-    `folder` holds something else.
-    """
-    partial = folder.with_name(f".{folder.name}.partial")
-    taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
-    if taken and not (folder / mark).is_file():
-        raise RunFolderError(
-            f"{folder} must be free, but it holds something else; choose another folder or move it "
-            "away."
-        )
-    try:
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        yield partial
-        shutil.rmtree(folder, ignore_errors=True)
-        partial.rename(folder)
-        for changed in (folder, folder.parent):
-            sync(changed)
-    except OSError as error:
-        raise StorageError(
-            f"{folder} could not be written: “{error.strerror or error}”; make room or choose "
-            "another folder."
-        ) from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from heedful.data.cleaning.filter import CleaningReport
 from heedful.data.encoded.dataset import FILES, FORMAT, ID_TYPES, META, Ids, Lengths
-from heedful.data.encoded.flat_file import OFFSET, BlockDigests
+from heedful.data.encoded.flat_file import FlatWriter
 from heedful.files import new_file, sync
 from heedful.tokenization.tokenizer import UNKNOWN
 
@@ -28,7 +28,7 @@ class EncodedPart(NamedTuple):
     source_lengths: Lengths
     """How many ids each source sentence has."""
     target_ids: Ids
-    """The ids of their target sentences."""
+    """The ids of their target sentences, concatenated."""
     target_lengths: Lengths
     """How many ids each target sentence has."""
 
@@ -64,8 +64,8 @@ def write_pairs(
         source = _Side(streams[0], streams[1], types[0])
         target = _Side(streams[2], streams[3], types[1])
         for part in parts:
-            source.append(part.source_ids, part.source_lengths)
-            target.append(part.target_ids, part.target_lengths)
+            source.append_ids(part.source_ids, part.source_lengths)
+            target.append_ids(part.target_ids, part.target_lengths)
     meta = {
         "format": FORMAT,
         "pairs": report.kept,
@@ -81,44 +81,34 @@ def write_pairs(
     sync(folder)
 
 
-class _Side:
-    """A writer of one side's two files."""
+class _Side(FlatWriter):
+    """A writer of one side's two files, which also digests each file as a whole."""
 
     def __init__(self, ids: BufferedWriter, offsets: BufferedWriter, dtype: np.dtype[Any]) -> None:
+        self._whole = (blake2b(), blake2b())
+        super().__init__(ids, offsets)
         self.dtype = dtype
-        self.total = 0
         self.unknown = 0
-        self._files = (ids, offsets)
-        self._digests = (blake2b(), blake2b())
-        self._blocks = (BlockDigests(), BlockDigests())
-        self._write(b"", np.zeros(1, OFFSET).tobytes())
 
-    def append(self, ids: Ids, lengths: Lengths) -> None:
+    def append_ids(self, ids: Ids, lengths: Lengths) -> None:
         """Append sentences."""
-        offsets = self.total + lengths.cumsum(dtype=OFFSET)
-        self._write(ids.astype(self.dtype, copy=False).tobytes(), offsets.tobytes())
-        self.total += len(ids)
+        self.append(ids.astype(self.dtype, copy=False).tobytes(), lengths)
         self.unknown += int((ids == UNKNOWN).sum())
 
     def describe(self) -> dict[str, Any]:
         """Return this side's entry in ``meta.json``."""
-        share = self.unknown / self.total if self.total else 0.0
-        digests = zip(("ids", "offsets"), self._blocks, strict=True)
         return {
             "dtype": self.dtype.str,
             "ids": self.total,
-            "unknown_share": share,
-            "blocks": {name: part.hexdigests() for name, part in digests},
+            "unknown_share": self.unknown / self.total if self.total else 0.0,
+            "blocks": dict(zip(("ids", "offsets"), self.blocks(), strict=True)),
         }
 
     def digest(self) -> bytes:
         """Digest both files."""
-        return b"".join(digest.digest() for digest in self._digests)
+        return b"".join(digest.digest() for digest in self._whole)
 
     def _write(self, *contents: bytes) -> None:
-        """Append to both files."""
-        places = zip(self._files, self._digests, self._blocks, contents, strict=True)
-        for file, digest, part, content in places:
-            file.write(content)
+        super()._write(*contents)
+        for digest, content in zip(self._whole, contents, strict=True):
             digest.update(content)
-            part.update(content)

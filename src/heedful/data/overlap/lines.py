@@ -2,10 +2,10 @@
 Held-out lines, and the search for lines of training that repeat one.
 
 A line repeats a held-out line exactly if `normalize_line` makes them equal. It repeats the held-out
-line nearly if it has at least nine in ten of its distinct word 4-grams. Only held-out lines of 8 to
-1,000 words are compared in this way. If at most ``m`` of the 4-grams may be missing, at least 5 of
-any ``m + 5`` are present. So only the rarest 4-grams of each held-out line are looked up (the
-prefix filter of Chaudhuri et al. 2006).
+line nearly if it has at least nine in ten of the held-out line's distinct word 4-grams. Only
+held-out lines of 8 to 1,000 words are compared in this way. If at most ``m`` of the 4-grams may be
+missing, at least 5 of any ``m + 5`` are present. So only the rarest 4-grams of each held-out line
+are looked up (the prefix filter of Chaudhuri et al. 2006).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,12 +19,12 @@ from heedful.data.overlap.hashes import LineHashes, hash_lines
 from heedful.data.overlap.words import GRAM, Gram, grams, normalize_line, words
 
 LEAST_WORDS, MOST_WORDS = 8, 1000
-"""Words of a held-out line that is also compared by its 4-grams."""
+"""Minimum and maximum words of a held-out line that is also compared by its 4-grams."""
 LONGEST = 100_000
-"""Characters of a line that is compared by 4-grams; no model reads longer ones."""
+"""Maximum characters of a line that is compared by 4-grams; no model reads longer lines."""
 
-# 4-grams that are looked up besides those that may be missing. If there were one instead of five,
-# one line of Europarl in ten would have it.
+# 4-grams that are looked up in addition to the number that may be missing. With one instead of
+# five, one line of Europarl in ten would match.
 _LOOKED_UP = 5
 _HASHED_CHARACTERS = 250_000  # at once: 10 MB of arrays
 # The table in which 4-grams are looked up first fits into a processor's cache.
@@ -38,7 +38,7 @@ class Repetition(NamedTuple):
     exact: int | None
     """The line that it equals."""
     near: tuple[int, ...]
-    """Other lines that it repeats nearly, in order."""
+    """Other held-out lines that it nearly repeats, in order."""
 
 
 class HeldOutLines:
@@ -56,16 +56,12 @@ class HeldOutLines:
         self._table = np.zeros(1 << _TABLE_BITS, bool)
         self._table[self._rare.hashes >> _TABLE_SHIFT] = True
 
-    def __len__(self) -> int:
-        """Count the distinct lines."""
-        return len(self._texts)
-
     def id_of(self, line: str) -> int | None:
         """Return the number of an equal line, if there is one."""
         return self._ids.get(normalize_line(line))
 
     def find(self, lines: Sequence[str]) -> dict[int, Repetition]:
-        """Find the lines that repeat a held-out line, by their places in order."""
+        """Find the lines that repeat a held-out line; the keys are line indices, in order."""
         matches: dict[int, Repetition] = {}
         if not self._texts:
             return matches
@@ -111,7 +107,7 @@ class _RareGrams:
     hashes: UInt64[np.ndarray, " R"]
     """Their hashes, sorted."""
     ids: Int64[np.ndarray, " R"]
-    """The line of each."""
+    """The line of each 4-gram."""
     needed: Int64[np.ndarray, " N"]
     """How many of them a line must have to be compared."""
 
@@ -133,7 +129,7 @@ def _near(
 
 
 def _hash_lines(lines: Sequence[str]) -> Iterator[tuple[int, LineHashes]]:
-    """Hash lines in groups of bounded size, too long lines as empty; yield each group's start."""
+    """Yield the start and the hashes of each group of lines; overlong lines count as empty."""
     lengths = np.fromiter(map(len, lines), np.int64, len(lines))
     if (lengths > LONGEST).any():
         lines = ["" if len(line) > LONGEST else line for line in lines]
@@ -167,7 +163,7 @@ def _rarest(hashed: Sequence[LineHashes]) -> _RareGrams:
     values, rows = values[is_new], rows[is_new]
     _, inverse, number = np.unique(values, return_inverse=True, return_counts=True)
 
-    # 2. the rank of each among those of its line
+    # 2. the rank of each 4-gram among the 4-grams of its line
     order = np.lexsort((number[inverse], rows))
     values, rows = values[order], rows[order]
     rank = np.arange(len(rows)) - np.searchsorted(rows, rows, "left")

@@ -3,7 +3,7 @@ Words for the comparison of training text with held-out text.
 
 Case and the way in which accents are composed do not count (Unicode's D145). A word is a run of
 letters and digits with their marks; everything else separates words. In scripts without spaces
-(Chinese, Japanese, Thai, Lao, Burmese, Khmer) each letter is a word with the marks behind it.
+(Chinese, Japanese, Thai, Lao, Burmese, Khmer) each letter is a word with the marks after it.
 """
 
 import re

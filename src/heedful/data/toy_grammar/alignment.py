@@ -13,7 +13,7 @@ class TaggedWord(NamedTuple):
     """
     A word, and the tree node that it realizes.
 
-    Links between two core words are sure, all others of the same node are possible.
+    Links between two core words are sure; all other links within a node are possible.
     """
 
     form: str
@@ -28,7 +28,7 @@ class SurfaceToken(NamedTuple):
     """
     One or more words that are written without a space.
 
-    Alignments count these, like everything separated by spaces.
+    Alignments count these tokens, which are separated by spaces.
     """
 
     text: str

@@ -7,7 +7,7 @@ The phrases of English sentences of the toy corpus, with labels and tags like th
     (S (NP (NP (DT the) (NN owl)) (SBAR (WHNP (WDT that)) (S (NP (PRP i)) (VP (VBD saw)))))
        (VP (VBZ sleeps)))
 
-Words are those between spaces. There are no traces and no function tags. Where the Penn Treebank
+Words are separated by spaces. There are no traces and no function tags. Where the Penn Treebank
 leaves a choice, “tired” is JJ. A reason for not doing something is a sister of “did not” and the
 verb, not below the verb.
 """
@@ -15,7 +15,7 @@ verb, not below the verb.
 from collections.abc import Iterator
 from typing import Any
 
-from heedful.data.toy_grammar.corpus import sample_trees, split_trees
+from heedful.data.toy_grammar.corpus import split_trees
 from heedful.data.toy_grammar.english import english
 from heedful.data.toy_grammar.lexicon import DETERMINERS, Pronoun
 from heedful.data.toy_grammar.syntax_tree import (
@@ -31,11 +31,6 @@ from heedful.data.toy_grammar.syntax_tree import (
 
 # A label with its parts, or a tag alone, which stands for the next word.
 _Phrase = tuple[str, list[Any]]
-
-
-def sample_brackets(count: int, seed: int) -> list[str]:
-    """Draw the sentences of `sample_pairs` as bracketed trees."""
-    return [brackets(tree) for tree in sample_trees(count, seed)]
 
 
 def split_brackets(train: int, held_out: int, seed: int) -> tuple[list[str], list[str]]:
@@ -106,7 +101,7 @@ def _finite(past: bool, subject: Nominal) -> str:
 
 
 def _relative(node: Relative, noun: NounPhrase) -> _Phrase:
-    """Build who or that, and the rest of the clause."""
+    """Build the relative pronoun and the rest of the clause."""
     if node.subject is None:
         who = "WP" if noun.is_human else "WDT"
         return "SBAR", [("WHNP", [who]), ("S", [_verb_phrase(node.phrase, noun)])]

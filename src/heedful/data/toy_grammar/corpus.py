@@ -141,7 +141,6 @@ def _realize_aligned(tree: Tree) -> AlignedPair:
     return AlignedPair(_text(source), _text(target), sure, frozenset(is_sure_by_link))
 
 
-NAME = "grammar"
 SIZES = (15_000, 500, 1_000)
 """Pairs to train on, to validate with and to test on."""
 _SEED = 1

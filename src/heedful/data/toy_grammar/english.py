@@ -77,7 +77,7 @@ def _being(node: CopulaPhrase, subject: Nominal) -> list[TaggedWord]:
 
 
 def _relative(node: Relative, noun: NounPhrase) -> list[TaggedWord]:
-    """Realize who or that, and the rest of the clause."""
+    """Realize the relative pronoun and the rest of the clause."""
     if node.subject is None:
         who = "who" if noun.is_human else "that"
         return tag_words(who, "link") + _verb_phrase(node.phrase, noun)

@@ -50,7 +50,7 @@ class SentenceGenerator:
         self._random = source
 
     def sentence(self) -> Tree:
-        """Draw a sentence; the shapes have fixed probabilities, as have the choices within each."""
+        """Draw a sentence; the shapes and their choices have fixed probabilities."""
         shapes = (self._mention, self._act, self._deed, self._state, self._pursuit, self._reason)
         (shape,) = self._random.choices(shapes, weights=(24, 14, 26, 12, 14, 10))
         return shape()

@@ -61,7 +61,7 @@ class Verb:  # numpydoc ignore=PR02
     ils: str
     """The French present."""
     participle: str
-    """The French participle, masculine singular; the others add e and s."""
+    """The French participle, masculine singular; the other forms add e and s."""
     auxiliary: str
     """Auxiliary of the French past, “avoir” or “être”."""
     kinds: str
@@ -193,7 +193,7 @@ MOODS = tuple(a for a in ADJECTIVES if a.group == "opinion" and a.side == "after
 TRANSITIVE = tuple(verb for verb in VERBS if verb.kinds != "none")
 INTRANSITIVE = tuple(verb for verb in VERBS if verb.kinds == "none")
 
-# English for one and for many; French for a masculine, a feminine and many.
+# English singular and plural; French masculine singular, feminine singular and plural.
 DETERMINERS = {
     "the": ("the", "the", "le|l'", "la|l'", "les"),
     "a": ("a|an", "", "un", "une", "des"),

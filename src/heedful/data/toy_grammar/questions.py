@@ -1,5 +1,5 @@
 """
-Short stories of the toy grammar with a question to each, and the answer.
+Short stories of the toy grammar with a question about each story, and the answer.
 
 ::
 
@@ -17,7 +17,7 @@ from dataclasses import replace
 from heedful.data.text_parts import Pair
 from heedful.data.toy_grammar.english import english
 from heedful.data.toy_grammar.generator import SentenceGenerator
-from heedful.data.toy_grammar.syntax_tree import Clause, NounPhrase, Place, Tree, VerbPhrase
+from heedful.data.toy_grammar.syntax_tree import Clause, NounPhrase, Tree, VerbPhrase
 
 LANGUAGES = ("question", "answer")
 _SENTENCES = 2
@@ -91,7 +91,7 @@ def _question(clause: Clause, draw: random.Random) -> Pair:
         answer = "no" if phrase.negated else "yes"
         return f"did {subject} {verb.base} {preposition}{patient}", answer
     if phrase.place:
-        return f"where did {subject} {verb.base}", _place(phrase.place)
+        return f"where did {subject} {verb.base}", f"{preposition}{_words(phrase.place.landmark)}"
     word = "who" if thing.is_human else "what"
     return f"{word} did {subject} {verb.base}", _words(thing)
 
@@ -99,11 +99,6 @@ def _question(clause: Clause, draw: random.Random) -> Pair:
 def _bare(phrase: NounPhrase) -> str:
     """Mention a noun again, without its adjectives."""
     return _words(NounPhrase("the", (), phrase.noun, phrase.plural))
-
-
-def _place(place: Place) -> str:
-    """Write a place."""
-    return f"{place.preposition} {_words(place.landmark)}"
 
 
 def _words(tree: Tree) -> str:

@@ -30,7 +30,7 @@ class RoledSentence(NamedTuple):
     object: int
     """Indices of agent, verb and patient, counted from 0 between spaces."""
     pronoun: int | None = None
-    """Number of a later pronoun of the object: “it”, “him”, “them”."""
+    """Index of a later pronoun of the object: “it”, “him”, “them”."""
 
 
 def sample_roles(size: int, seed: int) -> list[RoledSentence]:

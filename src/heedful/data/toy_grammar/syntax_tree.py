@@ -26,9 +26,9 @@ class NounPhrase:
     noun: Noun
     plural: bool
     modifier: "Relative | Place | None" = None
-    """What follows the noun."""
+    """The modifier after the noun."""
     person: int = 3
-    """Grammatical person, as pronouns have one."""
+    """Grammatical person, as for pronouns."""
 
     @property
     def gender(self) -> str:
@@ -88,7 +88,7 @@ class Place:
     """A preposition with its landmark, after a noun or verb."""
 
     preposition: str
-    """The English one."""
+    """The English preposition."""
     landmark: NounPhrase
 
 

@@ -13,7 +13,8 @@ blanks and accents are normalized, so they are restored byte for byte.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Literal, NamedTuple
 
 from heedful.text.lines import without_controls
@@ -36,6 +37,10 @@ class Piece(NamedTuple):
     """`text` is translated, `held` is cut out, a `term` is read and its translation replaced."""
     put: str = ""
     """Its replacement in the translation."""
+
+
+# A part of a text, and the piece that it becomes.
+_Cut = tuple[int, int, Piece]
 
 
 _SIGN = f"[{EMOJI}]"
@@ -81,16 +86,15 @@ def cut_line(
     pieces = [Piece(raw)]
     if holds:
         if terms is not None:
-            pieces = _with_terms(pieces, terms.unreadable, vocabulary, aligns, languages)
-        pieces = _with_forms(pieces, vocabulary)
+            unreadable = partial(_terms, terms.unreadable, vocabulary, aligns, languages)
+            pieces = _cut_out(pieces, unreadable)
+        pieces = _cut_out(pieces, partial(_forms, vocabulary))
         pieces = [_readable(piece) for piece in pieces]
     if terms is not None:
-        pieces = _with_terms(pieces, terms, vocabulary, aligns, languages)
+        pieces = _cut_out(pieces, partial(_terms, terms, vocabulary, aligns, languages))
     if holds:
-        cut: list[Piece] = []
-        for piece in pieces:
-            cut += _hold_unknown(piece.text, vocabulary) if piece.kind == "text" else [piece]
-        pieces = _with_marks(_merge(_with_brackets(cut)))
+        pieces = _cut_out(pieces, partial(_unknown, vocabulary))
+        pieces = _with_marks(_merge(_with_brackets(pieces)))
     return _trim(pieces)
 
 
@@ -133,62 +137,47 @@ def _readable(piece: Piece) -> Piece:
     return Piece(single_spaces(visible(piece.text))) if piece.kind == "text" else piece
 
 
-def _with_forms(pieces: Sequence[Piece], vocabulary: SourceVocabulary) -> list[Piece]:
-    """Cut out forms that no model translates, except forms with a subword of their own."""
+def _cut_out(pieces: Sequence[Piece], find: Callable[[str], Iterator[_Cut]]) -> list[Piece]:
+    """Cut parts out of the text, which is left between pieces that were cut out before."""
     parts: list[Piece] = []
     for piece in pieces:
         here = 0
-        for start, end in held_forms(piece.text) if piece.kind == "text" else ():
-            form = piece.text[start:end]
-            if vocabulary.cost(form) == 1:  # as “&apos;” where training text was tokenized by Moses
-                continue
-            parts += [Piece(piece.text[here:start]), Piece(form, "held", form)]
+        for start, end, cut in find(piece.text) if piece.kind == "text" else ():
+            parts += [Piece(piece.text[here:start]), cut]
             here = end
         parts.append(piece._replace(text=piece.text[here:]))
     return [part for part in parts if part.text]
 
 
-def _with_terms(
-    pieces: Sequence[Piece],
-    terms: Terms,
-    vocabulary: SourceVocabulary,
-    aligns: bool,
-    languages: Languages,
-) -> list[Piece]:
-    """Cut terms out of the text, except inside held pieces."""
-    parts: list[Piece] = []
-    for piece in pieces:
-        here = 0
-        matches = terms.matches(piece.text, languages) if piece.kind == "text" else ()
-        for start, end, put in matches:
-            text = piece.text[start:end]
-            readable = single_spaces(visible(text))
-            is_known = not vocabulary.lacks_any(lower_case(readable, languages.source))
-            is_read = aligns and is_known and not any(held_forms(text))
-            text = readable if is_read else text
-            parts += [
-                Piece(piece.text[here:start]),
-                Piece(text, "term" if is_read else "held", put),
-            ]
-            here = end
-        parts.append(piece._replace(text=piece.text[here:]))
-    return [part for part in parts if part.text]
+def _forms(vocabulary: SourceVocabulary, text: str) -> Iterator[_Cut]:
+    """Find forms that no model translates, except forms with a subword of their own."""
+    for start, end in held_forms(text):
+        form = text[start:end]
+        if vocabulary.cost(form) != 1:  # unlike “&apos;” where Moses tokenized the training text
+            yield start, end, Piece(form, "held", form)
 
 
-def _hold_unknown(text: str, vocabulary: SourceVocabulary) -> Iterator[Piece]:
-    """Cut out parts that the vocabulary lacks."""
-    here = 0
+def _terms(
+    terms: Terms, vocabulary: SourceVocabulary, aligns: bool, languages: Languages, text: str
+) -> Iterator[_Cut]:
+    """Find terms; the model reads those that it knows."""
+    for start, end, put in terms.matches(text, languages):
+        readable = single_spaces(visible(text[start:end]))
+        is_known = not vocabulary.lacks_any(lower_case(readable, languages.source))
+        if aligns and is_known and not any(held_forms(text[start:end])):
+            yield start, end, Piece(readable, "term", put)
+        else:
+            yield start, end, Piece(text[start:end], "held", put)
+
+
+def _unknown(vocabulary: SourceVocabulary, text: str) -> Iterator[_Cut]:
+    """Find parts that the vocabulary lacks."""
     for unit in _UNITS.finditer(text):
-        if _is_unknown(unit, text, vocabulary):
-            if text[here : unit.start()]:
-                yield Piece(text[here : unit.start()])
+        if _is_unknown(unit[0], vocabulary):
             # The hyphen after a number is dropped, because the model reads the words without it.
             number = _number_before_words(unit[0], vocabulary)
             held = unit[0][: len(number) + 1] if number else unit[0]
-            yield Piece(held, "held", number or held)
-            here = unit.start() + len(held)
-    if text[here:]:
-        yield Piece(text[here:])
+            yield unit.start(), unit.start() + len(held), Piece(held, "held", number or held)
 
 
 def _number_before_words(unit: str, vocabulary: SourceVocabulary) -> str:
@@ -203,19 +192,19 @@ def _number_before_words(unit: str, vocabulary: SourceVocabulary) -> str:
     return match["number"] if is_word and is_known else ""
 
 
-def _is_unknown(unit: re.Match[str], text: str, vocabulary: SourceVocabulary) -> bool:
+def _is_unknown(unit: str, vocabulary: SourceVocabulary) -> bool:
     """Whether a word, a number or a sign has no form that the vocabulary knows."""
-    lacking = [sign for sign in unit[0] if vocabulary.lacks(vocabulary.known_form(sign))]
+    lacking = [sign for sign in unit if vocabulary.lacks(vocabulary.known_form(sign))]
     if not lacking:
         return False
     lower = (lower_case(sign, vocabulary.language) for sign in lacking)
     if all(map(str.isupper, lacking)) and not any(map(vocabulary.lacks_any, lower)):
-        return not has_plain_case(unit[0])
-    unspaced = _WITHOUT_SPACES.findall(unit[0])
+        return not has_plain_case(unit)
+    unspaced = _WITHOUT_SPACES.findall(unit)
     if all(map(vocabulary.lacks, map(vocabulary.known_form, unspaced))):
         return True
     # These scripts do not separate words, so a run is held only if most of its signs are unknown.
-    return 2 * len(lacking) > len(unit[0])
+    return 2 * len(lacking) > len(unit)
 
 
 _WITHOUT_SPACES = re.compile(f"[{UNSPACED}]")
@@ -240,24 +229,14 @@ def _merge(pieces: Sequence[Piece]) -> list[Piece]:
     """Join held pieces with only blanks and marks between them."""
     joined: list[Piece] = []
     for piece in pieces:
-        mark = joined[-1] if len(joined) > 1 and joined[-1].kind == "text" else None
-        if piece.kind == "held" and joined and joined[-1].kind == "held":
-            last = joined.pop()
-            joined.append(Piece(last.text + piece.text, "held", last.put + piece.put))
-        elif (
-            piece.kind == "held"
-            and mark is not None
-            and joined[-2].kind == "held"
-            and not any(map(str.isalnum, mark.text))
-        ):
-            joined.pop()
-            last = joined.pop()
-            between = mark.text
-            joined.append(
-                Piece(last.text + between + piece.text, "held", last.put + between + piece.put)
-            )
-        else:
-            joined.append(piece)
+        joined.append(piece)
+        is_over_text = len(joined) > 2 and joined[-2].kind == "text"
+        has_words = is_over_text and any(map(str.isalnum, joined[-2].text))
+        parts = joined[-3:] if is_over_text and not has_words else joined[-2:]
+        if len(parts) > 1 and parts[0].kind == piece.kind == "held":
+            text = "".join(part.text for part in parts)
+            put = "".join(part.put if part.kind == "held" else part.text for part in parts)
+            joined[-len(parts) :] = [Piece(text, "held", put)]
     return joined
 
 

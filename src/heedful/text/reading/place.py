@@ -21,7 +21,6 @@ Span = tuple[int, int]
 
 # A place is sure if the links that cross it have at most this share of the weight.
 _MOST_CROSSING = 0.34
-_WORD = re.compile(r"\S+")
 _MARKS_BEHIND = re.compile(r"[^\w\s]+\Z")
 _MARKS_BEFORE = re.compile(r"[^\w\s]+")
 
@@ -32,11 +31,6 @@ class Boundary(NamedTuple):
     boundary: int
     """Number of target words before it."""
     is_sure: bool
-
-
-def word_spans(text: str) -> list[Span]:
-    """Find the words of a text."""
-    return [match.span() for match in _WORD.finditer(text)]
 
 
 def best_place(gap: int, words: int, links: Links) -> Boundary:

@@ -221,21 +221,17 @@ def _between_words(
     boundary = next((end for start, end in runs if start < boundary < end), boundary)
     before, behind = gap.spaced
     if boundary == 0:
-        return _Put(gap, Edit(0, 0, f"{put} " if behind else put), "aligned")
-    left = spans[boundary - 1][1]
-    if is_glued:
-        left = marks_behind(text, *spans[boundary - 1])
-        return _Put(gap, Edit(left, left, f" {put}" if before else put), "aligned")
-    if boundary == len(spans):
-        left = _before_closing(text)
-        return _Put(gap, Edit(left, left, f" {put}" if before else put), "aligned")
-    right = spans[boundary][0]
-    if before and behind:
-        edit = Edit(left, right, f" {put} ")
-    elif behind:
-        edit = Edit(left, left, put)
+        edit = Edit(0, 0, f"{put} " if behind else put)
+    elif is_glued or boundary == len(spans):
+        place = marks_behind(text, *spans[boundary - 1]) if is_glued else _before_closing(text)
+        edit = Edit(place, place, f" {put}" if before else put)
     else:
-        edit = Edit(right, right, put) if before else Edit(left, right, put)
+        left, right = spans[boundary - 1][1], spans[boundary][0]
+        if before == behind:
+            edit = Edit(left, right, f" {put} " if before else put)
+        else:
+            place = right if before else left
+            edit = Edit(place, place, put)
     return _Put(gap, edit, "aligned")
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from heedful.errors import TextError
-from heedful.text.lines import plain_lines, without_controls
+from heedful.text.lines import plain_lines, two_columns, without_controls
 from heedful.text.reading.characters import visible
 from heedful.text.reading.letter_case import UNKNOWN, Languages, in_case_of, lower_case
 from heedful.text.reading.patterns import held_forms
@@ -211,16 +211,7 @@ def read_glossary(path: Path, warn: Callable[[str], None]) -> dict[str, str]:
     begin with ``#``, are skipped.
     """
     entries: dict[str, tuple[str, int]] = {}
-    for number, line in enumerate(plain_lines(path), start=1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        columns = [column.strip() for column in line.split("\t")]
-        if len(columns) != 2 or not all(columns):
-            raise TextError(
-                f"{path} must hold a term, a tab and its translation in every line, but line "
-                f"{number} is {line!r}; correct it."
-            )
-        term, put = columns
+    for number, term, put in two_columns(path, "term", "#"):
         first, where = entries.setdefault(term, (put, number))
         if first != put:
             warn(

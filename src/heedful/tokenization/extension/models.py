@@ -2,8 +2,9 @@
 Extension of subword models; old ids stay.
 
 New subwords come after the old subwords. In a byte-pair model they are merged last. In a unigram
-model each is slightly more probable than its two halves together, so it is preferred to them only.
-Subwords that were learned earlier get better scores, because programs break ties differently.
+model each is slightly more probable than its two halves together, so it is preferred only to these
+halves. Subwords that were learned earlier get better scores, because programs break ties
+differently.
 """
 
 import math
@@ -11,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from heedful.errors import TokenizerError
@@ -32,7 +34,7 @@ from heedful.tokenization.sentencepiece_model import (
 from heedful.tokenization.subword_model import SubwordModel
 from heedful.tokenization.train import SPACE
 
-# Larger than rounding errors: scores are float32 numbers of some tens.
+# Larger than rounding errors: scores are float32 numbers with absolute values of some tens.
 _PREFERENCE = 2e-3
 _BATCH = 10_000
 _SENTINEL = "<extra_id_0>"
@@ -121,7 +123,7 @@ class ExtensibleModel:
                     yield new
 
     def old_ids(self, new: NewPiece) -> list[int]:
-        """Return the old ids of a new subword; empty if all of it was unknown."""
+        """Return the old ids of a new subword; empty if no part was known."""
         return [self.ids[part] for part in new.parts if part in self.ids]
 
     @cached_property
@@ -200,11 +202,6 @@ def _longer(mapping: IdMapping, pieces: Sequence[str]) -> IdMapping:
 
 def _batches(lines: Iterable[str]) -> Iterator[list[str]]:
     """Group the lines of a stream."""
-    batch: list[str] = []
-    for line in lines:
-        batch.append(line)
-        if len(batch) == _BATCH:
-            yield batch
-            batch = []
-    if batch:
+    rest = iter(lines)
+    while batch := list(islice(rest, _BATCH)):
         yield batch

@@ -1,12 +1,11 @@
 import os
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from heedful.data.encoded.flat_file import FlatFile, FlatWriter, open_flat, whole_folder
-from heedful.errors import RunFolderError, StorageError
+from heedful.data.encoded.flat_file import FlatFile, FlatWriter, open_flat
+from heedful.errors import RunFolderError
 
 ROWS = [[3, 1, 2], [], [7], [5, 5]]
 TYPE = np.dtype("<u2")
@@ -27,10 +26,10 @@ def files(tmp_path: Path) -> tuple[Path, Path, dict[str, list[str]]]:
 
 def test_rows_are_read_back(files):
     values, offsets, digests = files
-    found, places = open_flat(values, offsets, TYPE, digests, "write it again")
-    assert places.tolist() == [0, 3, 3, 4, 6]
-    whole = found.read(0, len(found))
-    assert [whole[a:b].tolist() for a, b in pairwise(places)] == ROWS
+    rows = open_flat(values, offsets, TYPE, digests, "write it again")
+    assert rows.offsets.tolist() == [0, 3, 3, 4, 6]
+    assert rows.lengths.tolist() == [len(row) for row in ROWS]
+    assert [rows.row(number).tolist() for number in range(len(rows))] == ROWS
 
 
 def test_offsets_are_read_once(files, monkeypatch):
@@ -51,7 +50,7 @@ def test_offsets_are_read_once(files, monkeypatch):
 def test_a_file_that_is_cut_off_while_it_is_open_is_named_when_it_is_read(files):
     values, offsets, digests = files
     size = values.stat().st_size
-    found, _ = open_flat(values, offsets, TYPE, digests, "write it again")
+    found = open_flat(values, offsets, TYPE, digests, "write it again").values
     os.truncate(values, size - 1)
     for read in (
         lambda: found.read(0, len(found)),
@@ -67,8 +66,8 @@ def test_nothing_at_all_is_read_back(tmp_path):
     with values.open("wb") as first, offsets.open("wb") as second:
         digests = FlatWriter(first, second).blocks()
     known = dict(zip(("values", "offsets"), digests, strict=True))
-    found, places = open_flat(values, offsets, TYPE, known, "")
-    assert len(found.read(0, len(found))) == 0 and places.tolist() == [0]
+    rows = open_flat(values, offsets, TYPE, known, "")
+    assert len(rows.values) == len(rows) == 0 and rows.offsets.tolist() == [0]
 
 
 def test_damage_is_told_with_the_remedy(files):
@@ -77,7 +76,7 @@ def test_damage_is_told_with_the_remedy(files):
 
     def message() -> str:
         with pytest.raises(RunFolderError) as refusal:
-            open_flat(values, offsets, TYPE, digests, "write it again")[0].check()
+            open_flat(values, offsets, TYPE, digests, "write it again").values.check()
         assert str(refusal.value).endswith("write it again.")
         return str(refusal.value)
 
@@ -89,28 +88,3 @@ def test_damage_is_told_with_the_remedy(files):
     assert str(values) in message()
     values.unlink()
     assert "No such file" in message()
-
-
-def test_a_folder_is_there_as_a_whole_or_not_at_all(tmp_path):
-    folder = tmp_path / "data"
-    with pytest.raises(KeyboardInterrupt), whole_folder(folder, "mark") as partial:
-        (partial / "mark").touch()
-        raise KeyboardInterrupt
-    assert list(tmp_path.iterdir()) == []
-    for text in ("first", "second"):  # one that was ours is replaced
-        with whole_folder(folder, "mark") as partial:
-            (partial / "mark").write_text(text)
-        assert (folder / "mark").read_text() == text
-        assert list(tmp_path.iterdir()) == [folder]
-
-
-@pytest.mark.parametrize(
-    ("below", "error", "told"),
-    [("data", RunFolderError, "something else"), ("data/letter/deep", StorageError, "be written")],
-)
-def test_a_folder_of_somebody_else_is_left_alone(tmp_path, below, error, told):
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "letter").touch()
-    with pytest.raises(error, match=told), whole_folder(tmp_path / below, "mark"):
-        raise AssertionError("nothing may be written")
-    assert [path.name for path in tmp_path.rglob("*")] == ["data", "letter"]

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heedful.data.encoded.flat_file import CheckedValues, FlatFile
+from heedful.data.encoded.flat_file import BlockDigests, CheckedValues, FlatFile
 from heedful.errors import RunFolderError
 
 TYPE = np.dtype("<u4")
@@ -23,7 +23,10 @@ def test_parts_of_a_file_are_read(tmp_path: Path) -> None:
 def test_rows_are_gathered_in_the_order_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "numbers"
     path.write_bytes(np.arange(1000, dtype=TYPE).tobytes())
-    values = CheckedValues(FlatFile(path, TYPE, 1000, "again"), None, limit=1000)
+    digests = BlockDigests()
+    digests.update(path.read_bytes())
+    file = FlatFile(path, TYPE, 1000, "again")
+    values = CheckedValues(file, digests.hexdigests(), limit=1000)
     begins, lengths = np.array([700, 3, 5, 999]), np.array([4, 2, 0, 1])
     whole = np.arange(1000)
     rows = [whole[a : a + n] for a, n in zip(begins, lengths, strict=True)]

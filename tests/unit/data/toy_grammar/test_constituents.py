@@ -6,14 +6,14 @@ import re
 
 import pytest
 
-from heedful.data.toy_grammar.constituents import sample_brackets, split_brackets
-from heedful.data.toy_grammar.corpus import sample_pairs, split_pairs
+from heedful.data.toy_grammar.constituents import brackets, split_brackets
+from heedful.data.toy_grammar.corpus import sample_pairs, sample_trees, split_pairs
 from heedful.tasks.parsing.trees.clean import clean_tree
 from heedful.tasks.parsing.trees.read import parse_line
 
 pytestmark = pytest.mark.task("parsing")
 
-# Of “sample_brackets(6000, 1)”, written by hand.
+# Of the brackets of “sample_trees(6000, 1)”, written by hand.
 SEEN = {
     "the big red dog": "(NP (DT the) (JJ big) (JJ red) (NN dog))",
     "this girl slept in front of this beautiful small house": (
@@ -53,7 +53,7 @@ def words_of(line):
 
 
 def test_the_words_are_those_of_the_english_sentences():
-    lines = sample_brackets(4000, seed=3)
+    lines = map(brackets, sample_trees(4000, seed=3))
     assert [words_of(line) for line in lines] == [en for en, _ in sample_pairs(4000, seed=3)]
 
 
@@ -69,7 +69,7 @@ def test_the_split_of_a_seed_is_what_it_was_before_there_were_phrases():
 
 
 def test_phrases_are_those_of_the_sentence():
-    lines = [*sample_brackets(6000, 1), *split_brackets(5, 1, 1)[1]]
+    lines = [*map(brackets, sample_trees(6000, 1)), *split_brackets(5, 1, 1)[1]]
     found = {words_of(line): line for line in lines}
     for sentence, line in SEEN.items():
         assert found[sentence] == line
