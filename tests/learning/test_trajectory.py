@@ -9,6 +9,7 @@ import pytest
 PROGRAM = """
 import json, sys
 import torch
+from heedful.config.train import TrainConfig
 from heedful.config.model import ModelConfig
 from heedful.families.build import build_model
 from heedful.kernels import linear, torch_internals
@@ -29,7 +30,7 @@ shape = {"d_model": 64, "d_ff": 128, "heads": 4, "encoder_layers": 2, "decoder_l
 shape["activation"] = activation
 model = build_model(ModelConfig(**shape, dropout=0.0), 25, 25, max_length=20)
 initialize(model, 1)
-weights = MixedPrecisionOptimizer(model, precision)
+weights = MixedPrecisionOptimizer(model, precision, TrainConfig())
 torch.manual_seed(1)
 losses = []
 for step in range(1, 121):

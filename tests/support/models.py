@@ -3,6 +3,7 @@
 import torch
 
 from heedful.config.model import ModelConfig
+from heedful.config.train import TrainConfig
 from heedful.families.build import build_model
 from heedful.model.initialize import initialize
 from heedful.model.parts import Network
@@ -73,6 +74,11 @@ SETTINGS = [
         {"positions": "shaw", "shaw": {"max_distance": 2}},
         {"attention": {"qk_norm": "rms"}},
         {"attention": {"qk_norm": "layer", "kv_heads": 1}, "positions": "shaw"},
+        {"attention": {"qk_norm": "l2"}, "norm": "pre"},
+        {"attention": {"qk_norm": "l2", "kv_heads": 1}, "positions": "rotary"},
+        {"gated": True, "activation": "silu", "feed_forward_bias": False},
+        {"gated": True, "norm_kind": "rms"},
+        {"norm_kind": "rms", "norm": "pre"},
         {"encoder_sharing": "1,1", "decoder_sharing": "1,1"},
         {"decoder_layers": 4, "decoder_sharing": "1,2,1,2", "norm": "pre"},
         {"attention": {"dropout": 0.3}},
@@ -129,3 +135,9 @@ def draw_gates(model, seed=1):
                 weight.data.fill_(0.2)
             else:
                 weight.data.normal_(generator=generator)
+
+
+def train_config(steps, seed=1, **settings):
+    """Settings of a training, without checkpoints and validations unless they are among them."""
+    none = {"checkpoint_minutes": None, "validate_steps": None}
+    return TrainConfig(steps=steps, seed=seed, **{**none, **settings})

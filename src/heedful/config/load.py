@@ -3,7 +3,7 @@ Reading of settings from a recipe or TOML file plus ``key=value`` changes; writi
 
 A settings file has the tables ``model``, ``data``, ``train`` and ``search``. ``base = "small"``
 above them names the recipe to start from; without a base, unset settings have their defaults.
-``plugins = ["mine.py"]`` names files beside the settings file that are loaded first
+``plugins = ["mine.py"]`` names files in the folder of the settings file that are loaded first
 (`heedful.plugins`). TOML has no null, so ``"none"`` means null for settings that may be null.
 """
 
@@ -39,7 +39,7 @@ def load_config(
     `inherited` (a pretrained run's settings, when fine-tuning), `settings`.
 
     A built-in name takes precedence over a file of the same name; ``./small`` is the file. File and
-    changes are checked separately, so each message can say where the error is.
+    changes are checked separately, so each message can name the source of the error.
 
     Raises `SettingError` if the recipe or file does not exist, is not TOML, or has an unknown or
     wrong setting.
@@ -86,7 +86,7 @@ def to_toml(config: RunConfig) -> str:
     """
     Write all settings that act as a TOML file, each below its help text.
 
-    Defaults are written too, so the file has the same meaning in a later version.
+    Defaults are also written, so the file has the same meaning in a later version.
     """
     values, acting = flat(config.to_dict()), acting_settings(config)
     lines = []
@@ -105,7 +105,7 @@ def to_toml(config: RunConfig) -> str:
 
 
 def _is_path(text: str) -> bool:
-    """Return whether a name is a file and not a recipe."""
+    """Return whether a name refers to a file instead of a recipe."""
     return text not in RECIPES and (text.endswith(".toml") or exists(text))
 
 
@@ -142,7 +142,7 @@ def _override(below: object, name: str, above: object) -> object:
 
 
 def _parse(path: Path) -> dict[str, Any]:
-    """Parse a TOML file, or report the error and its place."""
+    """Parse a TOML file, or report the error and its position."""
     try:
         return tomllib.loads(read_text_within(path))
     except tomllib.TOMLDecodeError as error:
@@ -170,11 +170,11 @@ def _key_and_value(text: str) -> tuple[str, object]:
 
 
 def _value(name: str, text: str) -> object:
-    """Parse text by the type of a setting; the schema refuses wrong values."""
+    """Parse text according to the type of a setting; the schema refuses wrong values."""
     types = _types(name)
     if text.lower() in ("true", "false") and bool in types:
         return text.lower() == "true"
-    # options of commands read 2.0 as 2, so settings do
+    # settings read 2.0 as 2, like the options of commands
     match = re.fullmatch(r"([+-]?[0-9_]+)\.0+", text)
     if match is not None and int in types and float not in types:
         text = match[1]
@@ -194,7 +194,7 @@ def _or_none(name: str, value: object) -> object:
 
 
 def _types(name: str) -> set[Any]:
-    """Return the types of a setting; an unknown setting has none."""
+    """Return the types of a setting; an unknown setting has no types."""
     field = setting_fields().get(name)
     return _plain(field.annotation) if field else set()
 

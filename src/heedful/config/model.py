@@ -1,5 +1,5 @@
 """
-The settings of the model: those of `ModelSettings` and a table for each family.
+The settings of the model: the settings of `ModelSettings` and a table for each family.
 
 A registered family adds its names to the values of `model.encoder`, `model.decoder` and other
 settings, and its table to ``[model]``.
@@ -56,7 +56,7 @@ class _ComposedSettings(ModelSettings):
             for clash in family.clashes(self, memory)
         ]
         if wrong := clashes or [*self.clashes(bool(names.intersection(names_with("positions"))))]:
-            raise ValueError("; ".join(wrong))
+            raise ValueError("; ".join(dict.fromkeys(wrong)))  # both sides may share a setting
         return self
 
 
@@ -107,7 +107,7 @@ def _compose_model() -> Any:
 
 
 def compose_again() -> None:
-    """Update `AttentionConfig` and `ModelConfig` in place to the families registered now."""
+    """Update `AttentionConfig` and `ModelConfig` in place to the currently registered families."""
     take_fields(AttentionConfig, _compose_attention())
     extend_choices(AttentionConfig)
     take_fields(ModelConfig, _compose_model())
@@ -120,7 +120,7 @@ def take_fields(table: type[SettingsTable], origin: type[SettingsTable]) -> None
 
 
 def extend_choices(table: type[SettingsTable]) -> None:
-    """Accept the names that plugins registered as values of a table's settings."""
+    """Accept the names that plugins have registered as values of a table's settings."""
     for name, field in table.model_fields.items():
         registry = CHOSEN_BY.get(f"{table.table}.{name}")
         if registry is not None and get_origin(field.annotation) is Literal:

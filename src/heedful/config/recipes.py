@@ -3,15 +3,15 @@ Recipes: named settings, each written as differences from another recipe.
 
 A recipe called ``paper-…`` follows the text of ‘Attention Is All You Need’. Where the authors'
 first public code (tensor2tensor 3d9c62f2, 2017-06-15) differs, ``t2t-…`` follows the code.
-``table3-…`` is a row of the paper's Table 3. Sections and tables in the comments are the paper's.
-These recipes keep their values forever; a change gets a new name. Until version 1.0, three groups
-may change: recipes for small machines (``tiny``, ``small``, ``multi30k``, ``…-small``), models from
-before the paper (`heedful.families`), and short tasks (`sequence_recipes`).
+``table3-…`` is a row of the paper's Table 3. Sections and tables in the comments are from the
+paper. These recipes keep their values forever; a change gets a new name. Until version 1.0, three
+groups may change: recipes for small machines (``tiny``, ``small``, ``multi30k``, ``…-small``),
+models from before the paper (`heedful.families`), and short tasks (`sequence_recipes`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from functools import wraps
+from functools import partial, wraps
 from math import sqrt
 
 from heedful.arguments import checked
@@ -64,7 +64,7 @@ def recipe(name: str) -> RunConfig:
 
 
 def recipe_names() -> list[str]:
-    """List the built-in recipes, the paper's first and the small ones last."""
+    """List the built-in recipes, the paper's recipes first and the small recipes last."""
     return list(RECIPES)
 
 
@@ -111,6 +111,18 @@ def _register(name: str) -> Callable[[Callable[[], RunConfig]], Callable[[], Run
     return keep
 
 
+def _register_changed(
+    name: str, summary: str, base: Callable[[], RunConfig], settings: Mapping[str, object]
+) -> None:
+    """Register a recipe that changes some settings of another recipe."""
+
+    def build() -> RunConfig:
+        return base().with_settings(settings)
+
+    build.__doc__ = summary
+    _register(name)(build)
+
+
 # ---------------------------------------------------------------- the paper's text
 
 
@@ -133,7 +145,7 @@ def _paper_base() -> RunConfig:
             position_offset=0,  # not in the text; tensor2tensor 3d9c62f2 common_attention.py
             tie_embeddings="all",  # section 3.4
             projection_bias=True,  # not in the text; needed for the parameter counts of Table 3
-            output_bias=False,  # not in the text; tensor2tensor 3d9c62f2 has none
+            output_bias=False,  # not in the text; tensor2tensor 3d9c62f2 has no bias
             scale_embeddings=True,  # section 3.4
             decoder_start="symbol",  # section 3.1: “offset by one position”
             source_end=True,  # not in the text; tensor2tensor 3d9c62f2 adds it to every text
@@ -147,7 +159,7 @@ def _paper_base() -> RunConfig:
         train=TrainConfig(
             steps=100_000,  # section 5.2
             batch_tokens=25_000,  # section 5.1: 25000 source and 25000 target tokens
-            batch_counting="real",  # section 5.1 speaks of tokens, not of padding
+            batch_counting="real",  # section 5.1 mentions tokens, not padding
             warmup=4000,  # section 5.3
             learning_rate_factor=1.0,  # section 5.3, equation 3
             beta1=0.9,  # section 5.3
@@ -156,7 +168,7 @@ def _paper_base() -> RunConfig:
             label_smoothing=0.1,  # section 5.4
             smoothing_target="uniform",  # section 5.4 cites Szegedy et al. 2015, their section 7
             checkpoint_minutes=10.0,  # section 6.1: “written at 10-minute intervals”
-            keep_last=5,  # section 6.1: mean of the last 5
+            keep_last=5,  # section 6.1: mean of the last 5 checkpoints
             clip_norm=None,  # none mentioned; tensor2tensor 3d9c62f2 transformer.py: 0
             weight_decay=0.0,  # none mentioned; tensor2tensor 3d9c62f2 transformer.py: 0
         ),
@@ -189,7 +201,7 @@ def _paper_big() -> RunConfig:
             "model.heads": 16,  # Table 3, last row
             "model.dropout": 0.3,  # Table 3, last row
             "train.steps": 300_000,  # section 5.2
-            "train.keep_last": 20,  # section 6.1: mean of the last 20
+            "train.keep_last": 20,  # section 6.1: mean of the last 20 checkpoints
         }
     )
 
@@ -216,7 +228,7 @@ _T2T = {  # files of tensor2tensor 3d9c62f2
     "train.batch_tokens": 8 * 4096,  # transformer.py: batch_size 4096, on 8 devices
     "train.batch_counting": "padded",  # data_reader.py: rows times the longer side
     "train.block_tokens": 4096,  # transformer.py: batch_size; one block of a bucket per device
-    "train.smoothing_target": "others",  # common_layers.py: e / (V - 1) for every other class
+    "train.smoothing_target": "others",  # common_layers.py: e / (V - 1) for each incorrect class
     "search.eos_candidates": "twice",  # beam_search.py: top_k of 2 * beam_size, EOS included
     # learning_rate_factor stays 1: tensor2tensor's rate of 0.1 times 5000 * 0.002 * d^-0.5 is the
     # paper's d^-0.5, and its step counter starts at 0 and adds 1, so the schedule is the same.
@@ -243,8 +255,9 @@ def _table3_base() -> RunConfig:
     """Table 3, first row: the base model."""
     return _paper_base().with_settings(
         {
-            # Not the 37,000 of section 5.1: only this size gives the parameter counts of Table 3
-            # (65 million here, and in nine more rows). tensor2tensor 3d9c62f2 has this softmax.
+            # Section 5.1 has 37,000, but only this size gives the parameter counts of Table 3 (65
+            # million here, and in nine more rows). The softmax of tensor2tensor 3d9c62f2 has this
+            # size.
             "data.vocabulary_size": 40_960,
         }
     )
@@ -255,14 +268,9 @@ def _row(name: str, summary: str, **model: object) -> None:
     _vary(name, summary, {f"model.{key}": value for key, value in model.items()})
 
 
-def _vary(name: str, summary: str, settings: dict[str, object]) -> None:
+def _vary(name: str, summary: str, settings: Mapping[str, object]) -> None:
     """Register a row of Table 3 that differs from the first row in some settings."""
-
-    def build() -> RunConfig:
-        return _table3_base().with_settings(settings)
-
-    build.__doc__ = f"Table 3, {summary}"
-    _register(name)(build)
+    _register_changed(name, f"Table 3, {summary}", _table3_base, settings)
 
 
 # Rows (A) and (B): d_k and d_v as printed.
@@ -272,7 +280,7 @@ _row("table3-a-16", "row (A): 16 heads of width 32.", heads=16, d_k=32, d_v=32)
 _row("table3-a-32", "row (A): 32 heads of width 16.", heads=32, d_k=16, d_v=16)
 _row("table3-b-16", "row (B): keys of width 16.", d_k=16, d_v=64)
 _row("table3-b-32", "row (B): keys of width 32.", d_k=32, d_v=64)
-# Row (C): N is the number of layers of either stack.
+# Row (C): N is the number of layers of each stack.
 _row("table3-c-layers-2", "row (C): 2 layers.", encoder_layers=2, decoder_layers=2)
 _row("table3-c-layers-4", "row (C): 4 layers.", encoder_layers=4, decoder_layers=4)
 _row("table3-c-layers-8", "row (C): 8 layers.", encoder_layers=8, decoder_layers=8)
@@ -297,22 +305,10 @@ def _table3_big() -> RunConfig:
 # ---------------------------------------------------------------- models before the paper
 
 
-def _register_published(name: str, summary: str, settings: dict[str, object]) -> None:
-    """Register settings that change the defaults, if all families that they name are available."""
-
-    def build() -> RunConfig:
-        return RunConfig().with_settings(settings)
-
-    build.__doc__ = summary
-    if are_offered(settings):
-        _register(name)(build)
-
-
-for _name, _recipe in family_recipes():
-    if not _recipe.base:
-        _register_published(_name, _recipe.summary, dict(_recipe.settings))
-for _name, _recipe in task_recipes():
-    _register_published(_name, _recipe.summary, dict(_recipe.settings))
+for _name, _recipe in (*family_recipes(), *task_recipes()):
+    # A family that a recipe needs may be missing.
+    if not _recipe.base and are_offered(_recipe.settings):
+        _register_changed(_name, _recipe.summary, RunConfig, _recipe.settings)
 
 
 # ---------------------------------------------------------------- our own small recipes
@@ -347,18 +343,8 @@ def _tiny() -> RunConfig:
     )
 
 
-def _short_task(name: str, summary: str, settings: dict[str, object]) -> None:
-    """Register the recipe of a short task."""
-
-    def build() -> RunConfig:
-        return _tiny().with_settings(settings)
-
-    build.__doc__ = summary
-    _register(name)(build)
-
-
 for _name, (_summary, _settings) in SEQUENCE_RECIPES.items():
-    _short_task(_name, _summary, _settings)
+    _register_changed(_name, _summary, _tiny, _settings)
 
 
 @_register("small")
@@ -404,22 +390,12 @@ def _multi30k() -> RunConfig:
             "train.learning_rate_factor": 0.005 * sqrt(128 * 2000),
             "train.checkpoint_steps": 240,  # about two epochs
             "train.checkpoint_minutes": None,  # the same checkpoints on every machine
-            "train.keep_last": 10,  # their average gains about two BLEU over the last one
+            "train.keep_last": 10,  # their average has about 2 BLEU more than the last checkpoint
             "train.validate_steps": 1000,
         }
     )
 
 
-def _small_of_family(name: str, summary: str, base: str, settings: dict[str, object]) -> None:
-    """Register a recipe of another family that changes the recipe `base`."""
-
-    def build() -> RunConfig:
-        return recipe(base).with_settings(settings)
-
-    build.__doc__ = summary
-    _register(name)(build)
-
-
 for _name, _recipe in family_recipes():
     if _recipe.base:
-        _small_of_family(_name, _recipe.summary, _recipe.base, dict(_recipe.settings))
+        _register_changed(_name, _recipe.summary, partial(recipe, _recipe.base), _recipe.settings)

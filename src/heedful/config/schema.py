@@ -1,14 +1,14 @@
 """
 Every setting: its type, its range, its default, and one sentence of help.
 
-Each table of a run has a file of its own: `model.py`, `data.py`, `train.py`, `search.py`. A task
-may add one (`heedful.tasks`). The defaults of `ModelConfig`, `TrainConfig` and `SearchConfig` are
-the paper's base model. The sentence below a setting is its help text on the command line and its
+Each table of a run has its own file: `model.py`, `data.py`, `train.py`, `search.py`. A task may add
+a table (`heedful.tasks`). The defaults of `ModelConfig`, `TrainConfig` and `SearchConfig` are the
+paper's base model. The sentence below a setting is its help text on the command line and its
 comment in a TOML file. A wrong setting from any source raises `SettingError`, never pydantic's own
 error.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -47,72 +47,48 @@ class _RunSettings(SettingsTable):
     """How translations are found."""
 
     @model_validator(mode="after")
-    def _tasks_fit(self) -> "_RunSettings":
-        """Check the settings within each task."""
-        values = flat(self.to_dict())
-        if wrong := [clash for task in tasks() for clash in task.clashes(values)]:
-            raise ValueError("; ".join(wrong))
+    def _parts_fit(self) -> "_RunSettings":
+        """Refuse settings that contradict each other; the message describes the first conflict."""
+        if clash := next(filter(None, self._clashes()), ""):
+            raise ValueError(clash)
         return self
 
-    @model_validator(mode="after")
-    def _one_table_needs_one_vocabulary(self) -> "_RunSettings":
-        """Check that tied embeddings of both languages have one vocabulary."""
-        tied = self.model.tie_embeddings
+    def _clashes(self) -> Iterator[str]:
+        """Describe settings that contradict each other."""
+        values, model, train = flat(self.to_dict()), self.model, self.train
+        yield "; ".join(clash for task in tasks() for clash in task.clashes(values))
+        tied = model.tie_embeddings
         if tied in ("all", "embeddings") and not self.data.shared_vocabulary:
-            raise ValueError(
+            yield (
                 f"`model.tie_embeddings` = {tied} needs `data.shared_vocabulary` = true, but got "
                 "false; share the vocabulary, or set `model.tie_embeddings` to output or none"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _guided_attention_is_there(self) -> "_RunSettings":
-        """Check that guided attention has a decoder that attends to the source."""
-        if self.train.guided_attention and self.model.no_attention:
-            raise ValueError(
+        if train.guided_attention and model.no_attention:
+            yield (
                 "`train.guided_attention` guides attention to the source, but the decoder has none "
-                f"({self.model.no_attention}); set it to 0"
+                f"({model.no_attention}); set it to 0"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _embeddings_can_be_cut(self) -> "_RunSettings":
-        """Check that the model has no running averages, which SimCut's zeros would change."""
-        if self.train.objective == "simcut" and self.model.norm_kind in names_with(
-            "batch statistics", ("model.norm_kind",)
-        ):
-            raise ValueError(
+        # the zeros of SimCut would change the running averages
+        averaging = names_with("batch statistics", ("model.norm_kind",))
+        if train.objective == "simcut" and model.norm_kind in averaging:
+            yield (
                 "`train.objective` = simcut needs a norm without running averages, but "
-                f"`model.norm_kind` is {self.model.norm_kind}; set `model.norm_kind` to layer or "
+                f"`model.norm_kind` is {model.norm_kind}; set `model.norm_kind` to layer or "
                 "rms, or leave `train.objective` out"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _passes_differ(self) -> "_RunSettings":
-        """Check that R-Drop has dropout, without which both of its passes are equal."""
-        model = flat(self.model.model_dump(mode="json"))
-        has_dropout = any(value for name, value in model.items() if name.endswith("dropout"))
-        if self.train.objective == "rdrop" and not has_dropout:
-            raise ValueError(
+        # without dropout, both passes of R-Drop are equal
+        dropouts = [n for n in values if n.startswith("model.") and n.endswith("dropout")]
+        if train.objective == "rdrop" and not any(values[name] for name in dropouts):
+            yield (
                 "`train.objective` = rdrop compares two passes that differ by dropout and needs "
-                f"`model.dropout` above 0, but got {self.model.dropout:g}; set it, or set "
+                f"`model.dropout` above 0, but got {model.dropout:g}; set it, or set "
                 "`train.objective` to simcut"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _idle_settings_have_their_defaults(self) -> "_RunSettings":
-        """Refuse settings that do not act, unless they have their defaults."""
-        wrong = idle_settings(flat(self.to_dict()), setting_defaults(), setting_conditions())
-        if wrong:
-            raise ValueError("; ".join(wrong))
-        return self
+        yield "; ".join(idle_settings(values, setting_defaults(), setting_conditions()))
 
     def part(self, table: type[Table]) -> Table:
-        """Return the settings of a task, by the type of its table."""
-        settings: Table = getattr(self, table.table)
-        return settings
+        """Return the settings of a task, found by the type of its table."""
+        return getattr(self, table.table)
 
     def to_dict(self) -> dict[str, Any]:
         """Convert all settings to plain values, as ``config.json`` of a run folder stores them."""
@@ -202,7 +178,7 @@ def setting_fields() -> dict[str, FieldInfo]:
 
 @cache
 def setting_conditions() -> Conditions:
-    """Return the conditions of each setting that has any, including those of its tables."""
+    """Return the conditions of each setting that has any, including conditions of its tables."""
     extra = {name: added for family in families() for name, added in family.conditions.items()}
     return {
         name: tuple(item.with_families(names_with) for item in (*conditions, *extra.get(name, ())))
@@ -227,8 +203,8 @@ def without_idle(values: dict[str, Any], explicit: Collection[str]) -> dict[str,
     """
     Reset settings that do not act, in place, and return all values.
 
-    `values`: tables of unchecked values. `explicit`: dotted names of settings that stay as they
-    are, so that a check can refuse them.
+    `values`: tables of unchecked values. `explicit`: dotted names of settings that stay unchanged,
+    so that a later check can refuse them.
     """
     known = {**setting_defaults(), **flat(values)}
     for name in setting_conditions():
@@ -241,7 +217,7 @@ def without_idle(values: dict[str, Any], explicit: Collection[str]) -> dict[str,
 
 
 def _table_of(name: str, values: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
-    """Return the table of a setting, None if it is missing, and the setting's name in the table."""
+    """Return the table of a setting, or None if it is missing, and the setting's name in it."""
     table: Any = values
     *above, last = name.split(".")
     for part in above:

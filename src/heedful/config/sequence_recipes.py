@@ -1,17 +1,17 @@
 """
-Recipes of short tasks other than translation, each as its difference from ``tiny``.
+Recipes for short tasks other than translation, each as its differences from ``tiny``.
 
 Their texts come from `heedful data get`. They may change until version 1.0.
 """
 
 Settings = dict[str, object]
 
-# generated text has no noise
+# Generated text has no noise.
 _CLEAN: Settings = {"data.character_coverage": 1.0}
 
 _CHARACTERS: Settings = {
     **_CLEAN,
-    "data.reading": "exact",  # digits and signs are the task
+    "data.reading": "exact",  # digits and signs must stay unchanged
     "data.subwords": "character",
     "data.vocabulary_size": 400,  # an upper limit; the text has fewer characters
     "train.best_by": "exact_match",
@@ -26,7 +26,7 @@ _DATES: Settings = {
 
 _KANA: Settings = {**_CHARACTERS, "train.steps": 1500, "train.validate_steps": 500}
 
-# few epochs of much text: no regularization, and a high learning rate
+# Few epochs over much text need no regularization, and allow a high learning rate.
 _MUCH_TEXT: Settings = {
     "model.dropout": 0.0,
     "model.norm": "pre",

@@ -1,5 +1,6 @@
 """The settings of training: batches, schedule, loss, checkpoints."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -41,7 +42,7 @@ class TrainConfig(SettingsTable):
     batch_counting: Literal["real", "padded"] = "real"
     """Count tokens without padding, or rows times the longest side as the authors' code did."""
     block_tokens: Count | None = None
-    """Padded tokens of a block of pairs of similar length. None means one block per batch."""
+    """Tokens, padding included, of a block of pairs of similar length. None: a block per batch."""
     micro_batch_tokens: Count | None = None
     """Maximum tokens per side to compute at once; the batch stays the same. None: automatic."""
     schedule: Literal["paper", "constant", "inverse_sqrt", "cosine", "plateau", "step"] = "paper"
@@ -79,7 +80,7 @@ class TrainConfig(SettingsTable):
     nesterov: Annotated[bool, ActsIf("train.momentum", unless=(0.0,))] = False
     """Whether the momentum is Nesterov's."""
     objective: Literal["likelihood", "simcut", "rdrop", "reward", "risk"] = "likelihood"
-    """Training objective; simcut, rdrop take two passes; reward, risk need --finetune-from."""
+    """Training objective; simcut and rdrop use two passes; reward and risk need --finetune-from."""
     simcut_weight: Annotated[Positive, _BY_SIMCUT] = 3.0
     """Factor of the divergence of the second pass from the first: the alpha of SimCut."""
     simcut_share: Annotated[float, Field(gt=0, lt=1), _BY_SIMCUT] = 0.05
@@ -141,16 +142,6 @@ class TrainConfig(SettingsTable):
     ema_decay: Share | None = None
     """Decay of the exponential moving average of the weights. None means off."""
 
-    @model_validator(mode="after")
-    def _patience_has_validations(self) -> "TrainConfig":
-        """Check that patience has validations to count."""
-        if self.patience is not None and self.validate_steps is None:
-            raise ValueError(
-                "`train.patience` counts validations and needs `train.validate_steps`, but "
-                "got none; set it, or set `train.patience` to none"
-            )
-        return self
-
     @property
     def single_pass_steps(self) -> int:
         """Number of steps with one pass, which come before those with two passes."""
@@ -165,47 +156,48 @@ class TrainConfig(SettingsTable):
         return 2.0 - self.single_pass_steps / self.steps
 
     @model_validator(mode="after")
-    def _second_pass_begins(self) -> "TrainConfig":
-        """Check that there are steps with two passes."""
+    def _settings_fit(self) -> "TrainConfig":
+        """Refuse settings that contradict each other."""
+        if wrong := [*self._clashes()]:
+            raise ValueError("; ".join(wrong))
+        return self
+
+    def _clashes(self) -> Iterator[str]:
+        """Describe settings that contradict each other."""
+        if self.patience is not None and self.validate_steps is None:
+            yield (
+                "`train.patience` counts validations and needs `train.validate_steps`, but "
+                "got none; set it, or set `train.patience` to none"
+            )
         start = self.second_pass_start
-        if self.objective not in TWO_PASSES or start < 1:
-            return self
-        if start != round(start) or start >= self.steps:
-            raise ValueError(
+        is_start = start < 1 or (start == round(start) and start < self.steps)
+        if self.objective in TWO_PASSES and not is_start:
+            yield (
                 "`train.second_pass_start` must be a fraction of the steps (below 1) or a whole "
                 f"number of steps below `train.steps` ({self.steps}), but got {start:g}"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _schedule_is_complete(self) -> "TrainConfig":
-        """Check that the settings of the schedule's formula are present."""
-        wrong = []
         if self.schedule in ("paper", "inverse_sqrt") and self.warmup == 0:
-            wrong.append(
+            yield (
                 f"`train.warmup` must be at least 1 for `train.schedule` = {self.schedule}, but "
                 "got 0; set it, or set `train.schedule` to constant"
             )
         if self.schedule != "paper" and self.learning_rate is None:
-            wrong.append(
+            yield (
                 f"`train.learning_rate` must be set for `train.schedule` = {self.schedule}, but "
                 "got none; it is the peak, such as 0.0005 for Adam or 1.0 for SGD"
             )
         if self.learning_rate is not None and self.min_learning_rate > self.learning_rate:
-            wrong.append(
+            yield (
                 f"`train.min_learning_rate` must be at most `train.learning_rate` "
                 f"({self.learning_rate}), but got {self.min_learning_rate}"
             )
         if self.schedule == "step" and self.decay_steps is None:
-            wrong.append(
+            yield (
                 "`train.decay_steps` must be set for `train.schedule` = step, but got none; it is "
                 "the number of updates between two decays"
             )
         if self.schedule == "plateau" and self.validate_steps is None:
-            wrong.append(
+            yield (
                 "`train.schedule` = plateau lowers the learning rate at validations and needs "
                 "`train.validate_steps`, but got none; set it, or choose another schedule"
             )
-        if wrong:
-            raise ValueError("; ".join(wrong))
-        return self

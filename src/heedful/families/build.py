@@ -153,7 +153,7 @@ def _check_scores(model: nn.Module) -> None:
 
 
 def _embedding_norm(settings: ModelSettings, positions: Positions | None) -> nn.LayerNorm | None:
-    """Build the norm of the sum of embeddings and positions; None if the model has none."""
+    """Build the norm of the sum of embeddings and positions; None if the model has no such norm."""
     if not settings.embedding_norm or positions is None:
         return None
     return nn.LayerNorm(settings.d_model, eps=settings.norm_epsilon)
@@ -198,7 +198,7 @@ def _of_positions(settings: ModelSettings, side: str) -> dict[str, Any]:
 
 
 def _build_part(builder: Any, function: str, *arguments: Any) -> Any:
-    """Build a part of a layer; refuse anything but a module."""
+    """Build a part of a layer; refuse results that are not modules."""
     part = getattr(builder, function)(*arguments)
     if not isinstance(part, nn.Module):
         owner = getattr(builder, "__name__", None) or type(builder).__name__
@@ -216,8 +216,7 @@ def _networks(settings: ModelSettings, side: str) -> Networks:
     """Build the networks of the family that some layers of this side use; at most one is used."""
     for family in families():
         if family.part_layers(settings, side):
-            networks: Networks = _builder(family).build_networks(settings, side)
-            return networks
+            return _builder(family).build_networks(settings, side)
     return NO_NETWORKS
 
 

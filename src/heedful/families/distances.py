@@ -1,9 +1,28 @@
 """Checks for positions by distance, which need self-attention over all positions of a sentence."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
 
+from heedful.families.family import Family
 from heedful.families.registry import names_with
 from heedful.settings.model import ModelSettings
+
+
+class DistanceFamily(Family):
+    """A family of positions by distance, which act in the scores of attention."""
+
+    of_products: ClassVar[bool] = True
+    """Whether scores have to be products of queries and keys."""
+
+    def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
+        """List settings that positions by distance do not allow."""
+        del memory
+        return beside_distances(model, self.of_products)
+
+    def beyond_transformer(self, model: ModelSettings) -> list[tuple[str, object]]:
+        """Name the positions."""
+        names = [name for name in self.positions if name == model.positions]
+        return [("model.positions", name) for name in names]
 
 
 def beside_distances(model: ModelSettings, products: bool = False) -> Iterator[str]:

@@ -16,7 +16,7 @@ class Recipe(NamedTuple):
     settings: Mapping[str, object]
     """Settings that differ from the base, by dotted names."""
     base: str = ""
-    """The recipe that this one changes; empty for the defaults."""
+    """The recipe that this recipe changes; empty for the defaults."""
 
 
 class Family:
@@ -45,7 +45,7 @@ class Family:
     """Help texts of these values, by the dotted names of their settings."""
     traits: ClassVar[frozenset[str]] = frozenset()
     """
-    Traits, which say which settings outside of its own table act with the family.
+    Traits, which determine which settings outside of the family's table act with the family.
 
     `layers`: `model.encoder_layers`, `model.decoder_layers`; `positions`: `model.positions`;
     `networks`: networks of other families; `coverage`: `search.coverage_penalty`; `heads`:
@@ -55,7 +55,7 @@ class Family:
     simcut is refused.
     """
     settings: ClassVar[type[SettingsTable] | None] = None
-    """Its table of settings, a part of ``[model]``; None if it has none."""
+    """The family's table of settings, a part of ``[model]``; None if it has no table."""
     condition: ClassVar[ActsIf | None] = None
     """When the table acts; None means: when the encoder or decoder is of this family."""
     conditions: ClassVar[Mapping[str, tuple[ActsIf, ...]]] = {}
@@ -63,7 +63,7 @@ class Family:
     token_shares: ClassVar[Mapping[str, str]] = {}
     """Names of running averages that `heedful info` shows in percent of tokens, by heading."""
     recipes: ClassVar[Mapping[str, Recipe]] = {}
-    """Its recipes by name."""
+    """The family's recipes by name."""
     table1: ClassVar[str] = ""
     """The module with `LAYER`, the family's row of the paper's Table 1; empty if there is none."""
     builder: ClassVar[str] = ""
@@ -120,7 +120,7 @@ class Family:
         return ()
 
     def memory_width(self, model: ModelSettings) -> int:
-        """Compute the width of the states of its encoder."""
+        """Compute the width of the states of the family's encoder."""
         return model.d_model
 
     def cross_attention(self, model: ModelSettings) -> tuple[int, int]:
@@ -128,7 +128,7 @@ class Family:
         return model.decoder_layers, model.decoder_heads or model.heads
 
     def no_attention(self, model: ModelSettings) -> str:
-        """Name the setting that keeps its decoder from attending; empty if it attends."""
+        """Name the setting that keeps the decoder from attending; empty if it attends."""
         del model
         return ""
 
@@ -148,6 +148,6 @@ class Family:
         return ()
 
     def no_alignment(self, model: ModelSettings) -> str:
-        """Name the setting by which attention to its encoder aligns no words; empty if it does."""
+        """Name the setting that keeps attention from aligning words; empty if it aligns them."""
         del model
         return ""

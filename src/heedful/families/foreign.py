@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.errors import ExchangeError
-from heedful.families.keymap import KeyMap, RowMap, Shape
+from heedful.families.keymap import Entry, KeyMap, RowMap, Shape
 
 Array = NDArray[np.floating]
 
@@ -51,17 +51,39 @@ class FamilyReader(Protocol):
 
     def is_kind(self, settings: Mapping[str, Any]) -> bool:
         """Return whether a checkpoint's settings describe a model of the family."""
-        ...
 
     def problems(self, settings: Mapping[str, Any]) -> Iterator[str]:
         """List reasons why our models of the family cannot express the checkpoint."""
-        ...
 
     def read_model(
         self, settings: Mapping[str, Any], tensors: Mapping[str, Array], shared: bool
     ) -> ForeignModel:
         """Read a model. `shared`: whether both sides have one vocabulary."""
-        ...
+
+
+def table_in(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a table of the settings, empty if there is none."""
+    table = settings.get(name)
+    return table if isinstance(table, dict) else {}
+
+
+def position_entries(
+    tensors: Mapping[str, Array], places: tuple[str, str], first: int
+) -> tuple[list[Entry], int]:
+    """
+    Map the tables of learned positions of both sides; count the positions.
+
+    `places`: names of the tables. `first`: the first used row. Positions beyond a table share its
+    last row, as in our models.
+    """
+    shapes = [tensors[place].shape if place in tensors else () for place in places]
+    rows = [max((*shape, 0)[0] - first, 2) for shape in shapes]
+    entries = []
+    for side, place, count in zip(("source", "target"), places, rows, strict=True):
+        origins = tuple(first + min(row, count - 1) for row in range(max(rows)))
+        table = RowMap(origins, first + count)
+        entries.append(Entry(f"{side}_positions.weight", (place,), table))
+    return entries, max(rows)
 
 
 def number_in(

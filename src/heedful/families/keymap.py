@@ -8,7 +8,7 @@ Tensor name mappings between toolkits, declared once and used in both directions
     Entry("embed_source.weight", ("table",), RowMap(origins))  rows in another order
 
 One error names all tensors that are missing, unexpected or of another shape. So a map proves that
-each of our tensors has an origin and that none of theirs is forgotten.
+each of our tensors has an origin and that every tensor of the other toolkit is used.
 """
 
 import fnmatch
@@ -31,20 +31,18 @@ IMPOSSIBLE = -1e9
 
 @runtime_checkable
 class Change(Protocol):
-    """A conversion of some of the other toolkit's tensors to one of ours, and back."""
+    """A conversion of tensors of another toolkit to one of our tensors, and back."""
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
-        """Compute ours from theirs."""
-        ...
+        """Compute our tensor from the tensors of the other toolkit."""
 
     def split(self, tensor: Tensor) -> list[Tensor]:
-        """Compute theirs from ours."""
-        ...
+        """Compute the tensors of the other toolkit from our tensor."""
 
 
 @dataclass(frozen=True)
 class Stacked:
-    """Stacking of tensors along the rows, as in our one product for queries, keys and values."""
+    """Stacking of tensors along the rows, as in our one projection to queries, keys and values."""
 
     sizes: Shape = ()
     """Rows of each part; empty for one part, or for parts of equal size."""
@@ -52,11 +50,11 @@ class Stacked:
     """Number of parts of equal size, if `sizes` is empty."""
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
-        """Stack theirs."""
+        """Stack the tensors of the other toolkit."""
         return torch.cat(list(parts), dim=0) if len(parts) > 1 else parts[0]
 
     def split(self, tensor: Tensor) -> list[Tensor]:
-        """Split ours."""
+        """Split our tensor."""
         sizes = list(self.sizes) or [tensor.size(0) // self.count] * self.count
         return list(tensor.split(sizes, dim=0))
 
@@ -79,28 +77,28 @@ class RowMap:
     """
     Reordering of the rows of a table, or the entries of a bias, to our ids.
 
-    A symbol that they lack must get no probability: its output bias is filled with a large negative
-    number. In the other direction, their rows that have none of our ids are zero.
+    A symbol that the other toolkit lacks must have no probability, so its output bias is a large
+    negative number. In the other direction, rows for which we have no id are zero.
     """
 
     origins: tuple[int | None, ...]
-    """Their id of each of our ids; None if they have no such symbol."""
+    """The other toolkit's id for each of our ids; None if it lacks the symbol."""
     count: int
-    """Rows of their table."""
+    """Number of rows of the other toolkit's table."""
     filling: float = 0.0
-    """Value of rows that they lack."""
+    """Value of rows that the other toolkit lacks."""
     lead: int = 0
-    """Axes of size one before the rows of their tensor."""
+    """Number of axes of size one before the rows of the other toolkit's tensor."""
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
-        """Reorder their rows to our ids."""
+        """Reorder the other toolkit's rows to our ids."""
         theirs = parts[0].flatten(0, self.lead)
         ours = theirs.new_full((len(self.origins), *theirs.shape[1:]), self.filling)
         to, since = self._pairs(theirs.device)
         return ours.index_copy(0, to, theirs.index_select(0, since))
 
     def split(self, tensor: Tensor) -> list[Tensor]:
-        """Reorder our rows to their ids."""
+        """Reorder our rows to the other toolkit's ids."""
         theirs = tensor.new_zeros((self.count, *tensor.shape[1:]))
         to, since = self._pairs(tensor.device)
         rows = tensor.index_select(0, to)
@@ -117,14 +115,14 @@ SAME = Stacked()
 
 
 class TensorUse(NamedTuple):
-    """Numbers of a checkpoint's tensors by their use; a map refuses tensors without a use."""
+    """Counts of a checkpoint's tensors by their use; a map refuses tensors without a use."""
 
     filled: int = 0
-    """Tensors of ours, each with an origin."""
+    """Number of our tensors, each with an origin."""
     copies: int = 0
     """Number of tensors in the file that equal a tied tensor."""
     ignored: int = 0
-    """Number of tensors in the file that hold no weights, such as computed tables."""
+    """Number of tensors in the file that are not weights, such as computed tables."""
 
     shared: int = 0
     """Their tensors from which several of ours come, such as a table that our model has twice."""
@@ -144,7 +142,7 @@ class Entry:
     ours: str
     """Name of our tensor."""
     theirs: tuple[str, ...]
-    """Names of their tensors."""
+    """Names of the other toolkit's tensors."""
     change: Change = SAME
     """The conversion in both directions."""
 
@@ -164,10 +162,10 @@ class KeyMap:
         self, theirs: Mapping[str, Tensor], shapes: Mapping[str, Shape], origin: object
     ) -> dict[str, Tensor]:
         """
-        Convert their tensors to ours.
+        Convert the other toolkit's tensors to our tensors.
 
-        Raises `ExchangeError` that names all missing, extra and misshapen tensors together, or a
-        tied tensor that differs.
+        Raises `ExchangeError` that names all missing and extra tensors and all tensors of a wrong
+        shape, or a tied tensor that differs.
         """
         expected = self._expected_shapes(shapes)
         present = {name: tuple(tensor.shape) for name, tensor in theirs.items()}
@@ -186,7 +184,7 @@ class KeyMap:
         }
 
     def to_theirs(self, ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Convert our tensors to theirs; of several entries for one tensor, the first counts."""
+        """Convert our tensors to the other toolkit's; for each tensor, its first entry counts."""
         theirs: dict[str, Tensor] = {}
         for entry in self.entries:
             parts = entry.change.split(ours[entry.ours].detach().float())
@@ -203,7 +201,7 @@ class KeyMap:
         return TensorUse(len(self.entries), copies, len(left) - copies, shared)
 
     def _expected_shapes(self, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
-        """Compute the shapes of their tensors."""
+        """Compute the shapes of the other toolkit's tensors."""
         unmapped = set(shapes) ^ {entry.ours for entry in self.entries}
         if unmapped:
             raise ValueError(f"the map and the model differ in {sorted(unmapped)}")
@@ -218,7 +216,7 @@ class KeyMap:
 
 def tied_copies(tables: Mapping[str, str], shapes: Mapping[str, Shape]) -> dict[str, str]:
     """
-    Map each tied table that only their file has to the table that it must equal.
+    Map each tied table that only the other toolkit's file has to the table that it must equal.
 
     `tables`: their names of the source, target and output tables, in this order, by our names.
     """

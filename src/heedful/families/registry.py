@@ -1,5 +1,5 @@
 """
-The known families, one line for each of ours; plugins add theirs.
+The known families: one line for each built-in family, and the families of plugins.
 
 Tables of a printed recipe and names in messages have the order of this list.
 """
@@ -62,7 +62,7 @@ def families() -> tuple[Family, ...]:
 
 
 def _refusal(name: str, family: Any) -> str:
-    """Describe what is wrong with a plugin's family; empty if nothing is."""
+    """Describe what is wrong with a plugin's family; empty if it is valid."""
     del name
     if not isinstance(family, Family):
         return f"must be an object of a class derived from `Family`, but is {family!r}"
@@ -88,7 +88,7 @@ def _refusal(name: str, family: Any) -> str:
 
 
 def _wrong_table(table: Any) -> str:
-    """Describe what is wrong with the settings table of a plugin's family; empty if nothing is."""
+    """Describe what is wrong with the settings table of a plugin's family; empty if it is valid."""
     if not (isinstance(table, type) and issubclass(table, SettingsTable)):
         return f"must have a class derived from `SettingsTable` as settings, but has {table!r}"
     taken = {f"model.{name}" for name in ModelSettings.model_fields}

@@ -12,10 +12,10 @@ State = TypeVar("State", bound="RowState")
 
 @dataclass(frozen=True)
 class RowState(DecodingState):
-    """A state of tensors, tuples of them, None and numbers; only the first two are selected."""
+    """A state of tensors, tuples of tensors, None and numbers; only tensors are selected."""
 
     of_source: ClassVar[tuple[str, ...]]
-    """The fields with one row for each sentence; all others have one for each hypothesis."""
+    """The fields with one row for each sentence; all other fields have one for each hypothesis."""
 
     @property
     def sentences(self) -> int:

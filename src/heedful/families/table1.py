@@ -23,11 +23,11 @@ class LayerSizes:
     """The sizes of a layer, by the paper's letters."""
 
     n: int
-    """Positions."""
+    """Number of positions."""
     d: int
     """Width of the states."""
     k: int = 3
-    """Kernel of a convolution."""
+    """Kernel size of a convolution."""
     r: int = 32
     """Neighborhood of restricted self-attention."""
 
@@ -42,7 +42,7 @@ class LayerKind:
     sequential: str
     """Published number of sequential operations."""
     path: str
-    """Published longest path, empty if the paper gives none."""
+    """Published longest path; empty if the paper gives no path."""
     printed: Callable[[LayerSizes], int]
     """The published cost as a number."""
     exact: Callable[[LayerSizes], int]
@@ -50,7 +50,7 @@ class LayerKind:
     longest_path: Callable[[LayerSizes, bool], int]
     """
     The longest of all shortest paths from an input to an output, in layers, or in steps of a
-    recurrent layer. The flag says whether positions read only earlier ones.
+    recurrent layer. The flag is true if positions read only earlier positions.
     """
     build: Callable[[LayerSizes], nn.Module] | None = None
     """Builds the layer of a family: from states (batch, n, d) to states of the same shape."""
@@ -58,11 +58,10 @@ class LayerKind:
 
 @runtime_checkable
 class RunsByStep(Protocol):
-    """A layer whose longest path runs through its own steps."""
+    """A layer whose longest path goes through its own steps."""
 
     def unrolled(self, x: States, joined: int | None = None) -> Float[Tensor, "batch width"]:
-        """Run step by step to the last state; gradients pass only the last `joined` steps."""
-        ...
+        """Run step by step to the last state; gradients flow through the last `joined` steps."""
 
 
 def family_layers() -> list[LayerKind]:

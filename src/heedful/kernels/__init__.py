@@ -1,1 +1,1 @@
-"""Kernels for CPUs and GPUs; each has a plain twin of documented functions of torch."""
+"""Kernels for CPUs and GPUs; each has a plain equivalent in documented functions of torch."""

@@ -2,9 +2,9 @@
 Dropout, addition of the sub-layer's input, and layer norm as one GPU kernel.
 
 ``LayerNorm(x + dropout(y))`` follows every sub-layer of the paper's model. The kernel reads each
-number once in the forward pass and twice in the backward pass. There it draws the same hashed bits
-again (`heedful.kernels.dropout.hashed_bits`) instead of keeping a mask. `plain_add_norm` is its
-twin.
+number once in the forward pass and twice in the backward pass. The backward pass recomputes the
+hashed bits (`heedful.kernels.dropout.hashed_bits`), so no mask is stored. `plain_add_norm` is the
+plain equivalent.
 """
 
 from typing import Any
@@ -17,12 +17,12 @@ from heedful.kernels.dropout import LEVELS, draw_keys, drop_threshold, hashed_bi
 from heedful.kernels.fusion import is_fused
 from heedful.kernels.varlen import tiles_of
 
-# Width of the widest row that one program of Triton holds.
+# Maximum width of a row that one Triton program can process.
 _WIDEST = 4096
 
 
 def has_add_norm(x: Tensor, norm: nn.Module) -> bool:
-    """Decide whether there is a kernel for these rows and this norm."""
+    """Return whether there is a kernel for these rows and this norm."""
     is_plain = type(norm) is nn.LayerNorm and norm.weight is not None and norm.bias is not None
     is_small = x.size(-1) <= _WIDEST and x.numel() < torch.iinfo(torch.int32).max
     return is_fused() and is_plain and is_small and tiles_of(x) is not None
@@ -34,7 +34,7 @@ def add_and_normalize(
     probability: float,
     norm: Any,
 ) -> Float[Tensor, "*batch width"]:
-    """Compute ``norm(x + dropout(y))``; only if `has_add_norm`."""
+    """Compute ``norm(x + dropout(y))``; call only if `has_add_norm`."""
     rows = x.flatten(0, -2), y.flatten(0, -2)
     if probability:
         threshold, keys = drop_threshold(probability), draw_keys(x.device)
@@ -53,7 +53,7 @@ def plain_add_norm(
     threshold: int,
     epsilon: float,
 ) -> Float[Tensor, "rows width"]:
-    """Compute the same by torch's functions. `threshold`: bits of dropped elements are below it."""
+    """Compute `add_norm` with torch functions; elements with bits below `threshold` are dropped."""
     keep = hashed_bits(y.numel(), keys).view(y.shape) >= threshold
     total = x + torch.where(keep, y * (LEVELS / (LEVELS - threshold)), 0.0)
     return nn.functional.layer_norm(total, total.shape[-1:], weight, bias, epsilon)

@@ -1,8 +1,10 @@
 """
 The interface of the kernels, from which the rest of heedful imports them.
 
-Each name has a plain twin of documented functions of torch, and tests compare the two.
+Each function has a plain equivalent in documented functions of torch, and tests compare the two.
 """
+
+# ruff: noqa: F401  # the names are for importers
 
 from heedful.kernels.add_norm import add_and_normalize, has_add_norm
 from heedful.kernels.attention import (
@@ -81,74 +83,3 @@ from heedful.kernels.torch_internals import (
     scale_all,
 )
 from heedful.kernels.varlen import UP_TO_ITSELF, PackedRows, has_packed_kernel, packed_attention
-
-__all__ = [
-    "LINEAR_FACTORIES",
-    "NATIVE_ACTIVATIONS",
-    "ROWS_OF_A_BLOCK",
-    "SHORT",
-    "UP_TO_ITSELF",
-    "Arguments",
-    "AttendedStates",
-    "Dropout",
-    "Graph",
-    "Int8Linear",
-    "Linear",
-    "LinearFactory",
-    "NativeBf16Linear",
-    "NativeFp32Linear",
-    "NativeInt8Linear",
-    "NativeLayers",
-    "NativeLinear",
-    "PackedRows",
-    "Packing",
-    "PairFactors",
-    "add_and_normalize",
-    "approach_all",
-    "best_continuations",
-    "best_of_rows",
-    "bias_gradient",
-    "cached_attention",
-    "can_flatten",
-    "can_multiply",
-    "can_multiply_bf16",
-    "can_prepack",
-    "change_count",
-    "chunk_rows",
-    "chunked_loss",
-    "chunked_pair_loss",
-    "compiled_origin",
-    "copy_all",
-    "flatten_weights",
-    "fuse_kernels",
-    "fused_scaling",
-    "has_add_norm",
-    "has_packed_kernel",
-    "is_product",
-    "join",
-    "kernels_choice",
-    "kernels_kind",
-    "leaves_padding_out",
-    "linear",
-    "log_probabilities",
-    "lookup",
-    "masked_loss",
-    "measured_rates",
-    "native_products",
-    "observe_operations",
-    "operation_name",
-    "packed_attention",
-    "processor_flags",
-    "products_in_turn",
-    "remembered_rates",
-    "resolve_precision",
-    "scale_all",
-    "short_attention",
-    "sigmoid_gradient",
-    "softmax_kind",
-    "split",
-    "tensors_in",
-    "use_cpu_kernel",
-    "wants_flat_weights",
-    "why_not_native",
-]

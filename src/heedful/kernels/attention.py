@@ -1,12 +1,12 @@
 """
 CPU attention kernels for short sequences and for a step of a search, with explicit gradients.
 
-The results are those of `heedful.model.attention.scaled_dot_product_attention`, with fewer passes
-over memory. The C functions of ``short_attention.h`` compute them, or else functions of torch on
+The results equal `heedful.model.attention.scaled_dot_product_attention`, with fewer passes over
+memory. They are computed by the C functions of ``short_attention.h``, or by functions of torch on
 padded rows. For torch's functions, one copy puts the heads before the positions. In the backward
-pass, one buffer receives the gradients of queries, keys and values side by side, as in the
-projection. In bf16, keys are padded to whole vectors, because torch's softmax computes the last
-columns of a row one by one, four times as slowly.
+pass, one buffer receives the gradients of queries, keys and values in the layout of the projection.
+In bf16, keys are padded to whole vectors, because torch's softmax computes the last columns of a
+row one by one, four times as slowly.
 
 In a step of a search a few queries of each sentence attend to keys and values in a cache.
 """
@@ -26,13 +26,14 @@ from heedful.kernels.linear import has_onednn_kernel, join, lie_side_by_side
 from heedful.kernels.native.product import FLOATS, is_plain, native_products
 from heedful.kernels.torch_internals import internal, is_plain_torch
 
-# With less padding than this share, the copies may cost more than they save. Chosen by hand; with
-# 17 %, a step of the base model took 0.89 of the time on one thread (bf16, 80 pairs).
+# Minimum share of padding that is removed; below it, the copies may cost more than they save. The
+# share was chosen by hand. With 17 % padding, its removal reduced a step of the base model to 0.89
+# of the time on one thread (bf16, 80 pairs).
 _WORTH = 0.03
 # oneDNN compiles a product for each new number of rows, which takes as long as a few hundred rows
-# of a small model. So a large batch keeps some padding, up to a round number of rows. Without it,
-# batches of varying size cost 4 to 6 % more than batches of one size with the recipe `small`; with
-# it, nothing. Other values were not compared.
+# of a small model. So a large batch keeps some padding, up to a round number of rows. Without this
+# padding, batches of varying size cost 4 to 6 % more than batches of one size with the recipe
+# `small`; with it, they cost the same. Other values were not compared.
 _STEP, _LARGE = 64, 1024
 
 
@@ -82,13 +83,11 @@ class Packing:
 
     def pack(self, x: Float[Tensor, "rows time d_model"]) -> Float[Tensor, "1 tokens d_model"]:
         """Remove the padding."""
-        out: Tensor = _Move.apply(x, self, True)
-        return out
+        return _Move.apply(x, self, True)
 
     def unpack(self, x: Float[Tensor, "1 tokens d_model"]) -> Float[Tensor, "rows time d_model"]:
-        """Put the tokens back into padded rows."""
-        out: Tensor = _Move.apply(x, self, False)
-        return out
+        """Restore the tokens to padded rows."""
+        return _Move.apply(x, self, False)
 
 
 def gather(x: Tensor, packing: Packing) -> Tensor:
@@ -109,7 +108,7 @@ def repeat(x: Tensor, packing: Packing) -> Tensor:
 
 
 class _Move(torch.autograd.Function):
-    """`gather` forwards and `scatter` backwards, or the other way round."""
+    """`gather` in the forward pass and `scatter` in the backward pass, or the reverse."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, packing: Packing, removes: bool) -> Tensor:
@@ -125,20 +124,20 @@ class _Move(torch.autograd.Function):
 # Positions of the real queries and of the real keys; None for padded rows.
 Packings = tuple[Packing | None, Packing | None]
 
-# Above this many keys, memory traffic decides, and torch's fused kernel stores no weights. Chosen
-# by hand. The only measurement: at 30 tokens, a whole training step of a small model was 2.8 times
-# as fast with the plain kernel as with torch's fused one.
+# With more keys than this number, memory traffic decides the speed, and torch's fused kernel stores
+# no weights. The number was chosen by hand. The only measurement was at 30 tokens: a training step
+# of a small model was 2.8 times as fast with the plain kernel as with torch's fused kernel.
 SHORT = 256
-_VECTOR = 32  # bf16 numbers
+_VECTOR = 32  # number of bf16 values in a vector
 
 
 def use_cpu_kernel(x: Tensor, keys: int) -> bool:
-    """Decide whether to use `short_attention`."""
+    """Return whether to use `short_attention`."""
     return keys <= SHORT and has_onednn_kernel(x)
 
 
 def leaves_padding_out(stack: nn.Module, keys: int) -> bool:
-    """Tell whether a stack computes without padding (`heedful.model.layout.unpad`)."""
+    """Return whether a stack computes without padding (`heedful.model.layout.unpad`)."""
     return use_cpu_kernel(next(stack.parameters()), keys)
 
 
@@ -151,7 +150,7 @@ def short_attention(
     packings: Packings = (None, None),
 ) -> Float[Tensor, "batch queries width_v"]:
     """
-    Compute the context of all heads, which lie side by side.
+    Compute the context of all heads, which are concatenated on the last axis.
 
     `mask`: True where the query may attend to the key; everywhere if None. `packings`: unpadding of
     queries and of keys; None for padded rows.
@@ -177,13 +176,12 @@ def plain_short_attention(
     packings: Packings = (None, None),
 ) -> Float[Tensor, "batch queries context"]:
     """
-    Compute the same by functions of torch, on padded rows.
+    Compute `short_attention` with functions of torch, on padded rows.
 
     `qkv`: queries, then in self-attention keys and values, on the last axis; else queries alone.
     `kv`: keys, then values; None in self-attention.
     """
-    context: Tensor = _ShortAttention.apply(qkv, kv, mask, heads, d_k, packings)
-    return context
+    return _ShortAttention.apply(qkv, kv, mask, heads, d_k, packings)
 
 
 class _ShortAttention(torch.autograd.Function):
@@ -200,7 +198,7 @@ class _ShortAttention(torch.autograd.Function):
         packings: Packings,
     ) -> Tensor:
         query_packing, key_packing = packings
-        # 1. rows: padding holds copies of a token, since no query attends to it and its own
+        # 1. rows: padding contains copies of a token, because no query attends to padding and its
         # context is dropped at the end
         qkv = qkv if query_packing is None else repeat(qkv, query_packing)
         if kv is not None and key_packing is not None:
@@ -222,7 +220,7 @@ class _ShortAttention(torch.autograd.Function):
         ctx.save_for_backward(query, key, value, weights)
         ctx.heads, ctx.keys, ctx.together, ctx.packings = heads, keys, kv is None, packings
         context = torch.bmm(weights, value)  # (batch * heads, queries, d_v)
-        # 4. heads side by side again: (batch, queries, heads * d_v), without padding if removed
+        # 4. concatenate the heads: (batch, queries, heads * d_v), without padding if it was removed
         out = torch.empty(*qkv.shape[:2], heads * value.size(2), dtype=context.dtype)
         _write(out, context, heads)
         return out if query_packing is None else gather(out, query_packing)
@@ -260,14 +258,13 @@ class _ShortAttention(torch.autograd.Function):
 
 
 def _softmax_gradient(gradient: Tensor, weights: Tensor) -> Tensor:
-    """Compute the gradient of the scores from that of their softmax."""
+    """Compute the gradient of the scores from the gradient of their softmax."""
     differentiate = internal("torch.ops.aten._softmax_backward_data")
     if differentiate is None:
         shares = weights.float()
         parts = gradient.float() * shares
         return (parts - shares * parts.sum(-1, keepdim=True)).to(weights.dtype)
-    d_scores: Tensor = differentiate(gradient, weights, -1, weights.dtype)
-    return d_scores
+    return differentiate(gradient, weights, -1, weights.dtype)
 
 
 def _by_head(x: Tensor, heads: int, time: int, factor: float = 1.0) -> Tensor:
@@ -336,7 +333,7 @@ def can_attend(
     d_k: int,
     packings: Packings = (None, None),
 ) -> bool:
-    """Decide whether there are compiled functions for these tensors; else torch computes."""
+    """Return whether there are compiled functions for these tensors."""
     tensors = [tensor for tensor in (qkv, kv) if tensor is not None]
     if native_products() is None or qkv.dtype not in FLOATS or not all(map(is_plain, tensors)):
         return False
@@ -365,12 +362,11 @@ def native_short_attention(
     """Compute the same as `heedful.kernels.attention.short_attention`; only if `can_attend`."""
     qkv = qkv.contiguous()
     kv = None if kv is None else kv.contiguous()
-    context: Tensor = _NativeShortAttention.apply(qkv, kv, mask, heads, d_k, packings)
-    return context
+    return _NativeShortAttention.apply(qkv, kv, mask, heads, d_k, packings)
 
 
 class _NativeShortAttention(torch.autograd.Function):
-    """Attention that keeps nothing but its input for the backward pass."""
+    """Attention that keeps only its input for the backward pass."""
 
     @staticmethod
     def forward(
@@ -404,7 +400,7 @@ class _NativeShortAttention(torch.autograd.Function):
 
 
 class _NativeCall:
-    """Arguments of the C functions; `described` holds addresses, so its tensors are kept here."""
+    """Arguments of the C functions; the object keeps tensors whose addresses `described` has."""
 
     def __init__(
         self,
@@ -439,7 +435,7 @@ class _NativeCall:
 
 
 class _Rows(NamedTuple):
-    """Places of the tokens of each row, packed or padded."""
+    """Positions of the tokens of each row, packed or padded."""
 
     starts: Tensor
     places: Tensor
@@ -467,8 +463,8 @@ def _addresses(qkv: Tensor, kv: Tensor | None, width: int) -> tuple[int, int, in
     return first, key, key + step
 
 
-# Up to this many products of sentences and heads, torch's fused kernel is faster than batched
-# products: it starts one function, they start three. The number was chosen by hand.
+# If sentences times heads is at most this number, torch's fused kernel is faster than batched
+# products, because it starts one function instead of three. The number was chosen by hand.
 _FEW_PRODUCTS = 16
 
 
@@ -483,8 +479,8 @@ def cached_attention(
 
     `mask_bias`: zero where the query may attend to the key, minus infinity elsewhere.
 
-    The tensors of a step are small, so each pass over memory counts: one product, which adds the
-    bias, gives the scores.
+    The tensors of a step are small, so each pass over memory is significant. One product, which
+    also adds the bias, computes the scores.
     """
     batch, heads, queries, _ = query.shape
     is_few = batch * heads <= _FEW_PRODUCTS

@@ -1,13 +1,14 @@
 """
 Dropout with cheap random numbers on CPUs.
 
-``torch.nn.functional.dropout`` draws one double per element on a CPU; measured on a small model
-that is a seventh of a training step. Here sixteen random bits decide whether an element is kept. A
+``torch.nn.functional.dropout`` draws one double per element on a CPU, which took a seventh of a
+training step of a small model. Here sixteen random bits decide whether an element is kept. A
 compiled function (``dropout.h``) draws them by Philox, scales and adds in one pass; without it
-NumPy's SFC64 draws them. Each call seeds the generator from torch's own, so ``torch.manual_seed``
-makes everything repeatable and nothing else has to be saved. On other devices torch's kernel is
-used, unless a compiler fuses dropout with neighboring operations. There a hash of each element's
-index decides (`hashed_bits`), because Philox takes longer than all the rest of such a kernel.
+NumPy's SFC64 draws them. Each call seeds the generator from torch's generator, so
+``torch.manual_seed`` makes all results repeatable and no other state has to be saved. On other
+devices torch's kernel is used, unless a compiler fuses dropout with neighboring operations. There a
+hash of each element's index decides (`hashed_bits`), because Philox takes longer than all other
+operations of such a kernel.
 """
 
 from typing import Any
@@ -89,7 +90,7 @@ class Dropout(nn.Module):
         self.probability = probability
 
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-        """Apply dropout in training mode; else return `x` as it is."""
+        """Apply dropout in training mode; otherwise return `x` unchanged."""
         if not self.training or self.probability == 0.0:
             return x
         if x.device.type != "cpu" or is_plain_torch():
@@ -98,7 +99,7 @@ class Dropout(nn.Module):
 
     @property
     def present_probability(self) -> float:
-        """The share that is dropped now: none outside of training."""
+        """The share of elements that is currently dropped; 0 outside training."""
         return self.probability if self.training else 0.0
 
     def add(
@@ -126,8 +127,7 @@ class Dropout(nn.Module):
         if can_thin(x, y):
             return native_add_thinned(x, y, draw_seed(), threshold, scale)
         keep = keep_mask(y.shape, self.probability)
-        out: Tensor = _AddThinned.apply(x, y, keep, scale)
-        return out
+        return _AddThinned.apply(x, y, keep, scale)
 
     def extra_repr(self) -> str:
         """Show the probability in the printed module."""
@@ -135,7 +135,7 @@ class Dropout(nn.Module):
 
 
 def _thin(x: Tensor, probability: float) -> Tensor:
-    """Apply dropout by torch's kernel, or by a hash in code that torch's compiler compiles."""
+    """Apply dropout with torch's kernel, or with a hash in code that torch's compiler compiles."""
     if not torch.compiler.is_compiling() or x.numel() >= torch.iinfo(torch.int32).max:
         return nn.functional.dropout(x, probability)
     keep = hashed_bits(x.numel(), draw_keys(x.device)) >= drop_threshold(probability)
@@ -143,7 +143,7 @@ def _thin(x: Tensor, probability: float) -> Tensor:
     return torch.where(keep.view(x.shape), x * scale, 0.0)
 
 
-# The multipliers of “lowbias32”, a hash found by a search for least bias
+# The multipliers of “lowbias32”, a hash found in a search for minimum bias
 # (https://nullprogram.com/blog/2018/07/31/).
 _FIRST, _SECOND = 0x7FEB352D, 0x846CA68B - (1 << 32)
 
@@ -161,14 +161,14 @@ def hashed_bits(count: int, keys: Int[Tensor, "2"]) -> Int[Tensor, " count"]:
     `keys`: 32 random bits each; different keys give different bits.
     """
     x = torch.arange(count, dtype=torch.int32, device=keys.device) ^ keys[0]
-    # shifts of signed numbers fill in the sign, so it is cut off
+    # shifts of signed numbers repeat the sign bit, so the repeated bits are masked
     x = (x ^ ((x >> 16) & 0xFFFF)) * _FIRST + keys[1]
     x = (x ^ ((x >> 15) & 0x1FFFF)) * _SECOND
     return (x >> 16) & 0xFFFF
 
 
 def can_thin(x: Tensor | None, y: Tensor) -> bool:
-    """Decide whether there is a compiled function; `x` is None for dropout alone."""
+    """Return whether there is a compiled function; `x` is None for dropout alone."""
     if native_products() is None or not is_plain(y) or y.dtype not in FLOATS:
         return False
     return x is None or (is_plain(x) and x.dtype == y.dtype and x.shape == y.shape)
@@ -187,12 +187,11 @@ def native_add_thinned(
     The bits are a function of `seed`, from 0 to 2^64 - 1, and of the element's index. Only if
     `can_thin`.
     """
-    out: Tensor = _NativeAddThinned.apply(x, y, seed, threshold, scale)
-    return out
+    return _NativeAddThinned.apply(x, y, seed, threshold, scale)
 
 
 class _NativeAddThinned(torch.autograd.Function):
-    """The sum, which draws the same bits again in the backward pass."""
+    """The sum `x + scale * y`, which recomputes the same bits in the backward pass."""
 
     @staticmethod
     def forward(
@@ -203,7 +202,7 @@ class _NativeAddThinned(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        # by the function itself, so that there are second derivatives
+        # the gradient uses the function itself, so that there are second derivatives
         d_y = _NativeAddThinned.apply(None, gradient, *ctx.thinning)
         return gradient if ctx.has_x else None, d_y, None, None, None
 

@@ -2,8 +2,8 @@
 Work that a GPU repeats as one launch.
 
 An eager training step of a base model starts some two thousand kernels, and each start takes the
-process several microseconds. A recorded graph starts them all at once, over the same memory. On a
-processor the same work is called each time, so one code path serves both.
+process several microseconds. A recorded graph starts all kernels at once, on the same memory. On a
+CPU the same work is called each time, so both use one code path.
 """
 
 import functools
@@ -12,18 +12,19 @@ from typing import Any
 
 import torch
 
-# Runs of the work on another stream before it is recorded: libraries allocate, compilers compile.
+# Number of runs of the work before it is recorded, in which libraries allocate and compilers
+# compile.
 _WARM_UP = 3
 
 
 @functools.cache
 def _recording_stream(device: torch.device) -> Any:
-    """Make the stream of all recordings on a device; torch has one for the first device only."""
+    """Create the stream of all recordings on a device; torch has a stream for the first device."""
     return torch.cuda.Stream(device)
 
 
 def _record(work: Callable[[], object], device: torch.device, pool: Any | None) -> Any:
-    """Run work some times, then record it."""
+    """Run the work several times, then record it."""
     apart = torch.cuda.Stream(device)
     apart.wait_stream(torch.cuda.current_stream(device))
     with torch.cuda.stream(apart):
@@ -48,7 +49,7 @@ class Graph:
     runs several times before it is recorded, so its changes must not matter until then. `pool`: the
     memory that another graph also uses (`Graph.pool`); its own if None.
 
-    Random numbers come from the device's default generator: its seed at a replay decides.
+    Random numbers come from the device's default generator, with its seed at the time of a replay.
     """
 
     def __init__(

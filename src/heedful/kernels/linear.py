@@ -1,11 +1,11 @@
 """
-Matrix products, column sums and table lookups by the fastest kernel.
+Matrix products, column sums and table lookups with the fastest kernel.
 
-On a CPU torch's `linear` uses MKL in fp32, which is slow on processors of other makers than Intel.
-In bf16 it adds the bias in a separate pass. The library oneDNN, which torch includes, is faster in
-both types, but torch offers it only by a function without gradients. So `linear` here has its
-gradients written out. On other devices, in other types and where oneDNN is missing, torch's own
-functions are used; the choice depends on device and type alone.
+On a CPU torch's `linear` uses MKL in fp32, which is slow on processors not made by Intel. In bf16
+it adds the bias in a separate pass. The library oneDNN, which torch includes, is faster in both
+types, but torch offers it only through a function without gradients. So `linear` here defines its
+gradients explicitly. On other devices, in other types and without oneDNN, torch's own functions are
+used; the choice depends on device and type alone.
 
 A looked-up row is a product with a one-hot row, and its gradient is summed in fp32. In bf16 the
 gradient of a frequent token sums hundreds of terms, too many for eight bits of mantissa.
@@ -41,7 +41,7 @@ def matmul(
     """
     Compute ``x @ weight``, the gradient of `linear_forward`.
 
-    It has no gradients of its own. In bf16 torch already uses oneDNN here.
+    The function has no gradients. In bf16 torch already uses oneDNN for this product.
     """
     if x.dtype == torch.float32 and has_onednn_kernel(x):
         return linear_forward(x, weight.t())
@@ -71,9 +71,9 @@ def linear(
     Uses torch's own kernel wherever oneDNN is not faster; tests check that both are equal.
     """
     if has_onednn_kernel(x) and x.numel():
-        # oneDNN multiplies by columns cut out of a matrix a thousand times as slowly as by a copy
-        out: Tensor = _Linear.apply(x, weight.contiguous(), bias, relu)
-        return out
+        # oneDNN is a thousand times slower with a slice of a matrix's columns than with a copy of
+        # it
+        return _Linear.apply(x, weight.contiguous(), bias, relu)
     if relu and bias is not None and has_relu_epilogue(x):
         with_relu: Tensor = linear_relu(x.flatten(0, -2), weight, bias)
         return with_relu.unflatten(0, x.shape[:-1])
@@ -82,7 +82,7 @@ def linear(
 
 
 def has_relu_epilogue(x: Tensor) -> bool:
-    """Decide whether a GPU's product applies ReLU in the same kernel."""
+    """Return whether a GPU's matrix product applies ReLU in the same kernel."""
     is_known = x.device.type == "cuda" and x.dtype in (torch.bfloat16, torch.float16)
     return is_known and x.dim() > 1 and is_fused()
 
@@ -93,8 +93,7 @@ def linear_relu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     multiply = internal("torch._addmm_activation") if x.is_cuda else None
     if multiply is None:
         return nn.functional.linear(x, weight, bias).relu_()
-    out: Tensor = multiply(bias, x, weight.t())
-    return out
+    return multiply(bias, x, weight.t())
 
 
 @linear_relu.register_fake
@@ -119,7 +118,7 @@ linear_relu.register_autograd(_differentiate_relu, setup_context=_keep_of_relu)
 
 
 class Linear(nn.Linear):
-    """A linear layer by the fastest CPU kernel, stored like `torch.nn.Linear`."""
+    """A linear layer with the fastest CPU kernel, stored like `torch.nn.Linear`."""
 
     def forward(
         self, x: Float[Tensor, "*batch width"], relu: bool = False
@@ -132,29 +131,27 @@ def split(
     x: Float[Tensor, "*batch width"], widths: Sequence[int]
 ) -> tuple[Float[Tensor, "*batch _"], ...]:
     """
-    Cut the last axis into views; the backward pass does not copy gradients that lie side by side.
+    Split the last axis into views; the backward pass does not copy adjacent gradients.
 
     `torch.split` would copy them into one tensor.
     """
     is_cpu = x.device.type == "cpu"  # a GPU's kernels write separate gradients
     if not (is_cpu and torch.is_grad_enabled() and x.requires_grad) or is_plain_torch():
         return x.split([*widths], dim=-1)
-    parts: tuple[Tensor, ...] = _Split.apply(x, widths)
-    return parts
+    return _Split.apply(x, widths)
 
 
 def join(*parts: Float[Tensor, "*batch _"]) -> Float[Tensor, "*batch width"]:
-    """Undo `split`: a view of parts that lie side by side, else a copy."""
+    """Undo `split`: return a view of parts that are adjacent in memory, else a copy."""
     if is_plain_torch():
         return torch.cat(parts, dim=-1)
     if not (torch.is_grad_enabled() and any(part.requires_grad for part in parts)):
         return _concatenate(parts)
-    x: Tensor = _Join.apply(*parts)
-    return x
+    return _Join.apply(*parts)
 
 
 def lie_side_by_side(*parts: Tensor) -> bool:
-    """Decide whether tensors are views that `split` made of one tensor."""
+    """Return whether tensors are views that `split` made of one tensor."""
     first = parts[0]
     if any(type(part) is not Tensor or part.is_meta or part.stride(-1) != 1 for part in parts):
         return False
@@ -202,7 +199,7 @@ class _Join(torch.autograd.Function):
 
 
 class _Linear(torch.autograd.Function):
-    """A linear map with oneDNN kernels forwards and backwards."""
+    """A linear map with oneDNN kernels in the forward and backward pass."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tensor:
@@ -229,12 +226,11 @@ class _Linear(torch.autograd.Function):
 
 
 def _relu_gradient(gradient: Tensor, out: Tensor) -> Tensor:
-    """Compute the gradient before a ReLU: that of its output where the output is positive."""
+    """Compute the gradient of a ReLU's input: the output's gradient at positive outputs, else 0."""
     differentiate = internal("torch.ops.aten.threshold_backward")
     if differentiate is None:
         return gradient.masked_fill(out <= 0, 0.0)
-    d_x: Tensor = differentiate(gradient, out, 0)
-    return d_x
+    return differentiate(gradient, out, 0)
 
 
 _HAS_ONEDNN = torch.backends.mkldnn.is_available()
@@ -242,9 +238,9 @@ _HAS_ONEDNN = torch.backends.mkldnn.is_available()
 
 def has_onednn_kernel(x: Tensor) -> bool:
     """
-    Decide whether oneDNN multiplies tensors of this device and type fast.
+    Return whether oneDNN has fast matrix products for tensors of this device and type.
 
-    Constant during a run, so a resumed run uses the same kernels.
+    The result is constant during a run, so a resumed run uses the same kernels.
     """
     if x.device.type != "cpu" or not _HAS_ONEDNN or not torch.backends.mkldnn.enabled:
         return False
@@ -254,7 +250,7 @@ def has_onednn_kernel(x: Tensor) -> bool:
 
 
 def _multiplies_bf16() -> bool:
-    """Test whether oneDNN has kernels of bf16 for this processor."""
+    """Test whether oneDNN has bf16 kernels for this processor."""
     is_supported = internal("torch.ops.mkldnn._is_mkldnn_bf16_supported")
     return _has_bf16_instructions() if is_supported is None else bool(is_supported())
 
@@ -278,12 +274,12 @@ def linear_forward(
     """
     Compute ``x @ weight.T + bias``, then ReLU if `relu`.
 
-    It has no gradients: call it inside a function that has its own, such as `linear`.
+    The function has no gradients: call it inside a function that defines gradients, such as
+    `linear`.
     """
     if has_onednn_kernel(x):
         multiply = internal("torch.ops.mkldnn._linear_pointwise")
-        out: Tensor = multiply(x, weight, bias, "relu" if relu else "none", [], "")
-        return out
+        return multiply(x, weight, bias, "relu" if relu else "none", [], "")
     out = nn.functional.linear(x, weight, bias)
     return out.relu_() if relu else out
 
@@ -294,8 +290,7 @@ def lookup(
     """Look up the rows of a table, with gradients: `torch.nn.functional.embedding`."""
     if not torch.is_grad_enabled() or is_plain_torch():
         return nn.functional.embedding(ids, weight)
-    out: Tensor = _Lookup.apply(weight, ids)
-    return out
+    return _Lookup.apply(weight, ids)
 
 
 class _Lookup(torch.autograd.Function):
@@ -321,8 +316,7 @@ def _sum_rows(gradient: Tensor, ids: Tensor, rows: int) -> Tensor:
     if add is None:
         total = gradient.new_zeros(rows, gradient.size(-1))
         return total.index_add_(0, ids.reshape(-1), gradient.reshape(-1, gradient.size(-1)))
-    sums: Tensor = add(gradient, ids, rows, -1, False)
-    return sums
+    return add(gradient, ids, rows, -1, False)
 
 
 def _add_rows(gradient: Tensor, ids: Tensor, rows: int) -> Tensor:
@@ -350,8 +344,8 @@ class PrepackedLinear(nn.Module):
     """
     A linear layer whose weights are prepacked for oneDNN.
 
-    On the CPU of `docs/results/speed.md` four rows are multiplied twice as fast as by
-    `torch.nn.functional.linear`, many rows a little faster. It has no gradients.
+    On the CPU of `docs/results/speed.md` it multiplies four rows twice as fast as
+    `torch.nn.functional.linear`, and many rows slightly faster. It has no gradients.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
@@ -364,13 +358,12 @@ class PrepackedLinear(nn.Module):
     def forward(
         self, x: Float[Tensor, "*batch d_in"], relu: bool = False
     ) -> Float[Tensor, "*batch d_out"]:
-        """Multiply."""
+        """Multiply by the prepacked weights and add the bias."""
         if not self.is_packed:
             plain = nn.functional.linear(x, self.packed, self.bias)
             return plain.relu_() if relu else plain
         multiply = internal("torch.ops.mkldnn._linear_pointwise")
-        out: Tensor = multiply(x, self.packed, self.bias, "relu" if relu else "none", [], "")
-        return out
+        return multiply(x, self.packed, self.bias, "relu" if relu else "none", [], "")
 
 
 class Int8Linear(nn.Module):
@@ -380,7 +373,7 @@ class Int8Linear(nn.Module):
     `levels`: largest absolute value of a quantized input or weight; None means the largest that
     this processor supports.
 
-    The relative error of a product is about 0.8 %, with 63 levels twice that; bf16 has 0.2 %.
+    The relative error of a product is about 0.8 %, and 1.6 % with 63 levels; bf16 has 0.2 %.
     """
 
     def __init__(
@@ -412,7 +405,7 @@ class Int8Linear(nn.Module):
             sums = nn.functional.linear(rounded.float() - self.zero, self.packed)
             return sums * (self.scales / self.levels)
         multiply = internal("torch.ops.onednn.qlinear_pointwise")
-        out: Tensor = multiply(
+        return multiply(
             rounded,
             1.0 / self.levels,
             self.zero,
@@ -427,7 +420,6 @@ class Int8Linear(nn.Module):
             [],
             "",
         )
-        return out
 
     def forward(
         self, x: Float[Tensor, "*batch d_in"], relu: bool = False

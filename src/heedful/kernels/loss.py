@@ -29,9 +29,9 @@ from heedful.kernels.native.product import FLOATS, is_plain, native_products
 # it on few rows. Both were chosen by hand.
 _CHUNK_LOGITS, _CHUNK_ROWS = 1 << 23, 2048
 _GPU_CHUNK_LOGITS, _GPU_CHUNK_ROWS = 1 << 28, 8192
-# Probabilities of this many rows are kept until their part of the weight's gradient is computed:
-# more rows mean fewer products and more memory. With 37,000 classes and one thread a base step took
-# 5.6 s with 2,048 rows and 6.0 s with 113; others were not compared.
+# Probabilities of this many rows are kept until their part of the weight's gradient is computed.
+# More rows need fewer products but more memory. With 37,000 classes and one thread a base step took
+# 5.6 s with 2,048 rows and 6.0 s with 113 rows; other numbers were not compared.
 _KEPT_ROWS = 2048
 
 SMOOTHING_FORMS = ("uniform", "others")
@@ -41,8 +41,8 @@ def chunk_rows(rows: int, vocabulary: int, device: torch.device | None = None) -
     """
     Divide the rows into chunks whose logits are computed at once.
 
-    A chunk has at most about eight million logits, on a GPU 270 million, but at least 64 rows:
-    products of fewer rows are slow.
+    A chunk has at most about eight million logits on a CPU and 270 million on a GPU. It has at
+    least 64 rows, because products of fewer rows are slow.
     """
     numbers, most = _CHUNK_LOGITS, _CHUNK_ROWS
     if device is not None and device.type != "cpu":
@@ -53,7 +53,7 @@ def chunk_rows(rows: int, vocabulary: int, device: torch.device | None = None) -
 
 
 def softmax_kind(device: torch.device) -> str:
-    """Name the implementation of the softmax on a device: compiled or plain; last digits differ."""
+    """Name the softmax of a device: compiled or plain, which may differ in their last digits."""
     return "compiled" if device.type == "cpu" and native_products() is not None else "plain"
 
 
@@ -80,11 +80,11 @@ def plain_subtracted_softmax(
     excess: float,
     out: Float[Tensor, "rows classes"],
 ) -> tuple[Float[Tensor, " rows"], Float[Tensor, " rows"]]:
-    """Compute the same by functions of torch, in four passes over the scores."""
+    """Compute `subtracted_softmax` with functions of torch, in four passes over the scores."""
     largest = scores.amax(dim=1).float()  # (rows,)
     right = scores.gather(1, targets.unsqueeze(1)).squeeze(1).float()  # (rows,)
     probabilities = torch.softmax(scores, dim=1, out=out)
-    # log Z = largest score - log of the largest probability: spares a logsumexp, and the
+    # log Z = largest score - log of the largest probability: this avoids a logsumexp, and the
     # largest probability is never tiny, so its logarithm is safe
     log_z = largest - probabilities.amax(dim=1).float().log()  # (rows,)
     # position of (row, target) in the flattened probabilities: one indexed subtraction
@@ -99,7 +99,7 @@ def _loss_rows(
     excess: float,
     out: Float[Tensor, "rows classes"],
 ) -> tuple[Float[Tensor, " rows"], Float[Tensor, " rows"]] | None:
-    """Compute the same by compiled functions; None if there are none for these tensors."""
+    """Compute `subtracted_softmax` with compiled functions; None if these tensors need torch."""
     if not all(map(is_plain, (scores, targets, out))):
         return None
     if scores.dtype not in FLOATS or out.dtype != scores.dtype:
@@ -149,8 +149,8 @@ def plain_loss(
     The first sum is the cross-entropy with the smoothed target, the second the negative
     log-probability of the targets themselves. They are not means: the caller divides by the tokens
     of the whole batch on all ranks. `smoothing` is the share of probability that is taken from the
-    target. `form` says where it goes: to all classes equally (``uniform``), or to all but the
-    target (``others``).
+    target. `form` determines the classes that receive it: all classes equally (``uniform``), or all
+    except the target (``others``).
     """
     log_probabilities = torch.log_softmax(nn.functional.linear(states, weight, bias).float(), dim=1)
     wanted = smoothed_target(targets, weight.size(0), smoothing, form)
@@ -294,7 +294,7 @@ def _rows_kept(rows: int, classes: int, device: torch.device) -> int:
 
 
 def smoothed_shares(classes: int, smoothing: float, form: str) -> tuple[float, float]:
-    """Return the target probability of a wrong class and of the right one."""
+    """Return the target probability of an incorrect class and of the correct class."""
     if form == "uniform":
         return smoothing / classes, 1.0 - smoothing + smoothing / classes
     if form == "others":

@@ -2,9 +2,9 @@
 The label-smoothed loss of a fixed number of rows; some rows do not count.
 
 A GPU graph has a fixed shape, so batches are filled up with rows that must not change the result.
-The sums and gradients are those of `heedful.kernels.loss.plain_loss` for the rows that count. One
-kernel computes the loss and writes the gradient of the logits in their place. So the logits are
-written once and read twice. Its plain twin is `plain_rows`.
+The sums and gradients equal `heedful.kernels.loss.plain_loss` for the rows that count. One kernel
+computes the loss and overwrites the logits with their gradient. So the logits are written once and
+read twice. The plain equivalent of the kernel is `plain_rows`.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ from heedful.kernels.loss import smoothed_shares
 from heedful.kernels.torch_internals import is_plain_torch
 from heedful.kernels.triton_launch import triton_kernels
 
-# The logits of a chunk take this fraction of a GPU's memory: 1/32, or 2.5 GB of 80.
+# The logits of a chunk take 1/32 of a GPU's memory, such as 2.5 GB of 80 GB.
 _SHARE = 32
 
 RowLosses = tuple[Float[Tensor, " rows"], Float[Tensor, " rows"]]
@@ -59,24 +59,24 @@ class _MaskedLoss(torch.autograd.Function):
             loss, nll = differentiate(scores, targets[part], counts[part], off, on)
             losses.append(loss.sum())
             nlls.append(nll.sum())
-            # `scores` holds their gradient now
+            # `scores` now contains the gradient of the scores
             torch.mm(scores, weight, out=d_states[part])
             product = torch.mm(scores.t(), states[part])  # (classes, d_model)
             d_weight = product if d_weight is None else d_weight.float().add_(product)
             if d_bias is not None:
                 d_bias += scores.sum(dim=0, dtype=torch.float32)
-        ctx.d_states = d_states
-        ctx.d_weight = None if d_weight is None else d_weight.to(weight.dtype)
-        ctx.d_bias = None if d_bias is None else d_bias.to(weight.dtype)
+        of_output = (part if part is None else part.to(weight.dtype) for part in (d_weight, d_bias))
+        ctx.gradients = (d_states, *of_output)
         nll = torch.stack(nlls).sum()
         ctx.mark_non_differentiable(nll)
         return torch.stack(losses).sum(), nll
 
     @staticmethod
     def backward(ctx, upstream, _):  # type: ignore[no-untyped-def]
+        # always multiplied: a CUDA graph cannot read `upstream` to see whether it is 1
         d_states, d_weight, d_bias = (
             None if gradient is None else gradient * upstream.to(gradient.dtype)
-            for gradient in (ctx.d_states, ctx.d_weight, ctx.d_bias)
+            for gradient in ctx.gradients
         )
         return d_states, None, None, d_weight, d_bias, None, None
 
@@ -101,7 +101,7 @@ def plain_rows(
     """
     Compute the loss of each row, and write the gradient of its scores in their place.
 
-    `off, on`: the smoothed target's share of a wrong class and of the right one.
+    `off, on`: the smoothed target's probability of an incorrect class and of the correct class.
     """
     log_p = torch.log_softmax(scores.float(), dim=1)
     right = log_p.gather(1, targets.unsqueeze(1)).squeeze(1)  # (rows,)

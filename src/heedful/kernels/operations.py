@@ -1,8 +1,8 @@
 """
-Operations of torch, observed while they happen.
+Observation of torch's operations while they run.
 
-Torch's dispatcher shows every operation, also those of a backward pass. Where torch lacks the
-dispatch mode, the documented function mode shows the calls that Python makes. In this mode a
+Torch's dispatcher shows every operation, including operations of a backward pass. If torch lacks
+the dispatch mode, the documented function mode shows the calls that Python makes. In this mode a
 composed function or a backward pass is one call.
 """
 
@@ -37,8 +37,7 @@ def observe_operations(observer: Observer) -> AbstractContextManager[object]:
         ) -> object:
             return observer(function, (args, kwargs or {}))
 
-    operations: AbstractContextManager[object] = Operations()
-    return operations
+    return Operations()
 
 
 class _Calls(TorchFunctionMode):
@@ -62,7 +61,7 @@ def operation_name(function: Any) -> str:
 
 
 def is_product(function: Any) -> bool:
-    """Decide whether an operation is a matrix product or a convolution."""
+    """Return whether an operation is a matrix product or a convolution."""
     return operation_name(function) in _PRODUCTS | _CALLS
 
 

@@ -106,7 +106,7 @@ def chunked_pair_loss(
     form: str = "uniform",
 ) -> PairLoss:
     """
-    Compute the same loss, some rows at a time.
+    Compute the loss of `plain_pair_loss`, some rows at a time.
 
     Probabilities, logarithms and sums are computed in fp32 whatever the type of the states;
     gradients of logits are rounded to that type.
@@ -180,11 +180,12 @@ def _differentiate(
     p, q = (torch.empty_like(of_pass) for of_pass in scores)
     right_p, z_p = subtracted_softmax(scores[0], targets, 0.0, p)
     right_q, z_q = subtracted_softmax(scores[1], targets, 0.0, q)
-    # log p - log q = apart - shift, where the shift of a row is that of its normalizers
+    # log p - log q = apart - shift, where the shift of a row is the difference of its log
+    # normalizers
     apart, shift = scores[0].sub_(scores[1]), z_p - z_q
     forward = torch.linalg.vecdot(p, apart) - shift if c else torch.zeros_like(shift)
     backward = shift - torch.linalg.vecdot(q, apart) if d else torch.zeros_like(shift)
-    # q (b + c + d (log q - log p - KL)) - c p, and the same with the passes exchanged
+    # q (b + c + d (log q - log p - KL)) - c p, and the same formula with the passes exchanged
     if d:
         row = (b + c + d * (shift - backward)).unsqueeze(1)
         of_q = torch.mul(apart, -d).add_(row).mul_(q).sub_(p, alpha=c)
@@ -200,7 +201,7 @@ def _differentiate(
     for gradient, factor, buffer in ((of_p, a, out[0]), (of_q, b, out[1])):
         if factor:
             gradient[rows, targets] -= factor * excess
-        buffer.copy_(gradient)  # rounded here alone
+        buffer.copy_(gradient)  # the only rounding
     return (right_p - z_p, right_q - z_q), (z_p, z_q), (forward, backward)
 
 

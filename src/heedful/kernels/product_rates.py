@@ -1,10 +1,10 @@
 """
 A matrix product benchmark that selects the fastest precision.
 
-The name of a device does not show which precision is fast. On some processors bf16 products run
-five times as fast as fp32, on others they are emulated and far slower. So a short probe measures
-both, once for each processor and torch version, and the result is kept in the user's cache folder.
-A faster precision is chosen only if the difference is clear.
+The name of a device does not show which precision is fast. On some processors bf16 products are
+five times as fast as fp32 products; on others they are emulated and far slower. So a short
+benchmark measures both, once for each processor and torch version, and the result is stored in the
+user's cache folder. A faster precision is chosen only if the difference is clear.
 """
 
 import json
@@ -23,9 +23,11 @@ from heedful.machine.processor import cache_folder, read_cached, write_cached
 PRECISIONS = ("auto", "fp32", "bf16", "int8")
 CLEARLY_FASTER = 1.3
 _FILE = "products.json"
-# Rows, inputs and outputs of the product. A GPU needs a large one; otherwise its start is timed.
+# Rows, inputs and outputs of the product. A GPU needs a large product; otherwise the time to start
+# it dominates.
 _SHAPES = {"cpu": (2048, 512, 2048), "cuda": (8192, 4096, 4096)}
-# Fewest and most products of a measurement; after the seconds, the fewest are enough.
+# Minimum and maximum number of products of a measurement, and the seconds after which the minimum
+# is enough.
 _FEWEST, _ENOUGH, _BRIEFLY = 2, 6, 0.2
 
 
@@ -72,13 +74,13 @@ def _rate(dtype: torch.dtype, device: torch.device, seconds: float) -> float:
     The product uses the kernel of the models, which on a CPU may differ from torch's.
     """
     rows, inputs, outputs = _SHAPES[device.type]
-    # not ones: a GPU multiplies equal numbers faster
+    # random numbers instead of ones, because a GPU multiplies equal numbers faster
     drawn = torch.Generator(device).manual_seed(1)
     left = torch.rand(rows, inputs, generator=drawn, device=device).to(dtype)
     right = torch.rand(outputs, inputs, generator=drawn, device=device).to(dtype)
     best, tried, begin = float("inf"), 0, time.perf_counter()
-    # The first product also compiles. Where a type is emulated a product takes a quarter of a
-    # second, and two of them are enough.
+    # The first product includes compilation. If a type is emulated, a product takes a quarter of a
+    # second, and two products are enough.
     while (
         tried < _FEWEST
         or (tried < _ENOUGH and time.perf_counter() < begin + _BRIEFLY)
@@ -99,7 +101,7 @@ def _cache_key(processor: str, threads: int, version: str) -> str:
 
 
 def _read_cache() -> dict[str, dict[str, float]]:
-    """Read cached measurements; invalid ones count as missing."""
+    """Read cached measurements; invalid measurements count as missing."""
     try:
         cache = json.loads(read_cached(cache_folder() / _FILE))
     except (OSError, ValueError, RecursionError):

@@ -1,11 +1,11 @@
 """
 Undocumented names of torch, and a replacement for each.
 
-Most of them save a pass over memory, or a change of layout in every call. A later torch may drop
-one, so `internal` looks a name up when it is used. Where it is missing, its caller computes the
-same by documented functions. No other module names an internal of torch;
-``tests/structure/test_torch_internals.py`` refuses it. ``HEEDFUL_KERNELS=plain`` turns the kernels
-among them off. The functions at the end change many tensors at once, as one kernel on a GPU.
+Most of them save a pass over memory, or a change of layout in every call. A later version of torch
+may remove a name, so `internal` looks it up on each use. If the name is missing, the caller
+computes the same result with documented functions. No other module uses an internal name of torch;
+``tests/structure/test_torch_internals.py`` checks this. ``HEEDFUL_KERNELS=plain`` disables the
+internal kernels. The functions at the end change many tensors at once, as one kernel on a GPU.
 """
 
 import functools
@@ -37,67 +37,66 @@ def kernels_choice() -> str:
 
 
 def is_plain_torch() -> bool:
-    """Decide whether everything is computed by documented functions of torch."""
+    """Return whether all results are computed with documented functions of torch."""
     return kernels_choice() == "plain"
 
 
 class Internal(NamedTuple):
-    """The uses of a name, and its replacement."""
+    """The use of an internal name, and its replacement."""
 
-    modules: tuple[str, ...]
-    """Modules of heedful, without the name of the package."""
+    module: str
+    """The module of heedful that uses the name, without the prefix ``heedful.``."""
     instead: str
-    """Computation where torch lacks the name."""
+    """The computation if torch lacks the name."""
 
 
 INTERNALS = {
     "torch.ops.mkldnn._linear_pointwise": Internal(
-        ("kernels.linear",),
-        "torch.nn.functional.linear; weights are not prepacked",
+        "kernels.linear", "torch.nn.functional.linear; weights are not prepacked"
     ),
     "torch.ops.mkldnn._is_mkldnn_bf16_supported": Internal(
-        ("kernels.linear",), "the processor's flags"
+        "kernels.linear", "the processor's flags"
     ),
     "torch.ops.mkldnn._reorder_linear_weight": Internal(
-        ("kernels.linear",), "weights are not prepacked"
+        "kernels.linear", "weights are not prepacked"
     ),
     "torch.ops.onednn.qlinear_prepack": Internal(
-        ("kernels.linear",), "products of the rounded numbers in fp32"
+        "kernels.linear", "products of the rounded numbers in fp32"
     ),
     "torch.ops.onednn.qlinear_pointwise": Internal(
-        ("kernels.linear",), "products of the rounded numbers in fp32"
+        "kernels.linear", "products of the rounded numbers in fp32"
     ),
-    "torch._addmm_activation": Internal(("kernels.linear",), "ReLU after the product"),
-    "torch.ops.aten.threshold_backward": Internal(("kernels.linear",), "torch.Tensor.masked_fill"),
+    "torch._addmm_activation": Internal("kernels.linear", "ReLU after the product"),
+    "torch.ops.aten.threshold_backward": Internal("kernels.linear", "torch.Tensor.masked_fill"),
     "torch.ops.aten._softmax_backward_data": Internal(
-        ("kernels.attention",), "the derivative of softmax in fp32"
+        "kernels.attention", "the derivative of softmax in fp32"
     ),
     "torch.ops.aten.sigmoid_backward": Internal(
-        ("kernels.recurrent",), "the derivative of the sigmoid"
+        "kernels.recurrent", "the derivative of the sigmoid"
     ),
     "torch.ops.aten.embedding_dense_backward": Internal(
-        ("kernels.linear",), "torch.Tensor.index_add_"
+        "kernels.linear", "torch.Tensor.index_add_"
     ),
-    "torch._foreach_copy_": Internal(("kernels.torch_internals",), "torch.Tensor.copy_, in a loop"),
-    "torch._foreach_mul_": Internal(("kernels.torch_internals",), "torch.Tensor.mul_, in a loop"),
-    "torch._foreach_lerp_": Internal(("kernels.torch_internals",), "torch.Tensor.lerp_, in a loop"),
+    "torch._foreach_copy_": Internal("kernels.torch_internals", "torch.Tensor.copy_, in a loop"),
+    "torch._foreach_mul_": Internal("kernels.torch_internals", "torch.Tensor.mul_, in a loop"),
+    "torch._foreach_lerp_": Internal("kernels.torch_internals", "torch.Tensor.lerp_, in a loop"),
     "torch.optim.adamw.adamw(grad_scale)": Internal(
-        ("kernels.torch_internals",), "gradients are scaled before the step"
+        "kernels.torch_internals", "gradients are scaled before the step"
     ),
     "torch.optim.sgd.sgd(grad_scale)": Internal(
-        ("kernels.torch_internals",), "gradients are scaled before the step"
+        "kernels.torch_internals", "gradients are scaled before the step"
     ),
     "torch.Tensor._version": Internal(
-        ("kernels.torch_internals",), "normed weights are computed in each step"
+        "kernels.torch_internals", "normed weights are computed in each step"
     ),
     "torch._use_cudnn_rnn_flatten_weight": Internal(
-        ("kernels.recurrent",), "recurrent layers run step by step on a GPU"
+        "kernels.recurrent", "recurrent layers run step by step on a GPU"
     ),
     "torch._cudnn_rnn_flatten_weight": Internal(
-        ("kernels.recurrent",), "recurrent layers run step by step on a GPU"
+        "kernels.recurrent", "recurrent layers run step by step on a GPU"
     ),
     "torch.utils._python_dispatch.TorchDispatchMode": Internal(
-        ("kernels.operations",),
+        "kernels.operations",
         "torch.overrides.TorchFunctionMode, which does not see a backward pass",
     ),
 }
@@ -106,10 +105,10 @@ INTERNALS = {
 
 @functools.cache
 def internal(name: str) -> Any:
-    """Look up a name of `INTERNALS`; None where this torch lacks it, or kernels are plain."""
+    """Look up a name of `INTERNALS`; None if torch lacks it or kernels are plain."""
     if name not in INTERNALS:
         raise KeyError(name)
-    # observers of operations compute nothing, so they stay
+    # observers of operations compute nothing, so they are allowed with plain kernels
     if is_plain_torch() and not name.startswith("torch.utils."):
         return None
     return _resolve(name)
@@ -161,7 +160,7 @@ def scale_all(tensors: Sequence[Tensor], factor: float) -> None:
 
 
 def approach_all(tensors: Sequence[Tensor], targets: Sequence[Tensor], share: float) -> None:
-    """Move each tensor by a share of the way to its target, in place."""
+    """Interpolate each tensor toward its target by a share, in place."""
     approach = internal("torch._foreach_lerp_")
     if approach is not None:
         approach(tensors, targets, share)
@@ -172,7 +171,7 @@ def approach_all(tensors: Sequence[Tensor], targets: Sequence[Tensor], share: fl
 
 def fused_scaling(optimizer: str, gradients: Sequence[Tensor], scale: float) -> dict[str, Tensor]:
     """
-    Return the argument by which a fused step scales the gradients; else scale them now.
+    Return the argument with which a fused step scales the gradients; otherwise scale them now.
 
     `optimizer`: ``adamw`` or ``sgd``, of `torch.optim`.
     """
@@ -184,6 +183,6 @@ def fused_scaling(optimizer: str, gradients: Sequence[Tensor], scale: float) -> 
 
 
 def change_count(tensor: Tensor) -> int | None:
-    """Count the changes in place of a tensor; None where torch does not tell."""
+    """Count the in-place changes of a tensor; None if torch does not provide the count."""
     version = internal("torch.Tensor._version")
     return None if version is None else int(version.__get__(tensor))

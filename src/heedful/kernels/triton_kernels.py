@@ -1,5 +1,5 @@
 """
-Kernels in Triton, imported only where Triton and a GPU are; each has a plain twin in torch.
+Kernels in Triton, imported only with Triton and a GPU; each has a plain equivalent in torch.
 
 ::
 
@@ -10,14 +10,14 @@ Kernels in Triton, imported only where Triton and a GPU are; each has a plain tw
     add_norm_gradients
 
 A program of the loss reads one row twice. The first pass computes the largest score, the normalizer
-and the sum, each lane by itself. The second writes the gradient in place of the scores.
+and the sum, separately for each lane. The second pass overwrites the scores with the gradient.
 
 A program of attention computes one head of one sentence. Torch's kernel computes tiles of 128 by
 128 positions, but a sentence of 25 tokens fills only 4 % of a tile. The tiles here are smaller. No
-two programs add to one number, so results are the same in every run.
+two programs add to the same number, so results are the same in every run.
 """
 
-# Functions for Triton are not typed, and their loops read best with short names.
+# Functions for Triton are not typed, and their loops are easiest to read with short names.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-not-found"
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-# Classes that each of four loads of the loss reads.
+# Number of classes that the loss loads at once, and its number of warps.
 _CLASSES, _LOSS_WARPS = 2048, 16
 # Positions of a tile on either side, and warps forwards and backwards, as measured on an H200:
 # sentences that one small tile holds have programs of their own.
@@ -40,7 +40,7 @@ _LEVELS = 1 << 16  # of the random bits
 
 @triton.jit
 def _scores_at(first, places, classes: tl.constexpr):
-    """Load scores; beyond the last class, a number far below all others."""
+    """Load scores; beyond the last class, return a number far below all scores."""
     inside = places < classes
     return tl.load(first + places, mask=inside, other=-1e30).to(tl.float32)
 
@@ -100,7 +100,7 @@ def _loss_kernel(
 def loss_rows(
     scores: Tensor, targets: Tensor, counts: Tensor, off: float, on: float
 ) -> tuple[Tensor, Tensor]:
-    """Compute the same as `heedful.kernels.masked_loss.plain_rows`."""
+    """Compute `heedful.kernels.masked_loss.plain_rows`."""
     rows, classes = scores.shape
     losses, nlls = torch.empty(2, rows, dtype=torch.float32, device=scores.device)
     _loss_kernel[(rows,)](
@@ -268,7 +268,7 @@ def _gradients_kernel(
                 _store_tile(d_query, dq, q_first, q_at, q_count, d_query_stride, head, width)
         _store_tile(d_key, dk, k_first, k_at, k_count, d_key_stride, head, width)
         _store_tile(d_value, dv, k_first, k_at, k_count, d_value_stride, head, width)
-    # 2. queries of longer sentences, and those without keys
+    # 2. queries of longer sentences, and queries without keys
     if (k_count > tile) | (k_count == 0):
         for q_start in range(0, q_count, tile):
             q_at = q_start + tl.arange(0, tile)
@@ -311,8 +311,8 @@ def attention(
     """
     Compute `heedful.kernels.varlen.plain_packed_attention`, and the logarithms of the sums.
 
-    `query, key, value`: shape (tokens, heads, d), d a power of two from 16; each token's heads lie
-    side by side.
+    `query, key, value`: shape (tokens, heads, d), where d is a power of two of at least 16. The
+    heads of each token are contiguous.
     """
     tokens, heads, width = query.shape
     context = torch.empty(tokens, heads, width, dtype=query.dtype, device=query.device)
@@ -391,7 +391,7 @@ def _add_norm_kernel(
     added = tl.load(y + at, mask=is_real, other=0.0).to(tl.float32)
     added = tl.where(_bits_at(at, keys) >= threshold, added * factor, 0.0)
     total = tl.load(x + at, mask=is_real, other=0.0).to(tl.float32) + added
-    # rounded as the backward pass will read it
+    # round the sums to the values that the backward pass will read
     total = total.to(out.dtype.element_ty)
     tl.store(totals + at, total, mask=is_real)
     total = total.to(tl.float32)
@@ -451,7 +451,7 @@ def _add_norm_gradients_kernel(
 
 
 def _rows_of(width: int) -> int:
-    """Choose how many rows a program processes at once."""
+    """Return the number of rows that a program processes at once."""
     return max(1, _NORM_NUMBERS // triton.next_power_of_2(width))
 
 

@@ -25,7 +25,7 @@ def triton_kernels(device: torch.device) -> Any:
         scores = torch.zeros(1, 8, device=device)
         target = torch.zeros(1, dtype=torch.int64, device=device)
         functions["loss_rows"](scores, target, target == 0, 0.0, 1.0)
-    except Exception as error:  # of many kinds, such as a missing C compiler
+    except Exception as error:  # many kinds of errors, such as a missing C compiler
         reason = str(error).strip().partition("\n")[0]
         warnings.warn(
             f"Triton cannot compile its kernels here, so torch's are used: {reason}", stacklevel=2
@@ -35,7 +35,7 @@ def triton_kernels(device: torch.device) -> Any:
 
 
 def _on_its_device(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Launch on the device of the first tensor; Triton itself takes the current one."""
+    """Launch on the device of the first tensor; Triton itself uses the current device."""
 
     @functools.wraps(function)
     def launch(x: Tensor, *rest: Any) -> Any:

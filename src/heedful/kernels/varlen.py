@@ -6,12 +6,12 @@ Attention on a GPU over consecutive sentences without padding.
     starts   0        3     5              10
              x x x | x x | x x x x x            three sentences in one row of ten tokens
 
-The starts of the sentences are read on the device, so shapes never change and no mask is made.
-Three functions compute the same:
+The starts of the sentences are read on the device, so shapes never change and no mask is needed.
+Three functions compute the same results:
 
 - `heedful.kernels.triton_kernels`: sentences of a few dozen tokens, if Triton is available;
-- torch's `varlen_attn`: longer ones, and heads of other widths;
-- `plain_packed_attention`: a loop over the sentences, everywhere else.
+- torch's `varlen_attn`: longer sentences, and heads of other widths;
+- `plain_packed_attention`: a loop over the sentences, in all other cases.
 
 The first two support only 16-bit numbers on a GPU.
 """
@@ -31,15 +31,16 @@ EVERYTHING = (-1, -1)
 UP_TO_ITSELF = (-1, 0)
 """The window of a query that sees itself and earlier keys."""
 
-# Tokens of the longest sentence for tiles; one program computes a sentence. On an H200, sentences
-# of 200 tokens took as long as with torch's kernel, those of 20 to 30 tokens an eighth of its time.
+# Maximum number of tokens of a sentence for tiles; one program computes one head of a sentence. On
+# an H200, sentences of 200 tokens took as long as with torch's kernel; sentences of 20 to 30 tokens
+# took an eighth of its time.
 _SHORT = 512
 # Widths of heads for which there are tiles.
 _WIDTHS = (16, 32, 64, 128)
 
 
 class PackedRows(NamedTuple):
-    """Starts of sentences that lie one after the other."""
+    """Starts of consecutive sentences in one row."""
 
     starts: Int[Tensor, " rows_and_one"]
     """Index of the first token of each sentence, and of the end; 32 bits, on the device."""
@@ -60,7 +61,7 @@ def tiles_of(x: Tensor) -> Any:
 
 
 def has_packed_kernel(x: Tensor) -> bool:
-    """Decide whether there are kernels for tensors of this device and type, and load them."""
+    """Return whether there are kernels for tensors of this device and type, and load them."""
     is_known = x.device.type == "cuda" and x.dtype in (torch.bfloat16, torch.float16)
     is_known = is_known and not is_plain_torch()
     if is_known and not _loaded:
@@ -78,9 +79,9 @@ def packed_attention(
     key_rows: PackedRows,
 ) -> Float[Tensor, "1 tokens width"]:
     """
-    Compute the context of all heads, which lie side by side.
+    Compute the context of all heads, which are concatenated on the last axis.
 
-    Queries attend, within their window, to the keys of the sentence with the same number.
+    Queries attend, within their window, to the keys of the sentence with the same index.
     """
     # (tokens, heads, d)
     query, key, value = (part[0].unflatten(-1, (heads, -1)) for part in (queries, keys, values))
@@ -177,7 +178,7 @@ tiled_attention.register_autograd(_differentiate, setup_context=_keep)
 
 
 def _distances(queries: int, keys: int) -> Tensor:
-    """Return the position of each key minus that of each query."""
+    """Return the position of each key minus the position of each query."""
     return torch.arange(keys).unsqueeze(0) - torch.arange(queries).unsqueeze(1)
 
 

@@ -1,1 +1,1 @@
-"""The Transformer and the blocks it is made of."""
+"""The Transformer and its building blocks."""

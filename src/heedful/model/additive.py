@@ -1,9 +1,9 @@
 """
 Attention with explicit scores: additive scores, other scores, and scores with a bias.
 
-``e_ij = v tanh(q_i + k_j)`` (Bahdanau et al. 2015), one vector v per head. Storing all sums q_i +
-k_j at once would take queries x keys x d_k numbers per head. They are therefore computed for a few
-queries at a time, and again in the backward pass; only the scores are stored.
+``e_ij = v tanh(q_i + k_j)`` (Bahdanau et al. 2015), with one vector v per head. Storing all sums
+q_i + k_j at once would take queries x keys x d_k numbers per head. The sums are therefore computed
+for a few queries at a time, and recomputed in the backward pass; only the scores are stored.
 """
 
 from collections.abc import Callable, Iterator
@@ -41,8 +41,8 @@ class Scoring(NamedTuple):
 
 PRODUCTS = Scoring()
 """Scaled products without changes."""
-# Number of sums in memory at once. Chosen by hand: 16 MB in fp32, large enough for few kernel
-# starts.
+# Maximum number of sums in memory at once. The limit was chosen by hand: 16 MB in fp32, which needs
+# few kernel launches.
 MOST_NUMBERS = 1 << 22
 
 
@@ -52,8 +52,7 @@ def additive_scores(
     energy: Float[Tensor, "heads d_k"],
 ) -> Float[Tensor, "batch heads queries keys"]:
     """Compute ``v tanh(q_i + k_j)`` for every query and key. `energy`: v of each head."""
-    scores: Tensor = _AdditiveScores.apply(query, key, energy.to(query.dtype))
-    return scores
+    return _AdditiveScores.apply(query, key, energy.to(query.dtype))
 
 
 def additive_attention(
@@ -113,7 +112,7 @@ def attend_cached_by_scores(
     """Compute the context of the newest tokens of a search; keys may have fewer bits."""
     compare, relation, _ = scoring
     short, distance = query.to(key.dtype), distances_of_slots(mask_bias[:, 0])
-    if isinstance(compare, nn.Module):  # whose weights have the type of the queries
+    if isinstance(compare, nn.Module):  # its weights have the type of the queries
         scores = compare(query, key.to(query.dtype)).to(key.dtype)
     elif compare is not None:
         scores = compare(short, key)
@@ -133,7 +132,7 @@ def _products(query: Tensor, key: Tensor, relation: Relation | None, distance: T
 def _attention_of(
     scores: Tensor, value: Tensor, mask: Tensor | None, dropout: Dropout | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Turn scores into weights, drop some weights in training, and average the values."""
+    """Convert scores to weights, drop some weights in training, and average the values."""
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
     weights = torch.softmax(scores, dim=-1)
@@ -153,7 +152,7 @@ class _AdditiveScores(torch.autograd.Function):
             scores[:, :, part] = (inner.flatten(2, 3) @ energy.unsqueeze(-1)).view_as(
                 scores[:, :, part]
             )
-            del inner  # before the next part is made
+            del inner  # free memory before the next part
         return scores
 
     @staticmethod

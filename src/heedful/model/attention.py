@@ -1,11 +1,11 @@
 """
 Attention: section 3.2 of the paper.
 
-`scaled_dot_product_attention` is equation 1. `MultiHeadAttention` computes several of them in
-parallel (section 3.2.2). `attend` chooses the kernel for whole sequences, `cached_attention` the
-kernel for a step of a search; the tests compare all kernels with equation 1. A mask is always
-called `mask` and is true where a query may attend to a key. Its additive form in a search is
-`mask_bias`.
+`scaled_dot_product_attention` is equation 1. `MultiHeadAttention` computes several attention
+functions in parallel (section 3.2.2). `attend` chooses the kernel for whole sequences,
+`cached_attention` the kernel for a step of a search; the tests compare all kernels with equation 1.
+A mask is always called `mask` and is true where a query may attend to a key. Its additive form in a
+search is `mask_bias`.
 """
 
 import math
@@ -96,7 +96,8 @@ def scaled_dot_product_attention(
     [[0.5, 0.5], [0.5, 0.5]]
     """
     check_tensors("scaled_dot_product_attention", query=query, key=key, value=value)
-    # scale the query instead of the scores: it has fewer numbers if there are more keys than d_k
+    # The query is scaled instead of the scores, because it is smaller if there are more keys than
+    # d_k.
     query = query * (1.0 / math.sqrt(query.size(-1)))
     scores = query @ key.transpose(-2, -1)  # (batch, heads, queries, keys)
     if mask is not None:
@@ -117,8 +118,9 @@ def attend(
     """
     Compute the context of all heads by the fastest kernel for the case.
 
-    Queries, keys and values have the heads side by side; without padding they are a single row with
-    all tokens. Four kernels compute equation 1, and the tests check that they agree:
+    Queries, keys and values have their heads concatenated on the last axis; without padding they
+    are a single row with all tokens. Four kernels compute equation 1, and the tests check that they
+    agree:
 
     - `packed_attention`: sentences packed one after the other on a GPU;
     - `short_attention`: at most 256 keys on a processor with oneDNN, and rows without padding;
@@ -127,7 +129,7 @@ def attend(
 
     If a window is not in the mask, sequences are cut into blocks (`heedful.model.window`). The
     terms that `scoring` adds to scaled products are computed in padded rows. Weights, (batch,
-    heads, queries, keys), need padded rows too; without padded rows `ArgumentError` is raised.
+    heads, queries, keys), also need padded rows; without padded rows `ArgumentError` is raised.
     """
     record = need_weights or layout.weights is not None
     if record and layout.is_unpadded:
@@ -226,7 +228,7 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         self.scorer = None if build_scorer is None else build_scorer(heads, self.d_k)
         self.norms: HeadNorms | None = None
         self.dropout = None if dropout == 0.0 else Dropout(dropout)
-        self.rotation: Rotation | None = None  # these two only in self-attention
+        self.rotation: Rotation | None = None  # rotation and relation exist only in self-attention
         self.relation: Relation | None = None
         if score == "additive":
             self.energy = nn.Parameter(torch.empty(heads, self.d_k).uniform_(-1, 1))
@@ -382,7 +384,7 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         weight, bias = self.qkv_proj.weight, self.qkv_proj.bias
         if self.score != "unscaled" or self.norms is not None:
             return weight, bias
-        # every kernel divides by sqrt(d_k), so unscaled scores need a W^Q that is multiplied by it
+        # every kernel divides by sqrt(d_k), so unscaled scores need W^Q multiplied by sqrt(d_k)
         factors = weight.new_ones(len(weight), 1)
         factors[: self.widths[0]] = math.sqrt(self.d_k)
         return weight * factors, None if bias is None else bias * factors[:, 0]

@@ -1,8 +1,8 @@
 """
 The interface of a model for training and search: `Seq2Seq`.
 
-The interfaces of encoders and decoders are in `heedful.model.halves`, those of parts of layers in
-`heedful.model.parts`.
+The interfaces of encoders and decoders are in `heedful.model.halves`, and the interfaces of parts
+of layers are in `heedful.model.parts`.
 """
 
 from abc import ABC, abstractmethod
@@ -84,7 +84,6 @@ class DecodingState(Protocol):
         DecodingState
             The state of the chosen rows.
         """
-        ...
 
 
 class Seq2Seq(nn.Module, ABC):
@@ -181,7 +180,7 @@ class Seq2Seq(nn.Module, ABC):
         for part in self._of_parts("penalty"):
             if part.penalty is not None:
                 total = part.penalty if total is None else total + part.penalty
-                part.penalty = None  # it belongs to one pass
+                part.penalty = None  # the penalty belongs to one pass
         return total
 
     def log_figures(self) -> dict[str, float]:
@@ -198,7 +197,7 @@ class Seq2Seq(nn.Module, ABC):
 
     @abstractmethod
     def start(self, memory: Any) -> DecodingState:
-        """Prepare a search: one hypothesis per sentence, and all results of the source alone."""
+        """Prepare a search: one hypothesis per sentence, and all results that need no target."""
 
     @abstractmethod
     def step(
@@ -226,8 +225,7 @@ class Seq2Seq(nn.Module, ABC):
         self, states: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch vocabulary"]:
         """Compute logits over the whole target vocabulary; too large for a training batch."""
-        out: Tensor = self.output(states)
-        return out
+        return self.output(states)
 
     def log_probabilities(
         self, states: Float[Tensor, "*batch d_model"]
@@ -237,11 +235,11 @@ class Seq2Seq(nn.Module, ABC):
 
     @property
     def device(self) -> torch.device:
-        """Device of the weights, which is the same for all of them."""
+        """Device of all weights."""
         return self.output.weight.device
 
 
-_BACKWARD = 2  # products of the backward pass for each product of the forward pass
+_BACKWARD = 2  # matrix products of the backward pass for each matrix product of the forward pass
 
 
 def training_flops(model: Seq2Seq, source: RowLengths, target: RowLengths) -> int:
@@ -250,6 +248,6 @@ def training_flops(model: Seq2Seq, source: RowLengths, target: RowLengths) -> in
 
 
 def count_flops(model: Seq2Seq, source: RowLengths, target: RowLengths) -> tuple[int, int]:
-    """Count the operations of a batch forward and backward, and those for its real tokens."""
+    """Count the operations of a batch forward and backward, for all and for real tokens."""
     alone = (RowLengths.unpadded(side.tokens) for side in (source, target))
     return training_flops(model, source, target), training_flops(model, *alone)

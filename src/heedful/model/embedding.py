@@ -24,7 +24,7 @@ class TokenEmbedding(nn.Module):
     """
     Token embeddings, scaled by sqrt(d_model) unless `scale` is false.
 
-    One table may serve the source, the target and the output projection (section 3.4). The authors'
+    The source, the target and the output projection may share one table (section 3.4). The authors'
     code starts decoding from a zero vector: the embedding of `zero_token`, their padding symbol.
     """
 
@@ -132,8 +132,8 @@ class NoPositions(nn.Module):
     """
     The absence of positions: zeros are added.
 
-    A Transformer without positions can infer an order only from the decoder's mask. A convolution
-    infers it from its kernel (Gehring et al. 2017, section 5.4).
+    A Transformer without positions can infer the order of tokens only from the decoder's mask. A
+    convolution infers the order from its kernel (Gehring et al. 2017, section 5.4).
     """
 
     zero: Tensor
@@ -143,7 +143,7 @@ class NoPositions(nn.Module):
         self.register_buffer("zero", torch.zeros(1, d_model), persistent=False)
 
     def forward(self, start: int, length: int) -> Float[Tensor, "length d_model"]:
-        """Return zeros, a view that takes no memory of its own."""
+        """Return zeros, as a view that needs no additional memory."""
         return self.zero.expand(length, -1)
 
 
@@ -166,9 +166,9 @@ class LearnedPositions(nn.Module):
 
 class OutputLayer(nn.Module):
     """
-    The map from decoder states to logits: the last product of figure 1; the paper has no bias.
+    The map from decoder states to logits: the last linear layer of figure 1, without bias there.
 
-    Another module with a prepacked matrix may replace this one (`heedful.model.inference`).
+    A module with a prepacked matrix may replace this module (`heedful.model.inference`).
     """
 
     def __init__(self, weight: nn.Parameter, bias: nn.Parameter | None = None) -> None:
@@ -205,8 +205,7 @@ class TiedOutput(OutputLayer):
     @property
     def weight(self) -> nn.Parameter:  # type: ignore[override]
         """The embedding's matrix itself; replace this module to untie the two."""
-        weight: nn.Parameter = self._embedding[0].weight  # type: ignore[assignment]
-        return weight
+        return self._embedding[0].weight  # type: ignore[return-value]
 
 
 Positions = SinusoidalPositions | LearnedPositions | NoPositions

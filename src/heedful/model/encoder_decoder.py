@@ -21,6 +21,9 @@ from heedful.model.halves import Memory, SourceEncoder, TargetDecoder, WeightLis
 from heedful.model.layout import check_ids, padding_mask
 from heedful.model.parts import AttentionWeights
 
+Source = Int[Tensor, "batch source"]
+Target = Int[Tensor, "batch target"]
+
 _EMBEDDINGS_ALONE = DecoderInput()
 
 
@@ -70,8 +73,8 @@ class EncoderDecoder(Seq2Seq):
         target_norm: nn.Module | None = None,
     ) -> None:
         super().__init__(padding, start_token, end_token)
-        # first, because the norm of all gradients is summed in the order of the parameters; the
-        # output's weights came first in runs older than `OutputLayer`
+        # The output layer is first, as in runs older than `OutputLayer`, because the norm of all
+        # gradients is summed in the order of the parameters.
         self.output = output
         self.embed_source, self.embed_target = embed_source, embed_target
         self.source_positions, self.target_positions = source_positions, target_positions
@@ -90,9 +93,7 @@ class EncoderDecoder(Seq2Seq):
         self.add_module(name, part)
         self._input_name = name
 
-    def encode(
-        self, source: Int[Tensor, "batch source"], weights: list[Tensor] | None = None
-    ) -> Memory:
+    def encode(self, source: Source, weights: list[Tensor] | None = None) -> Memory:
         """Encode padded ids; append the attention weights of each layer to `weights`."""
         check_ids(type(self).__name__, source=source)
         mask = padding_mask(source, self.padding)
@@ -101,7 +102,7 @@ class EncoderDecoder(Seq2Seq):
         return self.decoder_input.remember(memory, source, self.padding)
 
     def decode(
-        self, memory: Memory, target_in: Int[Tensor, "batch target"], weights: WeightLists = None
+        self, memory: Memory, target_in: Target, weights: WeightLists = None
     ) -> Float[Tensor, "batch target d_model"]:
         """Compute decoder states from a memory and targets that are shifted right by one."""
         x = self.decoder_input.read(self.embed_target(target_in), memory, target_in)
@@ -110,15 +111,11 @@ class EncoderDecoder(Seq2Seq):
         real[:, 0] = True  # the start token may be the padding symbol
         return self.decoder.decode(x, memory, weights, real)
 
-    def states(
-        self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
-    ) -> Float[Tensor, "batch target d_model"]:
+    def states(self, source: Source, target_in: Target) -> Float[Tensor, "batch target d_model"]:
         check_ids(type(self).__name__, target_in=target_in)
         return self.decode(self.encode(source), target_in)
 
-    def attention(
-        self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
-    ) -> AttentionWeights:
+    def attention(self, source: Source, target_in: Target) -> AttentionWeights:
         """Compute the attention weights of every layer and head, as in figures 3 to 5."""
         weights = AttentionWeights([], [], [])
         memory = self.encode(source, weights.encoder)
@@ -153,5 +150,4 @@ class EncoderDecoder(Seq2Seq):
         if positions is None:
             return x
         x = x + positions(first, 1 if step else x.size(1))
-        out: Tensor = self.dropout(x if norm is None else norm(x))
-        return out
+        return self.dropout(x if norm is None else norm(x))

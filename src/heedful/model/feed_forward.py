@@ -36,12 +36,12 @@ class FeedForward(nn.Module):
     d_ff : int
         Width of the inner layer.
     activation : {'relu', 'gelu', 'gelu_tanh', 'silu'}, default 'relu'
-        The activation between the two products; the paper has relu.
+        The activation between the two linear layers; the paper has relu.
     bias : bool, default True
-        Whether both products have a bias, as in equation 2.
+        Whether both linear layers have a bias, as in equation 2.
     gated : bool, default False
-        Whether the activation of one product of the input gates a second product: ``(activation(x
-        W) * (x V)) W_2`` (Shazeer 2020). `linear1` contains W above V.
+        Whether the activation of one projection of the input gates a second projection:
+        ``(activation(x W) * (x V)) W_2`` (Shazeer 2020). `linear1` contains W above V.
     """
 
     computes_padding: ClassVar[bool] = True
@@ -75,11 +75,10 @@ class FeedForward(nn.Module):
         return self._last(inner if is_relu else self.activation(inner))
 
     def _last(self, inner: Tensor) -> Tensor:
-        out: Tensor = self.linear2(inner)
-        return out
+        return self.linear2(inner)
 
     def flops(self, positions: int = 1) -> int:
-        """Count two operations for each weight of the products at each position."""
+        """Count two operations for each weight of the linear layers at each position."""
         return 2 * positions * (self.linear1.weight.numel() + self.linear2.weight.numel())
 
 
@@ -87,5 +86,4 @@ def apply_network(
     network: nn.Module, x: Float[Tensor, "*batch d_model"], real: Bool[Tensor, "*batch"] | None
 ) -> Float[Tensor, "*batch d_model"]:
     """Apply a feed-forward network, or a `Network`, which also reads the real positions."""
-    out: Tensor = network(x, real) if isinstance(network, Network) else network(x)
-    return out
+    return network(x, real) if isinstance(network, Network) else network(x)

@@ -7,12 +7,12 @@ Row lengths of a batch, and the operations that a Transformer's layers need for 
     x x x . .      tokens 3, places 5
     x . . . .      tokens 1, places 5
 
-A family counts all positions if it computes padding, else only tokens. If padding is removed
-(`heedful.model.layout.unpad`), everything except attention is computed only for tokens. Attention
-needs rows: the compiled function skips padding, other kernels put it back.
+A family counts all positions if it computes padding; otherwise it counts only tokens. If padding is
+removed (`heedful.model.layout.unpad`), everything except attention is computed only for tokens.
+Attention needs rows: the compiled function skips padding, and other kernels restore it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -30,15 +30,15 @@ class RowLengths:
     """The lengths of the rows on one side of a batch."""
 
     tokens: PerRow
-    """Real tokens."""
+    """Number of real tokens of each row."""
     places: PerRow
-    """Tokens and padding."""
+    """Number of positions of each row: tokens and padding."""
     by_steps: bool = False
-    """Whether a search computes positions one by one, so no position sees a later one."""
+    """Whether a search computes positions one by one, so no position reads a later position."""
 
     @classmethod
     def padded(cls, tokens: Sequence[int] | PerRow) -> "RowLengths":
-        """Make lengths of rows that are padded to the longest."""
+        """Make lengths of rows that are padded to the longest row."""
         counted = np.asarray(tokens, dtype=np.int64)
         return cls(counted, np.full_like(counted, counted.max(initial=1)))
 
@@ -63,13 +63,13 @@ class RowLengths:
 
 
 def pairs_of(positions: PerRow, by_steps: bool = False) -> int:
-    """Count the pairs of positions in all rows; if `by_steps`, without later positions."""
+    """Count the pairs of positions in all rows; if `by_steps`, without pairs with later keys."""
     every = positions * (positions + 1) // 2 if by_steps else positions * positions
     return int(every.sum())
 
 
 class DecoderFlops(NamedTuple):
-    """Forward operations of a decoder, a multiply-add as two."""
+    """Numbers of forward operations of a decoder; a multiply-add counts as two."""
 
     own: int
     """Operations for target positions, attention to the memory included."""
@@ -84,15 +84,21 @@ def encoder_flops(encoder: Any, source: RowLengths) -> int:
 
 
 def decoder_flops(decoder: Any, target: RowLengths, memory: RowLengths) -> DecoderFlops:
-    """Count the operations of a Transformer's decoder."""
+    """Count the operations of a Transformer's decoder, which projects the memory only once."""
     leaves_out = leaves_padding_out(decoder, max(target.longest, memory.longest))
-    attentions = (layer.cross_attention for layer in decoder.layers)
-    own, of_memory = _cross(attentions, target, memory, leaves_out)
-    return DecoderFlops(own + _of_sequence(decoder, target, leaves_out), of_memory)
+    queries, keys = target.computed(leaves_out), memory.computed(leaves_out)
+    own, of_memory = _of_sequence(decoder, target, leaves_out), 0
+    for attention in (layer.cross_attention for layer in decoder.layers):
+        rows = leaves_out and _leaves_out_pairs(attention)
+        pairs = int((target.computed(rows) * memory.computed(rows)).sum())
+        projected = attention.d_model * attention.widths[0] + attention.out_proj.weight.numel()
+        own += 2 * projected * int(queries.sum()) + _pair(attention) * pairs
+        of_memory += 2 * attention.d_model * sum(attention.widths[1:]) * int(keys.sum())
+    return DecoderFlops(own, of_memory)
 
 
 def _of_sequence(stack: Any, lengths: RowLengths, leaves_out: bool) -> int:
-    """Count the operations of self-attention and networks, or of their replacements."""
+    """Count the operations of self-attention and feed-forward networks, or their replacements."""
     places, tokens = int(lengths.computed(leaves_out).sum()), int(lengths.tokens.sum())
     networks = (layer.feed_forward for layer in stack.layers)
     return sum(
@@ -100,29 +106,10 @@ def _of_sequence(stack: Any, lengths: RowLengths, leaves_out: bool) -> int:
     ) + sum(network.flops(places if network.computes_padding else tokens) for network in networks)
 
 
-def _cross(
-    attentions: Iterable[Any],
-    target: RowLengths,
-    source: RowLengths,
-    leaves_out: bool,
-) -> DecoderFlops:
-    """Count the operations of attention to a memory, whose keys and values are projected once."""
-    queries, keys = target.computed(leaves_out), source.computed(leaves_out)
-    own = memory = 0
-    for attention in attentions:
-        rows = leaves_out and _leaves_out_pairs(attention)
-        pairs = int((target.computed(rows) * source.computed(rows)).sum())
-        projected = attention.d_model * attention.widths[0] + attention.out_proj.weight.numel()
-        own += 2 * projected * int(queries.sum()) + _pair(attention) * pairs
-        memory += 2 * attention.d_model * sum(attention.widths[1:]) * int(keys.sum())
-    return DecoderFlops(own, memory)
-
-
 def _mixing(mixer: Any, lengths: RowLengths, leaves_out: bool, window: Window | None) -> int:
     """Count the operations of one layer's mixer."""
     if hasattr(mixer, "flops"):  # a `Mixer` counts its own operations
-        operations: int = mixer.flops(lengths, leaves_out)
-        return operations
+        return mixer.flops(lengths, leaves_out)
     weights = mixer.qkv_proj.weight.numel() + mixer.out_proj.weight.numel()
     positions = lengths.computed(leaves_out and _leaves_out_pairs(mixer))
     by_steps = lengths.by_steps

@@ -1,10 +1,10 @@
 """
 A trained model for a GPU that records the steps of a search as graphs.
 
-An eager step of a base model starts two hundred kernels. A GPU computes each in less time than
-Python takes to start it. Here a step consists of two replays. The first computes states from the
-newest tokens in the buffers of a lane (`heedful.model.static_cache`). The second computes
-log-probabilities from the states. The layers are those of the plain model. On a processor the
+An eager step of a base model starts two hundred kernels. A GPU computes each kernel in less time
+than Python takes to start it. Here a step consists of two replays. The first computes states from
+the newest tokens in the buffers of a lane (`heedful.model.static_cache`). The second computes
+log-probabilities from the states. The model has the same layers as without graphs. On a CPU the
 graphs are plain calls, so the tests run the same code.
 """
 
@@ -34,14 +34,14 @@ _MOST_SENTENCES, _MOST_SOURCE = 1024, 1024
 
 
 def record_searches(model: EncoderDecoder, device: torch.device) -> EncoderDecoder:
-    """Let searches with a trained model replay graphs on a GPU, unless plain kernels are set."""
+    """Make searches with a trained model replay graphs on a GPU, unless kernels are plain."""
     if device.type != "cuda" or kernels_choice() == "plain" or not can_record(model):
         return model
     return GraphedModel(model)
 
 
 def can_record(model: nn.Module) -> bool:
-    """Decide whether the steps of a model depend only on tensors of fixed shapes."""
+    """Return whether the steps of a model depend only on tensors of fixed shapes."""
     if not isinstance(model, EncoderDecoder) or type(model.decoder) is not Decoder:
         return False
     return (
@@ -55,7 +55,7 @@ def can_record(model: nn.Module) -> bool:
 
 
 def _can_record_layer(layer: DecoderLayer) -> bool:
-    """Decide whether a layer can be recorded; parts of plugins cannot."""
+    """Return whether a layer can be recorded; layers with parts of plugins cannot."""
     own = layer.self_attention
     attentions = (own, layer.cross_attention)
     residuals = (layer.self_residual, layer.cross_residual, layer.feed_forward_residual)
@@ -86,7 +86,7 @@ class GraphedModel(EncoderDecoder):
         return self.begin(memory) if self.can_begin(sentences, source) else super().start(memory)
 
     def can_begin(self, sentences: int, source: int) -> bool:
-        """Decide whether a search can use a lane and so graphs; `source`: length of the sources."""
+        """Return whether a search can use a lane and graphs; `source`: length of the sources."""
         learns = self.training or torch.is_grad_enabled()
         is_bare = type(self.decoder_input) is DecoderInput
         is_small = 0 < sentences <= _MOST_SENTENCES and source <= _MOST_SOURCE
@@ -155,7 +155,8 @@ class GraphedModel(EncoderDecoder):
             x = x + lane.position
         if self.target_norm is not None:
             x = self.target_norm(x)
-        # 2. each hypothesis attends to its own newest token, but not to those of the others
+        # 2. each hypothesis attends to its own newest token, but not to newest tokens of other
+        # hypotheses
         width, heads = x.size(1), self._decoder.layers.first.cross_attention.heads
         places = lane.slot + torch.arange(width, device=x.device)  # (K,)
         diagonal = own_slots(width, step.table.dtype, x.device)

@@ -9,6 +9,8 @@ from torch import Tensor
 
 from heedful.model.flops import DecoderFlops, RowLengths
 
+States = Float[Tensor, "batch time d_model"]
+SourceMask = Bool[Tensor, "batch _ _ time"]
 WeightLists = tuple[list[Tensor], list[Tensor]] | None
 """Lists to which the weights of self-attention and cross-attention are appended on request."""
 
@@ -32,7 +34,7 @@ class Memory:
     mask: Tensor
     """True at real source tokens, shape (batch, 1, 1, source)."""
     final: tuple[FinalState, ...] = ()
-    """Last states of each layer of a recurrent encoder; empty for others."""
+    """Last states of each layer of a recurrent encoder; empty for other encoders."""
     keys: Tensor | None = None
     """The keys for a ConvS2S decoder's queries; the states if None."""
     extra: Any = None
@@ -44,24 +46,18 @@ class SourceEncoder(Protocol):
     """The interface of an encoder of any family."""
 
     width: int
-    """Width of its states."""
+    """Width of the encoder's states."""
     positions_differ: bool = True
-    """Whether its states differ from position to position."""
+    """Whether the encoder's states differ from position to position."""
     memory_lengths: Callable[[RowLengths], RowLengths] | None = None
     """Maps source lengths to numbers of states; None if they are equal."""
 
     def flops(self, source: RowLengths) -> int:
         """Count forward operations, a multiply-add as two; padding only if it is computed."""
-        ...
 
-    def encode(
-        self,
-        x: Float[Tensor, "batch time d_model"],
-        mask: Bool[Tensor, "batch _ _ time"],
-        weights: list[Tensor] | None = None,
-    ) -> Memory:
+    def encode(self, x: States, mask: SourceMask, weights: list[Tensor] | None = None) -> Memory:
         """
-        Encode embedded tokens; padding must not change the states of real ones.
+        Encode embedded tokens; padding must not change the states of real tokens.
 
         Parameters
         ----------
@@ -77,7 +73,6 @@ class SourceEncoder(Protocol):
         Memory
             The states and the mask.
         """
-        ...
 
 
 @runtime_checkable
@@ -87,23 +82,22 @@ class TargetDecoder(Protocol):
     width: int
     """Width of the input of the output matrix."""
     attends: bool = True
-    """Whether it attends to the source."""
+    """Whether the decoder attends to the source."""
     attends_once: bool = False
     """Whether each step attends once, with the weights in `attention` of its state."""
 
     def flops(self, target: RowLengths, memory: RowLengths) -> DecoderFlops:
         """Count forward operations, a multiply-add as two; padding only if it is computed."""
-        ...
 
     def decode(
         self,
-        x: Float[Tensor, "batch time d_model"],
+        x: States,
         memory: Memory,
         weights: WeightLists = None,
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time width"]:
         """
-        Compute the states of a given target; a position may read only itself and earlier ones.
+        Compute the states of a given target; a position may read only itself and earlier positions.
 
         Parameters
         ----------
@@ -121,11 +115,9 @@ class TargetDecoder(Protocol):
         Tensor
             The input of the output layer.
         """
-        ...
 
     def start(self, memory: Memory) -> Any:
         """Prepare a search: a `DecodingState` that also has `sentences` and `length`."""
-        ...
 
     def step(
         self, x: Float[Tensor, "sentences hypotheses d_model"], state: Any
@@ -147,4 +139,3 @@ class TargetDecoder(Protocol):
         state : object
             The state for the next step.
         """
-        ...

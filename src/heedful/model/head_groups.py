@@ -6,9 +6,9 @@ Groups of heads that share keys and values (Shazeer 2019, Ainslie et al. 2023).
     queries   0 1 2 3   4 5 6 7     8 heads in groups of 4
     keys      0         1           2 heads, of keys and of values
 
-A search stores only these few heads. It treats all queries of a group as queries of one head, so it
-copies no keys. Kernels for whole sequences need as many heads of keys as of queries, so keys and
-values are repeated.
+A search stores only the key and value heads. It treats all queries of a group as queries of one
+head, so it copies no keys. Kernels for whole sequences need as many heads of keys as of queries, so
+keys and values are repeated.
 """
 
 from jaxtyping import Float
@@ -36,7 +36,7 @@ def check_groups(heads: int, kv_heads: int | None, score: str) -> int:
 def repeat_heads(
     x: Float[Tensor, "batch keys width"], kv_heads: int, heads: int
 ) -> Float[Tensor, "batch keys wider"]:
-    """Repeat keys or values, whose heads lie side by side, for each head of the queries."""
+    """Repeat keys or values, whose heads are concatenated, for each head of the queries."""
     if kv_heads == heads:
         return x
     return x.unflatten(-1, (kv_heads, -1)).repeat_interleave(heads // kv_heads, dim=-2).flatten(-2)

@@ -18,11 +18,10 @@ class HeadNorms(nn.Module):
         self.d_k, self.factor = d_k, factor
 
     def queries(self, x: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows width"]:
-        """Normalize queries, whose heads lie side by side."""
+        """Normalize queries, whose heads are concatenated on the last axis."""
         normalized = self.query(x.unflatten(-1, (-1, self.d_k))).flatten(-2)
         return normalized if self.factor == 1.0 else normalized * self.factor
 
     def keys(self, x: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows width"]:
-        """Normalize keys, whose heads lie side by side."""
-        out: Tensor = self.key(x.unflatten(-1, (-1, self.d_k))).flatten(-2)
-        return out
+        """Normalize keys, whose heads are concatenated on the last axis."""
+        return self.key(x.unflatten(-1, (-1, self.d_k))).flatten(-2)

@@ -2,13 +2,13 @@
 A trained model optimized for inference, with prepacked weights and compiled layers.
 
 Loading a run for translation optimizes its model (`heedful.runs.run`). Modules are replaced by
-others with the same interface, and nothing else changes. The tests compare the result with the
-plain model.
+optimized modules with the same interface; all else is unchanged. The tests compare the result with
+the plain model.
 
-In the plain modules several short passes over memory follow each product; in 8 bits there are a
-dozen. They scale, add the bias and the residual, normalize, find the maximum of each row, and
-round. Compiled layers do this work while the numbers are in the cache, and attend to keys and
-values without copies.
+In the plain modules several short passes over memory follow each matrix product; in 8 bits there
+are about twelve passes. They scale, add the bias and the residual, normalize, find the maximum of
+each row, and round. Compiled layers do this work while the values are in the cache, and attend to
+keys and values without copies.
 """
 
 import copy
@@ -37,7 +37,7 @@ from heedful.model.attention import MultiHeadAttention
 from heedful.model.embedding import OutputLayer
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.feed_forward import ACTIVATIONS, FeedForward
-from heedful.model.halves import Memory
+from heedful.model.halves import Memory, SourceMask, States
 from heedful.model.known_layers import is_known, native_activation
 from heedful.model.kv_cache import KVCache, mask_to_bias
 from heedful.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
@@ -57,11 +57,11 @@ def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True
     """
     Prepack all weights of a trained model, in place; return it in evaluation mode.
 
-    `kind`: ``packed``, the same numbers in another order; ``int8``, rounded to 8 bits; or ``bf16``,
-    if `can_round_to_bf16`. The last two need a model in fp32. `native`: use compiled functions if
-    they are available. Embeddings are looked up, not multiplied, so they stay unchanged. In
-    recurrent and convolutional models, normalized weights are computed once, and only the output
-    matrix is prepacked.
+    `kind`: ``packed``, the same values in another order; ``int8``, values rounded to 8 bits; or
+    ``bf16``, if `can_round_to_bf16`. The kinds ``int8`` and ``bf16`` need a model in fp32.
+    `native`: use compiled functions if they are available. Embeddings are looked up, not
+    multiplied, so they stay unchanged. In recurrent and convolutional models, normalized weights
+    are computed once, and only the output matrix is prepacked.
     """
     native = native and all(map(can_multiply, _inner_widths(model)))
     # oneDNN computes models whose weights are bf16
@@ -71,15 +71,15 @@ def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True
         for layer in list(model.modules()):
             if isinstance(layer, HasWeightNorm):
                 layer.fold_weight_norm()
-            if isinstance(layer, FeedForward):  # also inside another network
+            if isinstance(layer, FeedForward):  # including one inside another network
                 _pack_network(layer, make_linear)
             if isinstance(layer, EncoderLayer | DecoderLayer):
-                if isinstance(layer.self_attention, MultiHeadAttention):  # other mixers stay
+                if isinstance(layer.self_attention, MultiHeadAttention):  # other mixers are kept
                     layer.self_attention = PrepackedAttention(layer.self_attention, make_linear)
                 if isinstance(layer, DecoderLayer):
                     cross = PrepackedCrossAttention(layer.cross_attention, make_linear)
                     layer.cross_attention = cross
-        # the largest matrix comes last, when the layers have freed their plain weights
+        # the largest matrix is packed last, after the layers have freed their plain weights
         model.output = CompiledOutput(model.output, make_linear)
     if isinstance(model.decoder, Decoder):
         if can_compile(model.decoder):
@@ -93,9 +93,10 @@ def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True
 
 def can_round_to_bf16(model: EncoderDecoder) -> bool:
     """
-    Decide whether compiled functions can compute a whole fp32 model in bf16.
+    Return whether compiled functions can compute a complete fp32 model in bf16.
 
-    With AMX instructions oneDNN multiplies many rows faster, so oneDNN is used there.
+    With AMX instructions oneDNN multiplies many rows faster than compiled functions do. So
+    processors with AMX use oneDNN.
     """
     stacks = (model.encoder, model.decoder)
     return (
@@ -107,12 +108,12 @@ def can_round_to_bf16(model: EncoderDecoder) -> bool:
 
 
 def is_compiled(model: EncoderDecoder) -> bool:
-    """Decide whether a search runs in compiled functions, so that rows do not affect each other."""
+    """Return whether a search runs in compiled functions, so that rows do not affect each other."""
     return isinstance(model.decoder, CompiledDecoder) and isinstance(model.encoder, CompiledEncoder)
 
 
 def _inner_widths(model: EncoderDecoder) -> set[int]:
-    """List the input widths of all products."""
+    """List the input widths of all matrix products."""
     widths = {model.output.weight.size(1)}
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
@@ -123,7 +124,7 @@ def _inner_widths(model: EncoderDecoder) -> set[int]:
 
 
 def _pack_network(network: FeedForward, make_linear: LinearFactory) -> None:
-    """Prepack both matrices; after a ReLU, the input of the second is never negative."""
+    """Prepack both matrices; after a ReLU, the input of the second matrix is never negative."""
     for name in ("linear1", "linear2"):
         linear = getattr(network, name)
         is_relu = network.activation is ACTIVATIONS["relu"] and not network.gated
@@ -146,7 +147,7 @@ class PrepackedAttention(MultiHeadAttention):
         self.score, self.norms = "scaled" if is_folded else plain.score, plain.norms
         self.energy, self.scorer = plain.energy, plain.scorer
         self.rotation, self.relation = plain.rotation, plain.relation
-        self.dropout = None  # it is only for training
+        self.dropout = None  # dropout is only for training
         self._pack(plain, make_linear)
         self.add_module("out_proj", make_linear(plain.out_proj.weight, plain.out_proj.bias))
 
@@ -168,16 +169,14 @@ class PrepackedCrossAttention(PrepackedAttention):
             self.add_module(name, make_linear(weight[rows], None if bias is None else bias[rows]))
 
     def _queries(self, x: Tensor) -> Tensor:
-        out: Tensor = self.q_proj(x)
-        return out
+        return self.q_proj(x)
 
     def _keys_values(self, x: Tensor) -> Tensor:
-        out: Tensor = self.kv_proj(x)
-        return out
+        return self.kv_proj(x)
 
 
 class PrepackedOutput(OutputLayer):
-    """`OutputLayer` with a prepacked or quantized matrix in addition to the plain one."""
+    """`OutputLayer` with a prepacked or quantized matrix in addition to the plain matrix."""
 
     def __init__(self, plain: OutputLayer, make_linear: LinearFactory) -> None:
         super().__init__(plain.weight, plain.bias)
@@ -186,19 +185,18 @@ class PrepackedOutput(OutputLayer):
     def forward(
         self, states: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch vocabulary"]:
-        out: Tensor = self.linear(states)
-        return out
+        return self.linear(states)
 
 
 _Norm = nn.LayerNorm | nn.RMSNorm
-# Beyond this many positions batched products are faster than attention row by row.
+# For more positions, batched matrix products are faster than attention row by row.
 _LONG = 256
 # Up to this many sentences, rounding queries to bf16 costs more time than smaller keys save.
 _FEW_SENTENCES = 2
 
 
 def can_compile(stack: Encoder | Decoder) -> bool:
-    """Decide whether a stack can be compiled: all products are native, all other parts known."""
+    """Return whether a stack can be compiled: all matrix products and other parts are supported."""
     layers: list[EncoderLayer | DecoderLayer] = [*stack.layers]
     return is_known(stack) and all(
         isinstance(product, NativeLinear) for layer in layers for product in products_of(layer)
@@ -241,7 +239,7 @@ class CompiledEncoder(Encoder):
     """
     An `Encoder` that runs in one call of compiled functions.
 
-    The plain modules compute long sentences, windows, masks by head or query, and requested
+    The plain modules compute long sentences, windows, masks per head or query, and requested
     attention weights.
     """
 
@@ -249,19 +247,15 @@ class CompiledEncoder(Encoder):
         _take_over(self, plain)
         self.native, self.distances = _compiled_layers(plain), _distances(plain)
 
-    def encode(
-        self,
-        x: Float[Tensor, "batch time d_model"],
-        mask: Bool[Tensor, "batch _ _ time"],
-        weights: list[Tensor] | None = None,
-    ) -> Memory:
+    def encode(self, x: States, mask: SourceMask, weights: list[Tensor] | None = None) -> Memory:
         """Run all layers."""
         is_masked = self.window is not None or mask.size(1) * mask.size(2) > 1  # by head or query
         if weights is not None or is_masked:
             return super().encode(x, mask, weights)
         if x.size(1) <= _LONG:
             return Memory(self._run(x, mask), mask)
-        # separately, so that the states of a sentence do not depend on the longest of its batch
+        # Short and long sentences are computed separately, so that the states of a sentence do not
+        # depend on the longest sentence of its batch.
         lengths = mask.flatten(1).sum(dim=1)  # (batch,)
         is_short = lengths <= _LONG
         states = torch.zeros_like(x)
@@ -282,7 +276,7 @@ class CompiledEncoder(Encoder):
             torch.empty(batch, stack.heads, time, width, dtype=self.native.dtype)
             for width in (stack.d_k, stack.d_v)
         )
-        # every layer overwrites them
+        # every layer overwrites the keys and values
         layers = [(keys, values)] * len(self.layers)
         distances = None if self.distances is None else self.distances.up_to(time)
         attended = AttendedStates(layers, _rows_of_mask_bias(mask), time, distances)
@@ -328,7 +322,7 @@ def _distances(plain: Encoder | Decoder) -> DistanceTable | None:
 
 
 def _with_factor(norm: nn.Module) -> nn.Module:
-    """Return a scaled norm with its factor in the weights; other norms stay as they are."""
+    """Return a scaled norm with its factor in the weights; other norms are returned unchanged."""
     if not isinstance(norm, ScaledNorm):
         return norm
     scaled = copy.deepcopy(norm.norm)
@@ -345,7 +339,7 @@ def _norms(
     List the norm before the first layer, if any, and the norm after each sub-layer.
 
     In a pre-norm stack, the norm after a sub-layer belongs to the next sub-layer. The norm after
-    the last sub-layer is the stack's own.
+    the last sub-layer is the final norm of the stack.
     """
     norms: list[nn.Module] = []
     for layer in layers:
@@ -357,13 +351,13 @@ def _norms(
 
 
 def products_of(layer: EncoderLayer | DecoderLayer) -> list[nn.Module]:
-    """List the products of a layer in execution order."""
+    """List the linear layers of a layer in execution order."""
     own, network = layer.self_attention, layer.feed_forward
     assert isinstance(network, FeedForward)  # `can_compile` has checked this
     products: list[nn.Module] = [own.qkv_proj, own.out_proj]
     if isinstance(layer, DecoderLayer):
         cross = layer.cross_attention
         assert isinstance(cross, PrepackedCrossAttention)
-        # without `kv_proj`, which projects the source once per sentence, outside the steps
+        # `kv_proj` is omitted, because it projects the source once per sentence, outside the steps
         products += [cross.q_proj, cross.out_proj]
     return [*products, network.linear1, network.linear2]

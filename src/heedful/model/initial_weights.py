@@ -15,5 +15,5 @@ def glorot(weight: Tensor, generator: torch.Generator) -> None:
 
 @torch.no_grad()
 def table(weight: Tensor, generator: torch.Generator) -> None:
-    """Draw with standard deviation d_model^-0.5, so embeddings times sqrt(d_model) have 1."""
+    """Draw with standard deviation d_model^-0.5, so that scaled embeddings have deviation 1."""
     weight.normal_(0.0, weight.size(1) ** -0.5, generator=generator)

@@ -2,8 +2,8 @@
 Initial weights.
 
 The paper does not specify them, so a Transformer follows the authors' first public code
-(tensor2tensor 3d9c62f2). Weights of products are uniform within Glorot's bound for the shape of the
-product, fused as in that code. Embeddings are normal with standard deviation d_model^-0.5.
+(tensor2tensor 3d9c62f2). Weights of linear layers are uniform within Glorot's bound for the shape
+of the matrix, fused as in that code. Embeddings are normal with standard deviation d_model^-0.5.
 
 Encoders and decoders of other families draw their own initial weights.
 """
@@ -24,10 +24,10 @@ def initialize(model: EncoderDecoder, seed: int) -> None:
     """
     Draw the initial weights.
 
-    The authors' first code fuses Q, K and V of self-attention into one product, and K and V of
-    cross-attention into another. Their Glorot bounds are therefore smaller than those of single
-    projections. In the base model they are sqrt(6 / (512 + 1536)) and sqrt(6 / (512 + 1024)). Norms
-    keep torch's gains of 1 and biases of 0.
+    The authors' first code fuses the projections to Q, K and V of self-attention into one matrix.
+    It also fuses the projections to K and V of cross-attention. The Glorot bounds of fused matrices
+    are smaller than the bounds of single projections. In the base model they are sqrt(6 / (512 +
+    1536)) and sqrt(6 / (512 + 1024)). Norms keep torch's gains of 1 and biases of 0.
     """
     generator = torch.Generator().manual_seed(seed)
     cross = {layer.cross_attention for layer in model.modules() if isinstance(layer, DecoderLayer)}
@@ -36,7 +36,7 @@ def initialize(model: EncoderDecoder, seed: int) -> None:
             _draw_attention(module, module in cross, generator)
         elif isinstance(module, FeedForward):
             for linear in (module.linear1, module.linear2):
-                # the gate and the gated values are separate products
+                # the gate and the gated values are separate matrices
                 halves = 2 if module.gated and linear is module.linear1 else 1
                 for weight in linear.weight.chunk(halves):
                     glorot(weight, generator)
@@ -55,14 +55,14 @@ def initialize(model: EncoderDecoder, seed: int) -> None:
 
 
 def _draw_attention(module: MultiHeadAttention, is_cross: bool, generator: torch.Generator) -> None:
-    """Draw the four projections; in cross-attention, W^Q is a separate product."""
+    """Draw the four projections; in cross-attention, W^Q is a separate matrix."""
     first = module.widths[0]
     parts = [slice(0, first), slice(first, None)] if is_cross else [slice(None)]
     for part in parts:
         glorot(module.qkv_proj.weight[part], generator)
     glorot(module.out_proj.weight, generator)
     if module.energy is not None:
-        for head in range(module.heads):  # a separate product, from d_k numbers to one
+        for head in range(module.heads):  # a separate map from d_k numbers to one number
             glorot(module.energy[head : head + 1], generator)
     for linear in (module.qkv_proj, module.out_proj):
         if linear.bias is not None:
@@ -70,7 +70,7 @@ def _draw_attention(module: MultiHeadAttention, is_cross: bool, generator: torch
 
 
 def _draw_table(weight: Tensor, stack: object, generator: torch.Generator) -> None:
-    """Draw a table, by the method of the encoder or decoder if it has one."""
+    """Draw a table, with the method of the encoder or decoder if it has such a method."""
     if isinstance(stack, Initialized):
         stack.initialize_table(weight, generator)
     else:

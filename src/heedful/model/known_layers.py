@@ -18,7 +18,7 @@ from heedful.model.residual import PostNorm, PreNorm, ScaledNorm
 
 
 def is_known(stack: Encoder | Decoder) -> bool:
-    """Decide whether the compiled functions support the layers of a stack."""
+    """Return whether the compiled functions support the layers of a stack."""
     return next(_obstacles(stack), "") == ""
 
 
@@ -35,7 +35,8 @@ def why_not_compiled(model: EncoderDecoder) -> str:
 def _obstacles(stack: Encoder | Decoder) -> Iterator[str]:
     """Yield the reasons why the compiled functions do not support a stack."""
     layers: list[EncoderLayer | DecoderLayer] = [*stack.layers]
-    # they support only equation 1; both attentions of a layer have the same scores and norms
+    # the functions support only equation 1; both attentions of a layer have the same scores and
+    # norms
     for layer in layers:
         yield from _beyond_equation_1(layer.self_attention)
     last = stack.norm.norm if isinstance(stack.norm, ScaledNorm) else stack.norm
@@ -55,7 +56,7 @@ def _obstacles(stack: Encoder | Decoder) -> Iterator[str]:
         yield "the activation has no compiled function"
     is_post = all(isinstance(layer.feed_forward_residual, PostNorm) for layer in layers)
     if not (is_closed or is_post):
-        yield "the stack has no last norm"
+        yield "the stack has no final norm"
 
 
 def _beyond_equation_1(own: nn.Module) -> Iterator[str]:
@@ -73,14 +74,14 @@ def _beyond_equation_1(own: nn.Module) -> Iterator[str]:
 
 
 def is_known_norm(norm: nn.Module) -> bool:
-    """Decide whether the compiled functions support a norm."""
+    """Return whether the compiled functions support a norm."""
     if isinstance(norm, nn.RMSNorm):
         return norm.weight is not None
     return isinstance(norm, nn.LayerNorm) and norm.bias is not None
 
 
 def native_activation(networks: Sequence[nn.Module]) -> str | None:
-    """Name the activation of all networks; None if they differ or it cannot be compiled."""
+    """Name the activation of all networks; None if activations differ or cannot be compiled."""
     functions = {network.activation for network in networks if isinstance(network, FeedForward)}
     names = [name for name in NATIVE_ACTIVATIONS if ACTIVATIONS[name] in functions]
     return names[0] if len(names) == len(functions) == 1 else None

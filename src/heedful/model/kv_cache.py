@@ -29,16 +29,16 @@ from heedful.model.parts import KeyValue, TargetCache
 from heedful.model.window import close_oldest
 
 # A new block has room for this many tokens of each hypothesis, or for a quarter of the slots in use
-# if that is more. Smaller blocks mean more copies (with 8 tokens a search of 64 sentences took 2 %
-# longer), larger blocks more computation on empty slots. For few sentences a copy costs more than
-# empty slots, so all sentences together get at least _LEAST_SLOTS. Slots are a multiple of
-# _MULTIPLE, a whole vector of bf16 or fp32 numbers.
+# if that is more. Smaller blocks need more copies: with 8 tokens a search of 64 sentences took 2 %
+# longer. Larger blocks need more computation on empty slots. For few sentences a copy costs more
+# than empty slots, so all sentences together get at least _LEAST_SLOTS. The number of slots is a
+# multiple of _MULTIPLE, which fills vector registers with bf16 or fp32 numbers.
 _BLOCK_STEPS, _LEAST_SLOTS = 16, 64
 _MULTIPLE = 16
 
 
 def mask_to_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """Turn a boolean mask into a bias of the scores, which their product adds in the same pass."""
+    """Convert a boolean mask to a bias, which the product of the scores adds in the same pass."""
     bias = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
     return bias.masked_fill_(~mask, float("-inf"))
 
@@ -46,7 +46,7 @@ def mask_to_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
 @cache
 def own_slots(width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Let each hypothesis attend to its own newest token: zeros on the diagonal."""
-    with torch.inference_mode(False):  # cached for callers that compute gradients, too
+    with torch.inference_mode(False):  # also cached for callers that compute gradients
         return mask_to_bias(torch.eye(width, dtype=torch.bool, device=device), dtype)
 
 
@@ -63,9 +63,9 @@ class KVCache:
     mask_bias: Float[Tensor, "sentences width slots"]
     """Zero if a hypothesis contains the token in a slot, else minus infinity."""
     filled: int = 0
-    """Slots in use."""
+    """Number of slots in use."""
     window: int | None = None
-    """Number of last tokens of a hypothesis that it may attend to; all if None."""
+    """Number of last tokens to which a hypothesis may attend; all tokens if None."""
 
     @classmethod
     def empty(cls, layers: int, memory: KeyValue, window: int | None = None) -> "KVCache":
@@ -77,7 +77,7 @@ class KVCache:
     def select(
         self, rows: Int[Tensor, " rows"], sentences: Int[Tensor, " kept"] | None = None
     ) -> "KVCache":
-        """Select hypotheses; keys and values are copied only when sentences leave the batch."""
+        """Select hypotheses; keys and values are copied only when sentences are removed."""
         layers = self.layers
         if sentences is not None:
             layers = tuple(layer.select(sentences) for layer in layers)
@@ -150,7 +150,7 @@ class DecoderState:
     mask_bias: Tensor
     """Zero at real source tokens, minus infinity at padding, shape (sentences, 1, 1, source)."""
     length: int
-    """Target tokens read so far."""
+    """Number of target tokens read so far."""
 
     @property
     def sentences(self) -> int:
@@ -158,7 +158,7 @@ class DecoderState:
         return self.mask_bias.size(0)
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> "DecoderState":
-        """Select rows; keys and values are copied only when finished sentences leave."""
+        """Select rows; keys and values are copied only when finished sentences are removed."""
         memory, mask_bias = self.memory, self.mask_bias
         if sentences is not None:
             memory = tuple(layer.select(sentences) for layer in memory)

@@ -22,25 +22,25 @@ from heedful.settings.registries import SCORES
 
 @dataclass(frozen=True)
 class LayerConfig:
-    """Sizes and settings of all layers of a stack; the defaults are those of the base model."""
+    """Sizes and settings of all layers of a stack; the defaults are the sizes of the base model."""
 
     d_model: int = 512
     """Width of the states between layers."""
     d_ff: int = 2048
     """Inner width of the feed-forward network."""
     heads: int = 8
-    """Attention heads."""
+    """Number of attention heads."""
     kv_heads: int | None = None
-    """Heads of keys and values, each shared by a group of query heads; `heads` if None."""
+    """Number of key-value heads, each shared by a group of query heads; `heads` if None."""
     d_k: int | None = None
     d_v: int | None = None
     """Widths of a head's keys and values; d_model / heads if None."""
     activation: str = "relu"
     """Activation of the feed-forward network."""
     gated: bool = False
-    """Whether the activation of one product gates a second product."""
+    """Whether the activation of one linear layer gates a second linear layer."""
     feed_forward_bias: bool = True
-    """Whether the products of the feed-forward network have a bias."""
+    """Whether the linear layers of the feed-forward network have a bias."""
     dropout: float = 0.1
     """Dropout probability of each sub-layer's output."""
     attention_dropout: float = 0.0
@@ -60,11 +60,11 @@ class LayerConfig:
     score: str = "scaled"
     """The attention score: ``scaled``, ``unscaled``, ``additive``, or a score of a plugin."""
     qk_norm: BuildHeadNorm | None = None
-    """Builds a norm of queries or keys from `d_k` and `norm_epsilon`; None means none."""
+    """Builds a norm of queries or keys from `d_k` and `norm_epsilon`; None means no norm."""
     score_bias: Callable[["LayerConfig"], ScoreBias] | None = None
     """Builds the bias of the scores of self-attention in all layers; None means no bias."""
     rotation: Callable[["LayerConfig"], Rotation] | None = None
-    """Builds the rotation of queries and keys in a layer's self-attention; None means none."""
+    """Builds the rotation of queries and keys in self-attention; None means no rotation."""
     relation: Callable[["LayerConfig"], Relation] | None = None
     """Builds terms of self-attention's scores and contexts by distance; None means no terms."""
     scale_output: bool = False
@@ -99,7 +99,7 @@ class LayerConfig:
             )
 
     def attention(self) -> MultiHeadAttention:
-        """Build an attention sub-layer with fresh weights (section 3.2)."""
+        """Build an attention sub-layer with new weights (section 3.2)."""
         attention = MultiHeadAttention(
             *(self.d_model, self.heads, self.d_k, self.d_v),
             *(self.projection_bias, self.score, self.kv_heads, self.attention_dropout),

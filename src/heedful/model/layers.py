@@ -1,5 +1,5 @@
 """
-Encoder and decoder layers and stacks: section 3.1; figure 1 without embeddings and output.
+Encoder and decoder layers and stacks: section 3.1, and figure 1 without embeddings and output.
 
 The stacks take vectors, not ids, and can be used alone.
 """
@@ -16,7 +16,14 @@ from heedful.arguments import checked
 from heedful.errors import SettingError
 from heedful.model.feed_forward import apply_network
 from heedful.model.flops import DecoderFlops, RowLengths, decoder_flops, encoder_flops
-from heedful.model.halves import Memory, SourceEncoder, TargetDecoder, WeightLists
+from heedful.model.halves import (
+    Memory,
+    SourceEncoder,
+    SourceMask,
+    States,
+    TargetDecoder,
+    WeightLists,
+)
 from heedful.model.kv_cache import DecoderState, mask_to_bias
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layout import Layout, causal_mask, check_mask, pad, unpad
@@ -24,6 +31,9 @@ from heedful.model.parts import KeyValue, Mixer, Parts, TargetCache, TargetMixer
 from heedful.model.residual import normalize
 from heedful.model.score_bias import ScoreBias, bias_of_pairs, bias_of_slots
 from heedful.model.window import Window, restrict
+
+StepStates = Float[Tensor, "sentences width d_model"]
+AnyLayout = Layout | Bool[Tensor, "_ _ _ _"] | None
 
 Layer = TypeVar("Layer", bound=nn.Module)
 
@@ -39,20 +49,15 @@ class EncoderLayer(nn.Module):
         self.feed_forward = config.feed_forward()
         self.feed_forward_residual = config.residual()
 
-    def forward(
-        self,
-        x: Float[Tensor, "batch time d_model"],
-        layout: Layout | Bool[Tensor, "_ _ _ _"] | None = None,
-    ) -> Float[Tensor, "batch time d_model"]:
-        """Compute new states; the layout restricts which positions attend to which."""
+    def forward(self, x: States, layout: AnyLayout = None) -> States:
+        """Compute new states; the layout restricts to which positions each position attends."""
         real = Layout.of(layout).real
         x = self.self_residual(
             x, lambda states: self.self_attention(states, states, layout)[0], real
         )
-        out: Tensor = self.feed_forward_residual(
+        return self.feed_forward_residual(
             x, lambda states: apply_network(self.feed_forward, states, real), real
         )
-        return out
 
 
 class Encoder(nn.Module, SourceEncoder):
@@ -99,10 +104,10 @@ class Encoder(nn.Module, SourceEncoder):
 
     def forward(
         self,
-        x: Float[Tensor, "batch time d_model"],
+        x: States,
         mask: Bool[Tensor, "batch _ _ time"] | None = None,
         weights: list[Tensor] | None = None,
-    ) -> Float[Tensor, "batch time d_model"]:
+    ) -> States:
         """
         Run all layers.
 
@@ -125,12 +130,7 @@ class Encoder(nn.Module, SourceEncoder):
             mask = x.new_ones(len(x), 1, 1, x.size(1), dtype=torch.bool)
         return self.encode(x, check_mask("Encoder", mask), weights).states
 
-    def encode(
-        self,
-        x: Float[Tensor, "batch time d_model"],
-        mask: Bool[Tensor, "batch _ _ time"],
-        weights: list[Tensor] | None = None,
-    ) -> Memory:
+    def encode(self, x: States, mask: SourceMask, weights: list[Tensor] | None = None) -> Memory:
         real = _real_keys(mask)  # (batch, time)
         bias = bias_of_pairs(self.score_bias, mask, x.size(1))
         # recorded weights have padded rows, so nothing is unpadded then
@@ -164,11 +164,11 @@ class DecoderLayer(nn.Module):
 
     def forward(
         self,
-        x: Float[Tensor, "batch time d_model"],
+        x: States,
         memory: Float[Tensor, "_ source d_model"],
-        layout: Layout | Bool[Tensor, "_ _ _ _"] | None,
-        memory_layout: Layout | Bool[Tensor, "_ _ _ _"] | None,
-    ) -> Float[Tensor, "batch time d_model"]:
+        layout: AnyLayout,
+        memory_layout: AnyLayout,
+    ) -> States:
         """Compute new states; the layouts restrict attention to `x` and to the memory."""
         real = Layout.of(layout).real
         x = self.self_residual(
@@ -177,19 +177,18 @@ class DecoderLayer(nn.Module):
         x = self.cross_residual(
             x, lambda states: self.cross_attention(states, memory, memory_layout)[0], real
         )
-        out: Tensor = self.feed_forward_residual(
+        return self.feed_forward_residual(
             x, lambda states: apply_network(self.feed_forward, states, real), real
         )
-        return out
 
     def step(
         self,
-        x: Float[Tensor, "sentences width d_model"],
+        x: StepStates,
         write: Callable[[Any], Any],
         mask_bias: Float[Tensor, "sentences heads width slots"],
         memory: KeyValue,
         memory_mask_bias: Float[Tensor, "sentences heads width source"],
-    ) -> Float[Tensor, "sentences width d_model"]:
+    ) -> StepStates:
         """
         Process one more token of each hypothesis.
 
@@ -204,8 +203,7 @@ class DecoderLayer(nn.Module):
 
         x = self.self_residual(x, lambda states: own.step(states, write, mask_bias))
         x = self.cross_residual(x, cross_attend)
-        out: Tensor = self.feed_forward_residual(x, self.feed_forward)
-        return out
+        return self.feed_forward_residual(x, self.feed_forward)
 
 
 class Decoder(nn.Module, TargetDecoder):
@@ -236,12 +234,12 @@ class Decoder(nn.Module, TargetDecoder):
 
     def forward(
         self,
-        x: Float[Tensor, "batch time d_model"],
+        x: States,
         memory: Float[Tensor, "batch source d_model"],
         memory_mask: Bool[Tensor, "batch _ _ source"] | None = None,
         weights: WeightLists = None,
         real: Bool[Tensor, "batch time"] | None = None,
-    ) -> Float[Tensor, "batch time d_model"]:
+    ) -> States:
         """
         Run all layers on a given target, with the causal mask of section 3.2.3.
 
@@ -272,7 +270,7 @@ class Decoder(nn.Module, TargetDecoder):
         most_keys = max(x.size(1), memory.size(1))
         packing = memory_packing = None
         real_memory = _real_keys(memory_mask)
-        # a mask by head or query needs rows
+        # a mask per head or query needs padded rows
         differs = memory_mask is not None and real_memory is None
         # recorded weights have padded rows, so nothing is unpadded then
         if weights is None and not differs:
@@ -288,8 +286,8 @@ class Decoder(nn.Module, TargetDecoder):
     def _mask(
         self, x: Tensor, real: Tensor | None, dense: bool
     ) -> tuple[Tensor | None, Window | None]:
-        """Return the mask of a given target, and the window if it is not in the mask."""
-        if self.window is not None:  # which also hides later positions
+        """Return the mask of a given target, and the window unless the mask includes it."""
+        if self.window is not None:  # the window also hides later positions
             return restrict(None, self.window, x.size(1), dense, x.device)
         if self.causal:
             return causal_mask(x.size(1), x.device), None
@@ -305,18 +303,17 @@ class Decoder(nn.Module, TargetDecoder):
 
     def decode(
         self,
-        x: Float[Tensor, "batch time d_model"],
+        x: States,
         memory: Memory,
         weights: WeightLists = None,
         real: Bool[Tensor, "batch time"] | None = None,
-    ) -> Float[Tensor, "batch time d_model"]:
-        out: Tensor = self(x, memory.states, memory.mask, weights, real)
-        return out
+    ) -> States:
+        return self(x, memory.states, memory.mask, weights, real)
 
     def start(self, memory: Memory) -> DecoderState:
         dtype = self._cache_dtype(len(memory.states), memory.states.dtype)
         kv = (layer.cross_attention.project_kv(memory.states) for layer in self.layers)
-        # contiguous by head, as every step reads them
+        # every step reads contiguous keys and values of each head
         projected = tuple(KeyValue(*(part.to(dtype).contiguous() for part in both)) for both in kv)
         mask_bias = mask_to_bias(memory.mask, projected[0].keys.dtype)
         window = None if self.window is None else self.window.width
@@ -324,9 +321,7 @@ class Decoder(nn.Module, TargetDecoder):
         cache: TargetCache = mixer.start_cache(len(projected), projected[0], window)
         return DecoderState(cache, projected, mask_bias, 0)
 
-    def step(
-        self, x: Float[Tensor, "sentences width d_model"], state: DecoderState
-    ) -> tuple[Float[Tensor, "sentences width d_model"], DecoderState]:
+    def step(self, x: StepStates, state: DecoderState) -> tuple[StepStates, DecoderState]:
         cache = state.cache.advance(x.size(1))
         states = self._step_layers(x, cache, state.memory, state.mask_bias)
         return states, DecoderState(cache, state.memory, state.mask_bias, state.length + 1)
@@ -340,8 +335,7 @@ class Decoder(nn.Module, TargetDecoder):
         memory_bias = mask_bias.repeat(1, heads, width, 1)  # (sentences, heads, width, source)
         for index, layer in enumerate(self.layers):
             x = layer.step(x, partial(cache.write, index), own_bias, memory[index], memory_bias)
-        out: Tensor = self.norm(x)
-        return out
+        return self.norm(x)
 
 
 def _layers(
@@ -366,7 +360,7 @@ def _layers(
 
 
 def _real_keys(mask: Tensor | None) -> Tensor | None:
-    """Return a mask of real keys (batch, keys); None if the mask differs by head or query."""
+    """Return a mask of real keys (batch, keys); None if the mask differs among heads or queries."""
     if mask is None or mask.size(1) != 1 or mask.size(2) != 1:
         return None
     return mask[:, 0, 0]

@@ -1,13 +1,13 @@
 """
-Layouts: which positions attend to which, and where their tokens are.
+Layouts: the positions to which each position attends, and where their tokens are.
 
 ::
 
     mask                          True where a query may attend to a key, in padded rows
-    query_packing, key_packing    where the real tokens were, if padding was removed
+    query_packing, key_packing    original positions of real tokens, if padding was removed
                                   (`heedful.kernels.attention`)
     weights                       a list for the attention weights, if the caller requests them
-    window                        the neighbors that a query may attend to, unless in the mask
+    window                        the neighbors to which a query may attend, unless in the mask
     real                          which queries are not padding, if padding was not removed
     bias                          a bias of the scores, which includes the mask
 
@@ -28,7 +28,7 @@ from heedful.model.window import Window
 
 
 def check_states(owner: str, width: int, least_axes: int = 1, **states: Any) -> None:
-    """Refuse anything but float tensors with `width` numbers on their last axis."""
+    """Refuse values other than float tensors of size `width` on the last axis."""
     for name, x in states.items():
         is_states = isinstance(x, Tensor) and x.dim() >= least_axes and x.is_floating_point()
         if not is_states or x.size(-1) != width:
@@ -38,7 +38,7 @@ def check_states(owner: str, width: int, least_axes: int = 1, **states: Any) -> 
 
 
 def check_tensors(owner: str, **tensors: Any) -> None:
-    """Refuse anything but tensors."""
+    """Refuse values other than tensors."""
     for name, x in tensors.items():
         if not isinstance(x, Tensor):
             wanted = "floats of shape (batch, heads, time, width)"
@@ -46,7 +46,7 @@ def check_tensors(owner: str, **tensors: Any) -> None:
 
 
 def check_mask(owner: str, mask: Any) -> Tensor:
-    """Return the mask; refuse anything but a boolean tensor with four axes."""
+    """Return the mask; refuse values other than a boolean tensor with four axes."""
     if not isinstance(mask, Tensor) or mask.dtype is not torch.bool or mask.dim() != 4:
         wanted = "bool of shape (batch, heads or 1, queries or 1, keys), true where a query may"
         raise not_a_tensor(f"the mask of {owner}", f"{wanted} attend to a key", mask)
@@ -54,7 +54,7 @@ def check_mask(owner: str, mask: Any) -> Tensor:
 
 
 def check_ids(owner: str, **ids: Any) -> None:
-    """Refuse anything but integer tensors with two axes and at least one id."""
+    """Refuse values other than integer tensors with two axes and at least one id."""
     for name, x in ids.items():
         fits = isinstance(x, Tensor) and x.dim() == 2 and x.dtype in (torch.int64, torch.int32)
         if not fits or not x.numel():
@@ -72,7 +72,7 @@ def not_a_tensor(what: str, wanted: str, value: Any) -> ArgumentError:
 
 @dataclass(frozen=True)
 class Layout:
-    """The positions of a sequence and where they may attend; made by a stack for each batch."""
+    """The positions of a sequence and their allowed attention; each stack makes one per batch."""
 
     mask: Bool[Tensor, "_ _ _ _"] | None = None
     """
@@ -85,7 +85,7 @@ class Layout:
     weights: list[Tensor] | None = None
     """Each attention appends its weights (batch, heads, queries, keys) here, unless None."""
     real: Bool[Tensor, "batch queries"] | None = None
-    """True at real queries, for norms and networks; None if all are, or padding was removed."""
+    """True at real queries, for norms and networks; None if all are real or padding was removed."""
     window: Window | None = None
     """The neighbors that a query may attend to, if the mask only covers keys."""
     bias: Float[Tensor, "_ heads queries keys"] | None = None
@@ -106,7 +106,7 @@ class Layout:
         Make a layout from a mask, so that blocks can be called with plain tensors.
 
         The mask is (batch, 1 or heads, 1 or queries, keys), over padded rows. A layout is returned
-        as it is; None gives a layout without a mask. Raises `ArgumentError` for anything else.
+        unchanged; None gives a layout without a mask. Raises `ArgumentError` for any other value.
         """
         if isinstance(layout, cls):
             return layout
@@ -134,12 +134,13 @@ def unpad(
     x: Float[Tensor, "batch time d_model"], real: Bool[Tensor, "batch time"] | None, keys: int
 ) -> tuple[Float[Tensor, "_ tokens d_model"], Packing | None]:
     """
-    Remove the padding of a sequence if that is faster; return where the tokens were.
+    Remove the padding of a sequence if that is faster; return the positions of the tokens.
 
-    Only attention needs rows. So a processor computes everything else only for real tokens. This
-    needs oneDNN, at most 256 keys, and padding of more than 3 % of the positions. Results are equal
-    (`heedful.kernels.attention`). `real`: true at real tokens; None keeps the rows, which attention
-    weights need. `keys`: the largest number of keys that a query of `x` attends to.
+    Only attention needs rows, so a CPU computes all other layers only for real tokens. This needs
+    oneDNN, at most 256 keys, and padding of more than 3 % of the positions. Results are equal with
+    and without padding (`heedful.kernels.attention`). `real`: true at real tokens; None keeps the
+    rows, which attention weights need. `keys`: the largest number of keys that a query of `x`
+    attends to.
     """
     packing = None if real is None or not use_cpu_kernel(x, keys) else Packing.of(real)
     return (x, None) if packing is None else (packing.pack(x), packing)
@@ -153,7 +154,7 @@ def pad(
 
 
 def padding_mask(ids: Int[Tensor, "batch time"], padding: int) -> Bool[Tensor, "batch 1 1 time"]:
-    """Build a mask, true at real tokens; a row without tokens would give a softmax of NaN."""
+    """Build a mask that is true at real tokens; rows without tokens would give NaN in a softmax."""
     return (ids != padding)[:, None, None, :]
 
 
@@ -162,7 +163,7 @@ def causal_mask(length: int, device: torch.device | None = None) -> Bool[Tensor,
     Build a mask that lets each position attend to itself and earlier positions.
 
     Section 3.2.3: no information flows leftward in the decoder. Padding is at the end of a row, so
-    real positions never attend to it and no further mask is needed.
+    real positions never attend to padding and no further mask is needed.
     """
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()[None, None]
 

@@ -1,8 +1,8 @@
 """
 A Transformer over packed sentences, one after the other, for a training step on a GPU.
 
-The layers are those of `heedful.model.layers`. Only positions and attention depend on where a
-sentence starts. So no padding is computed, and all shapes stay the same from step to step.
+The layers are from `heedful.model.layers`. Only positions and attention depend on where a sentence
+starts. So no padding is computed, and all shapes stay the same from step to step.
 """
 
 from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ class PackedSide(NamedTuple):
 
 
 Run = Callable[..., Any]
-"""Calls a function with arguments, compiled or not."""
+"""Calls a function with arguments, with or without compilation."""
 
 
 def call(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -53,7 +53,7 @@ def packed_states(
 ) -> Float[Tensor, "1 tokens d_model"]:
     """Compute `EncoderDecoder.states` without padding; `run` calls each layer and norm."""
     encoder, decoder = model.encoder, model.decoder
-    assert isinstance(encoder, Encoder)  # `why_not_packed` has checked both
+    assert isinstance(encoder, Encoder)  # `why_not_packed` has checked both types
     assert isinstance(decoder, Decoder)
     x = _embed(model, source, False, run)
     rows = _within(source.rows, encoder.window)
@@ -82,11 +82,11 @@ def _embed(model: EncoderDecoder, side: PackedSide, is_target: bool, run: Run) -
     """Look up tokens, and add the positions that they have in their sentences."""
     embed = model.embed_target if is_target else model.embed_source
     positions = model.target_positions if is_target else model.source_positions
-    # tables are read outside of compiled code: their gradients look up functions of torch
+    # tables are read outside compiled code, because their gradients look up torch functions
     x: Tensor = embed(side.ids)
     if positions is None:
         return x
-    # with `lookup`, because thousands of tokens have the same position
+    # `lookup` is used because thousands of tokens have the same position
     encodings = lookup(side.places.unsqueeze(0), positions(0, side.rows.longest))
     norm = model.target_norm if is_target else model.source_norm
     out: Tensor = run(_add_and_thin, model.dropout, norm, x, encodings)
@@ -124,7 +124,8 @@ def _obstacles(model: Seq2Seq) -> Iterator[str]:
             yield f"{type(stack).__name__} is not the {kind.__name__.lower()} of a Transformer"
             continue
         if stack.score_bias is not None:
-            yield f"{type(stack.score_bias).__name__} is added to the scores of padded rows"
+            bias = type(stack.score_bias).__name__
+            yield f"{bias} needs padded rows, because it is added to the scores"
         for layer in stack.layers:
             if type(layer.self_attention) is not MultiHeadAttention:
                 yield f"{type(layer.self_attention).__name__} mixes padded rows"
@@ -144,7 +145,7 @@ def _obstacles_in(part: nn.Module) -> Iterator[str]:
         if part.dropout is not None:
             yield "dropout of attention weights needs padded rows"
         if part.relation is not None:
-            yield f"{type(part.relation).__name__} changes the scores of padded rows"
+            yield f"{type(part.relation).__name__} needs padded rows, because it changes the scores"
         if part.compare is not None:
             yield f"the attention score “{part.score}” is not a dot product"
         if part.d_k != part.d_v or part.d_k % 8 or part.d_k > _WIDEST:

@@ -1,5 +1,5 @@
 """
-Interfaces of parts that can replace those of a Transformer's layer.
+Interfaces of parts that can replace the standard parts of a Transformer's layer.
 
 The layers use only these interfaces; `heedful.families` implements them.
 """
@@ -45,13 +45,13 @@ class AttentionWeights:
     encoder: list[Tensor]
     """Self-attention of the encoder: for each layer (batch, heads, queries, keys)."""
     decoder: list[Tensor]
-    """Masked self-attention of the decoder, likewise."""
+    """Masked self-attention of the decoder, in tensors of the same shape."""
     cross: list[Tensor]
-    """Cross-attention of the decoder to the memory, likewise."""
+    """Cross-attention of the decoder to the memory, in tensors of the same shape."""
 
     def of_sentence(self, row: int) -> tuple[Tensor, Tensor, Tensor]:
         """
-        Stack a sentence's weights: encoder, decoder, cross; each (layers, heads, queries, keys).
+        Stack a sentence's weights (encoder, decoder, cross) as (layers, heads, queries, keys).
 
         A kind of attention that the family lacks has no layers. Raises `SettingError` if the
         decoder does not attend to the source.
@@ -78,21 +78,17 @@ class TargetCache(Protocol):
     @property
     def mask_bias(self) -> Float[Tensor, "sentences width slots"]:
         """Zero if a hypothesis contains the token in a slot, else minus infinity."""
-        ...
 
     def select(
         self, rows: Int[Tensor, " rows"], sentences: Int[Tensor, " kept"] | None = None
     ) -> "TargetCache":
         """Select the hypotheses that the search continues with, as `DecodingState.select` does."""
-        ...
 
     def advance(self, width: int) -> "TargetCache":
-        """Make room for the next token of each hypothesis, before the layers run."""
-        ...
+        """Reserve a slot for the next token of each hypothesis, before the layers run."""
 
     def write(self, layer: int, newest: Any) -> Any:
         """Add a mixer's results for the newest tokens; return the cached results of all tokens."""
-        ...
 
 
 class Mixer(nn.Module, ABC):
@@ -133,7 +129,7 @@ class Mixer(nn.Module, ABC):
 
 
 def check_mixed(owner: str, width: int, x: Any, keys_from: Any, mask: Tensor | None) -> None:
-    """Refuse inputs that only attention supports: two sequences, or a mask by head or query."""
+    """Refuse inputs that only attention supports: two sequences, or a mask per head or query."""
     check_states(owner, width, least_axes=3, queries_from=x)
     if keys_from is not x and (keys_from.shape, keys_from.data_ptr()) != (x.shape, x.data_ptr()):
         raise ArgumentError(
@@ -152,7 +148,8 @@ class TargetMixer(ABC):
     """
     The interface of the mixer in a decoder's layer, for a search.
 
-    `step` must equal `forward` at the newest positions, so a position must not read later ones.
+    `step` must equal `forward` at the newest positions, so a position must not read later
+    positions.
     """
 
     @abstractmethod
@@ -167,7 +164,7 @@ class TargetMixer(ABC):
         memory : KeyValue
             Keys and values of the source in any layer; the cache has their sizes, device and type.
         window : int or None
-            Number of last tokens that are read; all if None.
+            Number of last tokens that are read; all tokens if None.
 
         Returns
         -------
@@ -203,7 +200,7 @@ class TargetMixer(ABC):
 
 class Network(nn.Module, ABC):
     """
-    A network that maps the state of each position to a new one.
+    A network that maps the state of each position to a new state.
 
     Buffers whose names begin with ``running_`` are averages of the training; checkpoints store
     them.

@@ -33,7 +33,7 @@ class Places(NamedTuple):
 
     @classmethod
     def of_newest(cls, mask_bias: Float[Tensor, "sentences heads width slots"]) -> "Places":
-        """Return the position of the newest tokens of a search: the number of open slots before."""
+        """Return the position of a search's newest tokens: the number of earlier open slots."""
         return cls((mask_bias[:1, 0, :1] == 0).sum(dim=-1) - 1)  # (1, 1)
 
     @property
@@ -52,7 +52,7 @@ def distances_of_slots(
     """
     is_open = (mask_bias == 0).long()
     before = is_open.cumsum(dim=-1)  # number of open slots up to each slot
-    return before - is_open.sum(dim=-1, keepdim=True)  # 0 at the newest, then -1, -2, ...
+    return before - is_open.sum(dim=-1, keepdim=True)  # 0 at the newest token, then -1, -2, ...
 
 
 class Rotation(nn.Module, ABC):
@@ -70,7 +70,7 @@ class Rotation(nn.Module, ABC):
         self, x: Float[Tensor, "batch time width"], places: Places
     ) -> Float[Tensor, "batch time width"]:
         """
-        Rotate queries or keys, whose heads lie side by side.
+        Rotate queries or keys, whose heads are concatenated on the last axis.
 
         Products must not change if a whole sentence is shifted or its end is cut.
         """

@@ -15,6 +15,9 @@ from torch import Tensor, nn
 from heedful.kernels.api import Dropout, add_and_normalize, has_add_norm
 from heedful.model.parts import PaddedNorm
 
+States = Float[Tensor, "batch time d_model"]
+Real = Bool[Tensor, "batch time"] | None
+
 NormKind = Literal["layer", "none"]
 NormFactory = Callable[[int, float], nn.Module]
 """Builds a norm from the width of the states and the epsilon that is added to the variance."""
@@ -27,14 +30,9 @@ def make_norm(kind: NormKind | NormFactory, d_model: int, epsilon: float) -> nn.
     return nn.LayerNorm(d_model, eps=epsilon) if kind == "layer" else nn.Identity()
 
 
-def normalize(
-    norm: nn.Module,
-    x: Float[Tensor, "batch time d_model"],
-    real: Bool[Tensor, "batch time"] | None,
-) -> Float[Tensor, "batch time d_model"]:
+def normalize(norm: nn.Module, x: States, real: Real) -> States:
     """Apply a norm of any kind; only a `PaddedNorm` needs to know which positions are real."""
-    out: Tensor = norm(x, real) if isinstance(norm, PaddedNorm | ScaledNorm) else norm(x)
-    return out
+    return norm(x, real) if isinstance(norm, PaddedNorm | ScaledNorm) else norm(x)
 
 
 class ScaledNorm(nn.Module):
@@ -44,11 +42,7 @@ class ScaledNorm(nn.Module):
         super().__init__()
         self.norm, self.factor = norm, factor
 
-    def forward(
-        self,
-        x: Float[Tensor, "batch time d_model"],
-        real: Bool[Tensor, "batch time"] | None = None,
-    ) -> Float[Tensor, "batch time d_model"]:
+    def forward(self, x: States, real: Real = None) -> States:
         """Normalize and scale. `real`: true at positions that are not padding."""
         return normalize(self.norm, x, real) * self.factor
 
@@ -77,9 +71,7 @@ class Residual(nn.Module):
         self.dropout = Dropout(dropout)
         self.residual = residual
 
-    def add(
-        self, x: Float[Tensor, "batch time d_model"], out: Float[Tensor, "batch time d_model"]
-    ) -> Float[Tensor, "batch time d_model"]:
+    def add(self, x: States, out: States) -> States:
         """Apply dropout to the sub-layer's output `out` and add its input `x`."""
         return self.dropout.add(x if self.residual else None, out)
 
@@ -87,12 +79,7 @@ class Residual(nn.Module):
 class PostNorm(Residual):
     """Normalization after the sum, as in the paper: ``LayerNorm(x + Dropout(Sublayer(x)))``."""
 
-    def forward(
-        self,
-        x: Float[Tensor, "batch time d_model"],
-        sublayer: Sublayer,
-        real: Bool[Tensor, "batch time"] | None = None,
-    ) -> Float[Tensor, "batch time d_model"]:
+    def forward(self, x: States, sublayer: Sublayer, real: Real = None) -> States:
         """Run the sub-layer, add its input and normalize. `real`: true where not padding."""
         if x.is_cuda and self.residual and has_add_norm(x, self.norm):
             return add_and_normalize(x, sublayer(x), self.dropout.present_probability, self.norm)
@@ -106,15 +93,10 @@ class PreNorm(Residual):
     As in tensor2tensor since October 2017 (d5bdfcc8). The stack must normalize its last output.
     """
 
-    def forward(
-        self,
-        x: Float[Tensor, "batch time d_model"],
-        sublayer: Sublayer,
-        real: Bool[Tensor, "batch time"] | None = None,
-    ) -> Float[Tensor, "batch time d_model"]:
+    def forward(self, x: States, sublayer: Sublayer, real: Real = None) -> States:
         """Normalize, run the sub-layer and add its input. `real`: true where not padding."""
         return self.add(x, sublayer(normalize(self.norm, x, real)))
 
 
 RESIDUALS = {"post": PostNorm, "pre": PreNorm, "pre-no-final": PreNorm}
-"""The wirings by name; “pre-no-final” is “pre” in a stack without a final layer norm."""
+"""Residual classes by name; “pre-no-final” is “pre” in a stack without a final layer norm."""

@@ -3,8 +3,8 @@ Biases of the scores of self-attention that depend on the distance of query and 
 
 One module serves all layers of a stack, such as T5's table of buckets or a slope by distance. For
 whole sequences the bias of all pairs, mask included, is computed once per batch, and every layer
-adds the same tensor. In a step of a search the query is the newest token of a hypothesis. Its
-distances are those to the slots of the cache.
+adds the same tensor. In a step of a search the query is the newest token of a hypothesis. The
+distances are measured from this token to the slots of the cache.
 
 B sentences, K hypotheses, L slots, T positions, H heads.
 """
@@ -55,7 +55,7 @@ def bias_of_slots(
     score_bias: ScoreBias | None, mask_bias: Float[Tensor, "sentences width slots"], heads: int
 ) -> Float[Tensor, "sentences heads width slots"]:
     """Compute the bias of the scores of the newest tokens. `mask_bias`: the bias of a cache."""
-    # copied, not expanded: the products of a step start from dense biases
+    # copied instead of expanded, because the products of a step add dense biases
     of_heads = mask_bias.unsqueeze(1).repeat(1, heads, 1, 1)  # (B, H, K, L)
     if score_bias is None:
         return of_heads
@@ -73,7 +73,7 @@ class DistanceTable:
         """Return the biases of distances from -n to n, for an n of at least `reach`."""
         table = self._table
         if table is None or table.size(1) < 2 * reach + 1:
-            most = max(_LEAST_REACH, 2 * reach)  # twice, so that it is seldom computed again
+            most = max(_LEAST_REACH, 2 * reach)  # doubled to avoid recomputation
             device = next(self.score_bias.parameters()).device
             distances = torch.arange(-most, most + 1, device=device)
             bias: Tensor = self.score_bias(distances[None, None])  # (1, H, 1, distances)

@@ -24,15 +24,15 @@ from torch import Tensor
 from heedful.kernels.api import Graph, fuse_kernels
 from heedful.model.parts import KeyValue
 
-# Sizes are powers of two, at least the first two numbers, so that few graphs serve all batches.
-# Above the third number, sentences may also be 3/4 of a power of two, since there empty rows cost
-# more than launches.
+# The numbers of slots and source positions are powers of two, at least the first two constants, so
+# that few graphs serve all batches. Above the third constant, the number of sentences may also be
+# 3/4 of a power of two, because empty rows then cost more than kernel launches.
 _LEAST_SLOTS, _LEAST_SOURCE, _HALVES_FROM = 64, 16, 16
-# A lane that is full gets room for this many more tokens of each hypothesis.
+# A full lane gets room for this many more tokens of each hypothesis.
 ROOM_STEPS = 16
-# Maximum number and bytes of free lanes; the least recently used is dropped first.
+# Maximum number and bytes of free lanes; the least recently used lane is dropped first.
 _MOST_LANES, _MOST_BYTES = 64, 8 << 30
-# Only one thread at a time may record.
+# Only one thread at a time may record graphs.
 _RECORDING = threading.Lock()
 
 Prepare = Callable[["Lane"], object]
@@ -40,7 +40,7 @@ Prepare = Callable[["Lane"], object]
 
 
 class Sizes(NamedTuple):
-    """The sizes that a lane has room for."""
+    """The sizes of the buffers of a lane."""
 
     sentences: int
     slots: int
@@ -98,7 +98,7 @@ class Lane:
     @classmethod
     def empty(cls, sizes: Sizes, layers: int, like: KeyValue, width: int) -> "Lane":
         """Allocate buffers; `like`: keys and values of a source with the same heads and type."""
-        # so that buffers can be written in and outside of inference mode
+        # buffers must be writable both in inference mode and outside it
         with torch.inference_mode(False):
             both = (
                 (like.keys.size(1), like.keys.size(3)),
@@ -136,7 +136,7 @@ class Lane:
         return self.steps[width]
 
     def write(self, layer: int, places: Tensor, newest: KeyValue) -> KeyValue:
-        """Write a layer's keys and values of the newest tokens; return those of all tokens."""
+        """Write a layer's newest keys and values; return the keys and values of all tokens."""
         own = self.own[layer]
         own.keys.index_copy_(2, places, newest.keys)
         own.values.index_copy_(2, places, newest.values)
@@ -161,11 +161,12 @@ class Lanes:
     """The lanes of a model; simultaneous searches in several threads take different lanes."""
 
     def __init__(self) -> None:
-        # reentrant, because garbage collection of a search may return its lane at any time
+        # The lock is reentrant, because garbage collection of a search may return its lane at any
+        # time.
         self._lock = threading.RLock()
-        self._free: list[tuple[Lane, int]] = []  # with bytes, the least recently used first
+        self._free: list[tuple[Lane, int]] = []  # lanes with their bytes, least recently used first
         self.newest = threading.local()
-        """For each thread, the step whose states it may project."""
+        """For each thread, the step whose states the thread may project."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Lanes":
         return Lanes()
@@ -179,7 +180,7 @@ class Lanes:
     def take(
         self, sizes: Sizes, layers: int, like: KeyValue, width: int, prepare: Prepare | None
     ) -> "Lease":
-        """Take a free lane with these sizes, or make one."""
+        """Take a free lane with these sizes, or create a lane."""
         keys = like.keys
         with self._lock:
             for place in reversed(range(len(self._free))):
@@ -196,11 +197,12 @@ class Lanes:
         return Lease(self, lane, prepare)
 
     def give_back(self, lane: Lane) -> None:
-        """Keep a lane for the next search; drop old ones if there are too many or too large."""
+        """Keep a lane for the next search; drop old lanes if they are too many or too large."""
         with self._lock:
             self._free.append((lane, lane.bytes()))
             while len(self._free) > _MOST_LANES or sum(b for _, b in self._free) > _MOST_BYTES:
-                # frees the memory at once, although graphs and their work refer to each other
+                # this frees the memory at once, although graphs and their functions refer to each
+                # other
                 self._free.pop(0)[0].graphs.clear()
 
 
@@ -231,9 +233,9 @@ class StaticState:
     table: Float[Tensor, "sentences width slots"]
     """Zero where a hypothesis contains the token in a slot, else minus infinity."""
     filled: int
-    """Slots in use."""
+    """Number of slots in use."""
     length: int
-    """Target tokens read so far."""
+    """Number of target tokens read so far."""
 
     @property
     def sentences(self) -> int:
@@ -268,7 +270,7 @@ class StaticState:
         return cls(lease, table, 0, 0)
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> "StaticState":
-        """Select rows; keys and values are copied only when finished sentences leave."""
+        """Select rows; keys and values are copied only when finished sentences are removed."""
         lease, count = self.lease, self.sentences
         if sentences is not None:
             count = len(sentences)
@@ -278,12 +280,12 @@ class StaticState:
         return StaticState(lease, table, self.filled, self.length)
 
     def advance(self, width: int) -> tuple[StepBuffers, "StaticState"]:
-        """Give each hypothesis a slot for its newest token; the caller fills in the tokens."""
+        """Assign each hypothesis a slot for its newest token; the caller writes the tokens."""
         roomy = self
         if self.filled + width > self.table.size(2):
             roomy = self.with_room(width)
         table, lane = roomy.table, roomy.lease.lane
-        if table.size(1) != width:  # several tokens of a sentence right after the start
+        if table.size(1) != width:  # a sentence may have several tokens right after the start
             table = table.repeat(1, width // table.size(1), 1)
         step = lane.of_width(width)
         static = step.table[: len(table)]

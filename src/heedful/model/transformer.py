@@ -100,7 +100,7 @@ class Transformer(EncoderDecoder):
         seed: int | None = None,
         **layer: Any,
     ) -> None:
-        # 1. check the sizes before anything is built
+        # 1. check the sizes before the parts are built
         rows = both_sides("vocabulary", vocabulary)
         depths = both_sides("layers", layers)
         check_counts(max_length=max_length)
@@ -113,7 +113,7 @@ class Transformer(EncoderDecoder):
 
         norm = config.d_model, config.norm_epsilon
 
-        # 2. build the parts on the processor, where the weights are drawn
+        # 2. build the parts on the CPU, where the weights are drawn
         place = torch.get_default_device()
         with torch.device("cpu"):
             embed_target = TokenEmbedding(rows[1], config.d_model, scale_embeddings)

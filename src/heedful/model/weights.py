@@ -1,4 +1,4 @@
-"""The weights of a model: names, number, and interfaces of modules that draw them."""
+"""The weights of a model: their names and number, and interfaces of modules that draw them."""
 
 from typing import Protocol, runtime_checkable
 
@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 def named_weights(model: nn.Module) -> dict[str, Tensor]:
-    """Return the tensors of a checkpoint: parameters, tied ones once, and running averages."""
+    """Return a checkpoint's tensors: parameters, with tied weights once, and running averages."""
     return {**dict(model.named_parameters()), **running_averages(model)}
 
 
@@ -17,12 +17,12 @@ def running_averages(model: nn.Module) -> dict[str, Tensor]:
 
 
 def is_running_average(name: str) -> bool:
-    """Return whether a name is that of a running average; these begin with ``running_``."""
+    """Return whether a name is the name of a running average, which begins with ``running_``."""
     return name.rpartition(".")[2].startswith("running_")
 
 
 def parameter_count(model: nn.Module) -> int:
-    """Count the weights, shared ones once, as in the last column of the paper's Table 3."""
+    """Count the weights, shared weights once, as in the last column of the paper's Table 3."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 
@@ -32,7 +32,6 @@ class DrawsWeights(Protocol):
 
     def initialize(self, generator: torch.Generator) -> None:
         """Draw the weights."""
-        ...
 
 
 @runtime_checkable
@@ -41,7 +40,6 @@ class Initialized(DrawsWeights, Protocol):
 
     def initialize_table(self, weight: Tensor, generator: torch.Generator) -> None:
         """Draw a table of embeddings that the module reads, or the output matrix after it."""
-        ...
 
 
 @runtime_checkable
@@ -50,4 +48,3 @@ class HasWeightNorm(Protocol):
 
     def fold_weight_norm(self) -> None:
         """Replace the weights by the normalized weights; they must not change any more."""
-        ...

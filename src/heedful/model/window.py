@@ -4,7 +4,7 @@ Self-attention restricted to neighbors (section 4 of the paper).
 ::
 
     r = 3, encoder         r = 3, decoder         blocks of 4: the queries of the second block,
-    x x . . . .            x . . . . .            and the keys that any of them sees
+    x x . . . .            x . . . . .            and the keys that they can see
     x x x . . .            x x . . . .
     . x x x . .            x x x . . .            . . . x x x . . . .
     . . x x x .            . x x x . .            . . . . x x x . . .
@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from heedful.errors import SettingError
 from heedful.kernels.api import SHORT, join, split
 
-# In blocks with fewer queries, the copies of keys and values cost more than they save.
+# With fewer queries per block, the copies of keys and values cost more time than they save.
 _LEAST = 32
 # Blocks are faster for sequences longer than this many times the keys of a block (`python -m
 # benchmarks.window`).
@@ -34,7 +34,7 @@ _PAYS = 2
 
 
 class Window(NamedTuple):
-    """The number of neighbors before and after a position that it attends to, besides itself."""
+    """The numbers of neighbors before and after a position to which the position attends."""
 
     before: int
     after: int
@@ -46,7 +46,7 @@ class Window(NamedTuple):
 
     @classmethod
     def before_and_at(cls, r: int | None) -> "Window | None":
-        """Make the window of a decoder: the position itself and those before it, r in all."""
+        """Make the window of a decoder: r positions, which end with the position itself."""
         return None if r is None else cls(r - 1, 0)
 
     @property
@@ -95,13 +95,13 @@ def restrict(
     device: torch.device | None = None,
 ) -> tuple[Tensor | None, Window | None]:
     """
-    Restrict self-attention to a window: in the mask if that is faster, else in blocks.
+    Restrict self-attention to a window: with the mask if that is faster, else in blocks.
 
     `mask`: true where a query may attend to the key; everywhere if None. `dense`: always use the
     mask, as recorded weights require. Returns the mask, and the window if it is not in the mask.
 
     Every position sees itself, even padding, because padding far from a token would otherwise see
-    nothing.
+    no position.
     """
     of_keys = mask is None or mask.size(1) == mask.size(2) == 1
     if of_keys and not dense and window.is_cut(length):

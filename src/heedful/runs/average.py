@@ -57,9 +57,10 @@ def average(run: str | PathLike[str], last: int | None = None) -> Path:
 
 def average_checkpoints(folder: RunFolder, last: int, signature: Signature) -> list[int]:
     """Average the last checkpoints, store the result in the run folder and return the steps."""
-    # All must belong to the run with this signature, which the average gets too. Section 6.1
-    # averages the last 5 checkpoints of the base model and the last 20 of the big one, written at
-    # 10-minute intervals. If there are fewer, fewer are averaged.
+    # All checkpoints must belong to the run with this signature, which is also stored with the
+    # average. Section 6.1 averages the last 5 checkpoints of the base model and the last 20
+    # checkpoints of the big model, written at 10-minute intervals. If there are fewer checkpoints,
+    # all of them are averaged.
     steps = regular_steps(folder)[-last:]
     if not steps:
         raise RunFolderError(
@@ -76,8 +77,8 @@ def mean_weights(
     folder: RunFolder, steps: Sequence[int], signature: Signature | None = None
 ) -> dict[str, Tensor]:
     """Compute the mean of some checkpoints, in fp32."""
-    # Summed in fp64, with one tensor in memory at a time. Tied weights are one tensor in a
-    # checkpoint and so count once.
+    # Weights are summed in fp64, with one tensor in memory at a time. Tied weights are a single
+    # tensor in a checkpoint, so they are averaged once.
     places = [folder.checkpoint(step) for step in steps]
     models = [load_checkpoint(place, signature=signature).model for place in places]
     check_alike(models, places)

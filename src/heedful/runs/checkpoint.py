@@ -1,5 +1,5 @@
 """
-Checkpoints: safetensors and JSON, checked by SHA-256, never pickle.
+Checkpoints: safetensors and JSON files, checked by SHA-256, without pickle.
 
 `state.json` has the checksums of the two weight files and of itself. So a partial, damaged or
 foreign file is detected before it is used.
@@ -27,12 +27,13 @@ from heedful.runs.language_pair import LanguagePair
 
 MODEL, TRAINING, STATE = "model.safetensors", "training.safetensors", "state.json"
 Tensors = Mapping[str, Tensor]
-# What ties weights to a run: “tokenizer”, its fingerprint, and “settings” by dotted names.
+# The properties that link weights to a run: “tokenizer”, its fingerprint, and “settings” by their
+# dotted names.
 Signature = Mapping[str, Any]
 _MASTER, _ADAM = "master", ["first", "second"]
 _KINDS: tuple[list[str], ...] = (_ADAM, ["momentum"], [])
-# A training file holds at most three tensors for each weight: master and two moments. Four times
-# the weights leaves room for other types, and the header has up to a megabyte.
+# A training file contains at most three tensors for each weight: a master weight and two moments.
+# Four times the size of the weights is enough for other types, and the header has up to a megabyte.
 _MOST_TIMES, _ALWAYS = 4, 1 << 20
 _FLOATING = ("BF16", "F16", "F32", "F64")
 _ONLY_IN_TRAINING = frozenset(("model.dropout",))
@@ -43,16 +44,16 @@ class Checkpoint:
     """
     The content of a checkpoint folder.
 
-    All on the CPU. Each access reads a tensor again. So a caller that reads one tensor after the
-    other never holds the checkpoint and the model in memory together.
+    All tensors are on the CPU. Each access reads a tensor again. So a caller that reads tensors one
+    after the other never has both the complete checkpoint and the model in memory.
     """
 
     model: Tensors
     """fp32 weights by name."""
     training: Tensors
     """
-    The optimizer's moments by name, and masters if `model` is their average; empty if only the
-    weights were requested.
+    The optimizer's moments by name, and the master weights if `model` is their moving average.
+    Empty if only the weights were requested.
     """
     state: dict[str, Any]
     """Counters, best validations, and the reason for the checkpoint."""
@@ -60,14 +61,14 @@ class Checkpoint:
 
 class _Stored(Tensors):
     """
-    Lazily read tensors of a file, by name.
+    The tensors of a file by name, read on access.
 
-    `finite`: whether NaN and infinity are refused where a tensor is read.
+    `finite`: whether NaN and infinity are refused when a tensor is read.
     """
 
     def __init__(self, path: Path, finite: bool = False) -> None:
         self._path, self._finite = path, finite
-        # Read, not mapped: tensors in use must not change with the file.
+        # Tensors are read, not memory-mapped, because tensors in use must not change with the file.
         self._file = safe_open(path, framework="pt", backend="pread")
         self._names = frozenset(self._file.keys())
 
@@ -93,7 +94,7 @@ class _Stored(Tensors):
         return tuple(self._file.get_slice(name).get_shape())
 
     def kind(self, name: str) -> str:
-        """Return the type of a tensor's numbers by safetensors' name."""
+        """Return the data type of a tensor by its name in safetensors."""
         return str(self._file.get_slice(name).get_dtype())
 
     def __iter__(self) -> Iterator[str]:
@@ -130,7 +131,7 @@ def load_checkpoint(
     Read a checkpoint folder and check every byte of it.
 
     Raises `RunFolderError` if a file is damaged, or if the weights do not belong to the run with
-    this signature. Nothing in a file is ever executed.
+    this signature. No content of a file is ever executed.
     """
     state = read_state(folder, signature)
     checksums = state["sha256"]
@@ -156,7 +157,7 @@ def read_state(folder: Path, signature: Signature | None = None) -> dict[str, An
 
 
 def read_averages(folder: Path, name: str) -> dict[str, list[float]]:
-    """Read the running averages of a name by their modules, without the weights."""
+    """Read the running averages with a name, by their modules, without reading the weights."""
     path = folder / MODEL
     try:
         check_header(path)
@@ -173,12 +174,12 @@ def read_averages(folder: Path, name: str) -> dict[str, list[float]]:
 
 def load_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
     """
-    Load weights into a model, after every name and shape is checked.
+    Load weights into a model after a check of all names and shapes.
 
     `model`: changed in place.
 
-    Raises `RunFolderError` that names all missing, extra and misshapen tensors, or the first tensor
-    of a checkpoint that is not finite.
+    Raises `RunFolderError` that names all missing and extra tensors and all tensors of a wrong
+    shape, or the first tensor that is not finite.
     """
     check_weights(model, tensors, origin)
     for name, weight in named_weights(model).items():
@@ -186,7 +187,7 @@ def load_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
 
 
 def check_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
-    """Compare names and shapes with a model's; one `RunFolderError` names all that differ."""
+    """Compare names and shapes with a model; one `RunFolderError` names all differences."""
     needed = {name: tuple(weight.shape) for name, weight in named_weights(model).items()}
     problems = [
         f"{label} {', '.join(sorted(names)[:5])}{', …' if len(names) > 5 else ''}"
@@ -212,7 +213,7 @@ def check_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
 
 
 def check_alike(models: Sequence[Tensors], places: Sequence[Path]) -> None:
-    """Refuse checkpoints whose weights do not belong to one model."""
+    """Refuse checkpoints whose weights do not belong to the same model."""
     first, *others = ({name: _shape(tensors, name) for name in tensors} for tensors in models)
     for shapes, place in zip(others, places[1:], strict=True):
         if differing := sorted(
@@ -221,17 +222,17 @@ def check_alike(models: Sequence[Tensors], places: Sequence[Path]) -> None:
             raise RunFolderError(
                 f"checkpoints must belong to one model to be averaged, but {places[0]} and {place} "
                 f"differ in {', '.join(differing[:5])}{', …' if len(differing) > 5 else ''}; "
-                "delete the checkpoint of another run."
+                "delete the one that does not belong to this run."
             )
 
 
 def all_finite(tensor: Tensor) -> bool:
-    """Decide whether a tensor holds neither NaN nor infinity, in one pass without a copy."""
+    """Return whether a tensor contains neither NaN nor infinity, in one pass without a copy."""
     return all(map(math.isfinite, map(float, tensor.aminmax())))
 
 
 def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
-    """Read only the shapes of a checkpoint's weights; none if they cannot be read."""
+    """Read only the shapes of a checkpoint's weights; empty if they cannot be read."""
     try:
         check_header(folder / MODEL)
         stored = _Stored(folder / MODEL)
@@ -241,14 +242,14 @@ def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
 
 
 def _shape(tensors: Tensors, name: str) -> tuple[int, ...]:
-    """Return the shape of a tensor, without reading it if it is still in its file."""
+    """Return the shape of a tensor, without reading it if it is stored in a file."""
     return tensors.shape(name) if isinstance(tensors, _Stored) else tuple(tensors[name].shape)
 
 
 def retain(folder: RunFolder, keep_last: int, best: Iterable[int]) -> None:
     """Delete checkpoints that are neither recent nor among the best."""
-    # Checkpoints written only because of a good validation or a signal do not count as recent: an
-    # average is meant over checkpoints at equal distances. The newest always stays.
+    # Checkpoints written only because of a good validation or a signal do not count as recent,
+    # because an average needs checkpoints at equal intervals. The newest checkpoint is always kept.
     steps = folder.steps()
     remaining = set(best) | set(steps[-1:]) | set(regular_steps(folder)[-keep_last:])
     for step in steps:
@@ -257,7 +258,7 @@ def retain(folder: RunFolder, keep_last: int, best: Iterable[int]) -> None:
 
 
 def regular_steps(folder: RunFolder) -> list[int]:
-    """List the steps whose checkpoints were due by steps or minutes, and the newest."""
+    """List the steps whose checkpoints were due by steps or minutes, and the newest step."""
     steps = folder.steps()
     return [
         step for step in steps if step == steps[-1] or _reason(folder.checkpoint(step)) == "regular"
@@ -265,7 +266,7 @@ def regular_steps(folder: RunFolder) -> list[int]:
 
 
 def _reason(checkpoint: Path) -> str:
-    """Return why a checkpoint was written, or “damaged” if it is not to be kept."""
+    """Return why a checkpoint was written, or “damaged” if it cannot be read."""
     try:
         return str(read_json(checkpoint / STATE).get("reason"))
     except RunFolderError:
@@ -307,12 +308,12 @@ def _open_tensors(path: Path, checksum: str | None, finite: bool = False) -> Ten
 def _check_training(
     path: Path, model: Tensors, training: Tensors, state: Mapping[str, Any]
 ) -> None:
-    """Refuse moments that do not match the weights: a step would write to wrong memory."""
-    kinds = state.get("moments", _ADAM)  # older checkpoints are all Adam's
+    """Refuse moments that do not match the weights, because a step would write to wrong memory."""
+    kinds = state.get("moments", _ADAM)  # all older checkpoints are from Adam
     if kinds not in _KINDS:
         raise RunFolderError(_damage_error(path.parent / STATE, f"it names {kinds!r} as moments"))
     for name in model:
-        if is_running_average(name):  # which no optimizer changes
+        if is_running_average(name):  # running averages have no moments
             continue
         for kind in (*kinds, _MASTER):
             moment = f"{kind}.{name}"
@@ -334,7 +335,7 @@ def _check_numbers(stored: _Stored) -> None:
 
 
 def _impossible_average(stored: _Stored) -> str | None:
-    """Find a negative variance or load, which 8 bits would hide."""
+    """Find a negative variance or load, which a conversion to 8 bits would hide."""
     averages = filter(is_running_average, stored)
     return next((n for n in averages if not n.endswith("mean") and (stored[n] < 0).any()), None)
 
@@ -354,11 +355,11 @@ def _state_checksum(state: Mapping[str, Any]) -> str:
 def _check_signature(folder: Path, state: Mapping[str, Any], signature: Signature) -> None:
     """Refuse weights that were written with other subwords, or for another model or direction."""
     run = folder.parent.parent if folder.parent.name == "checkpoints" else folder.parent
-    # Weights from before there were signatures, and imported ones, lack what is not compared.
+    # Weights that are imported, or older than signatures, lack entries; these are not compared.
     if state.get("tokenizer") not in (None, signature["tokenizer"]):
         raise RunFolderError(
             f"the weights in {folder} must be used with the subwords of their training, but "
-            f"{run} has another tokenizer. Copy tokenizer.json and the files beside it, or the "
+            f"{run} has another tokenizer. Copy tokenizer.json and the files next to it, or the "
             "whole folder, from the run of these weights."
         )
     settings = state.get("settings")

@@ -3,19 +3,20 @@ The layout of a run folder.
 
 ::
 
-    RUN/config.json                            settings, and every choice that was measured
+    RUN/config.json                            settings, and choices for the machine
     RUN/tokenizer.json, tokenizer*             subwords
-    RUN/origin.json                            the pretrained run, if it was fine-tuned from one
-    RUN/hub.json                               the model on the hub, if it was converted from one
-    RUN/data/                                  ids of the training pairs; only training needs it
-    RUN/epoch/                                 ids of an epoch's sampled subwords; likewise
-    RUN/log.jsonl                              one line of JSON after another
+    RUN/origin.json                            the pretrained run, only after fine-tuning
+    RUN/hub.json                               the model on the hub, only after conversion from it
+    RUN/data/                                  ids of the training pairs; only for training
+    RUN/epoch/                                 ids of an epoch's sampled subwords; only for training
+    RUN/log.jsonl                              training log, one JSON object per line
     RUN/checkpoints/step-00001000/             model.safetensors, training.safetensors, state.json
     RUN/average/                               model.safetensors, state.json
     RUN/best.json                              the best validations, best first
     RUN/plugins/                               copies of plugins, which are never executed
 
-Each file is written beside its place, synced, then renamed, so a reader never sees half a file.
+Each file is written under a temporary name, synced and renamed, so a reader never sees a partial
+file.
 """
 
 import json
@@ -71,7 +72,7 @@ class RunFolder:
         return self.path / "best.json"
 
     def checkpoint(self, step: int) -> Path:
-        """Return the checkpoint folder of a step; eight digits, so that names sort like numbers."""
+        """Return the checkpoint folder of a step; with eight digits, names sort like numbers."""
         return self.path / "checkpoints" / f"step-{step:08d}"
 
     def steps(self) -> list[int]:
@@ -118,7 +119,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write a JSON file atomically, or raise `StorageError` and leave the old one."""
+    """Write a JSON file atomically, or raise `StorageError` and leave the old file unchanged."""
     with writing(path.parent):
         text = json.dumps(content, indent=2, ensure_ascii=False)
         write_whole(path, text.encode(), alone=True)

@@ -9,7 +9,7 @@ from typing import Any
 from heedful.files import read_within
 
 _LARGEST = 1 << 20
-# What can be imported is known to the package above, whose registry imports nothing.
+# A higher-level package knows the formats that can be imported; its registry imports no modules.
 _REGISTRY = "heedful.exchange.registry"
 _TYPES = {
     "bert": "BERT",
@@ -32,11 +32,11 @@ class KnownModel:
     """A recognized model of another toolkit."""
 
     kind: str
-    """Its name for `heedful import --from`; empty if it cannot be imported."""
+    """Name of the format for `heedful import --from`; empty if the model cannot be imported."""
     name: str
     """Description of the model, for messages."""
     advice: str
-    """Advice on how to use the model, a clause without a full stop."""
+    """Advice on how to use the model: a clause without a period."""
 
 
 def recognize(path: Path) -> KnownModel | None:
@@ -87,12 +87,12 @@ def _by_settings(path: Path) -> KnownModel | None:
 
 
 def _is_native_marian(folder: Path) -> bool:
-    """Whether a folder has Marian's own files and no converted ones."""
+    """Return whether a folder has Marian's own files and no converted files."""
     return any(folder.glob("*.npz")) and not (folder / "config.json").exists()
 
 
 def _importing(path: Path, kind: str) -> str:
-    """Describe how to import it."""
+    """Describe how to import a model."""
     return f"convert it to a run first: heedful import {path} --from {kind} --out RUN"
 
 

@@ -1,14 +1,15 @@
 """
-Names of models on Hugging Face's hub, wherever a run folder may be named.
+Names of models on Hugging Face's hub, which are allowed in place of a run folder.
 
 ::
 
-    ORG/NAME                the revision that this name was first used with, at first `main`
+    ORG/NAME                the revision with which this name was first used; initially `main`
     ORG/NAME@REVISION       a branch, a tag or a commit
 
-A name that exists as a path is a path, and so is a name that begins with `./`. So is a name whose
-first part is an existing folder, because its last part may be misspelled. With a revision, however,
-it is a name of the hub. `heedful.exchange.hub` converts the model once, and keeps the run.
+A name that exists as a path is a path, and so is a name that begins with `./`. A name whose first
+part is an existing folder is also a path, because its last part may be misspelled. With a revision,
+however, such a name is a name on the hub. `heedful.exchange.hub` converts the model once, and keeps
+the run.
 """
 
 import re
@@ -19,14 +20,15 @@ from pkgutil import resolve_name
 
 RECORD = "hub.json"
 """The file of a converted run that records its origin."""
-# What converts is in a package above, which is loaded only for a name of the hub.
+# The function that converts models is in a higher-level package, which is loaded only for names on
+# the hub.
 _FETCH = "heedful.exchange.hub.fetch:fetch_run"
 _PART = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,95}"
 _NAME = re.compile(rf"({_PART}/{_PART})(?:@([A-Za-z0-9_][A-Za-z0-9_./-]{{0,254}}))?")
-# An address or a name as people copy them; a path has one slash of two.
+# The address of a model as people copy it; a path has a single slash instead of two.
 _PAGE = re.compile(rf"(?:https?|hf):/+(?:[\w.-]+\.[a-z]+(?::\d+)?/)?({_PART}/{_PART})(?:/|$)")
 _BARE = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+")
-# The hub has none of these, and the folder of a cache could mean two names.
+# The hub allows none of these names, and with them a cache folder could stand for two names.
 _NO_REPO = re.compile(r"--|[.-](?:/|$)|\.git$|.{97}")
 
 
@@ -49,11 +51,11 @@ class HubName:
 
     @property
     def title(self) -> str:
-        """The name without its organization."""
+        """The name of the model without its organization."""
         return self.repo.partition("/")[2]
 
     def __str__(self) -> str:
-        """Write the name in the form that is parsed."""
+        """Format the name so that `parse` can read it."""
         return self.repo if self.revision == "main" else f"{self.repo}@{self.revision}"
 
 
@@ -99,12 +101,11 @@ def run_folder(path: str | PathLike[str]) -> Path:
     name = hub_name(path)
     if name is None:
         return Path(path)
-    folder: Path = resolve_name(_FETCH)(name)
-    return folder
+    return resolve_name(_FETCH)(name)
 
 
 def pinned_name(path: str | PathLike[str]) -> str:
-    """Write a path as it is, and a name on the hub with its commit, which fixes its meaning."""
+    """Return a path unchanged, and a name on the hub with its commit, so that it stays the same."""
     name = hub_name(path)
     if name is None:
         return str(path)

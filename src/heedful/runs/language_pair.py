@@ -1,8 +1,9 @@
 """
-The direction of a run: the language that it reads and the one that it writes.
+The direction of a run: the language that it reads and the language that it writes.
 
-Languages are usually the endings of the training files. So they may be no codes at all, or name one
-language in several ways: ``en``, ``en-US`` and ``eng``. Only certain differences count.
+The names of languages are usually the endings of the training files. So they may not be language
+codes, or may name one language in several ways: ``en``, ``en-US`` and ``eng``. Two languages differ
+only if the difference is certain.
 """
 
 from collections.abc import Mapping
@@ -27,18 +28,18 @@ class LanguagePair(NamedTuple):
         return cls(*(str(settings.get(name) or "") for name in names))
 
     def contradicts(self, second: "LanguagePair") -> bool:
-        """Decide whether two directions certainly differ: reversed, or with other languages."""
+        """Return whether two directions certainly differ: reversed, or with different languages."""
         is_reversed = self.source != self.target and self == (second.target, second.source)
         return is_reversed or any(map(_differ, self, second))
 
 
 def _differ(first: str, second: str) -> bool:
-    """Decide whether two codes, without region and script, are of languages that differ."""
+    """Return whether two codes, without region and script, certainly name different languages."""
     codes = [_code(first), _code(second)]
     return all(codes) and len(codes[0]) == len(codes[1]) and codes[0] != codes[1]
 
 
 def _code(language: str) -> str:
-    """Take the language of a code such as ``pt-BR`` or ``zho_Hans``; empty if it is not a code."""
+    """Return the language of a code such as ``pt-BR`` or ``zho_Hans``; empty for invalid codes."""
     tag = parse_code(language)
     return tag.language if tag and tag.language not in ENDINGS else ""

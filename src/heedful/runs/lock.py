@@ -1,8 +1,9 @@
 """
 A lock file: one writer for a folder.
 
-The lock is the system's (flock), so it ends with its process, even after a crash. On a network file
-system the lock works if the system passes it on: Linux does so over NFS, others may not.
+The operating system keeps the lock (flock), so the lock ends with its process, even after a crash.
+On a network file system the lock works only if it is sent to the server. Linux does so over NFS;
+other systems may not.
 """
 
 import fcntl
@@ -18,15 +19,15 @@ from heedful.errors import RunFolderError
 from heedful.files import is_at, read_within, writing
 
 LOCK = ".lock"
-"""The file that names the process writing into the folder, and exists during the writing."""
+"""The file that names the process that writes to the folder; it exists during the writing."""
 
-# The file is overwritten, so it must not be a link or a pipe that somebody else put there.
+# The file is overwritten, so it must not be a link or a pipe that another user created.
 _NEVER_FOLLOW = os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 @contextmanager
 def only_writer(folder: Path, command: str) -> Iterator[None]:
-    """Lock a folder for this process; raises `RunFolderError` if another one writes to it."""
+    """Lock a folder for this process; raises `RunFolderError` if another process writes to it."""
     path = folder / LOCK
     with writing(folder):
         descriptor = _open_locked(path)
@@ -49,7 +50,7 @@ def only_writer(folder: Path, command: str) -> Iterator[None]:
 
 
 def refuse_if_written(folder: Path) -> None:
-    """Refuse a folder that another process is writing to; creates nothing."""
+    """Refuse a folder to which another process is writing; creates no files."""
     with suppress(OSError):
         descriptor = os.open(folder / LOCK, os.O_RDWR | _NEVER_FOLLOW)
         try:
@@ -59,7 +60,7 @@ def refuse_if_written(folder: Path) -> None:
 
 
 def _open_locked(path: Path) -> int:
-    """Open and lock the file at `path`, also if it is replaced in the meantime."""
+    """Open and lock the file at `path`, even if it is replaced in the meantime."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _NEVER_FOLLOW, 0o666)
         try:
@@ -69,11 +70,11 @@ def _open_locked(path: Path) -> int:
             raise
         if is_at(path, descriptor):
             return descriptor
-        os.close(descriptor)  # its holder has just removed it
+        os.close(descriptor)  # the other process has just removed the file
 
 
 def _lock(path: Path, descriptor: int) -> None:
-    """Lock an open file, or report its holder."""
+    """Lock an open file, or report the process that has locked it."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -82,11 +83,11 @@ def _lock(path: Path, descriptor: int) -> None:
             "Wait until that process has ended, or name another folder."
         ) from error
     except OSError:
-        pass  # a file system without locks
+        pass  # the file system does not support locks
 
 
 def _holder(path: Path) -> str:
-    """Describe the holder of a lock."""
+    """Describe the process that holds a lock."""
     try:
         holder = json.loads(read_within(path))
         return (

@@ -1,8 +1,8 @@
 """
 The lines of a run's log, `log.jsonl`.
 
-A log may still be growing, may have been cut in the middle of a line by a kill, and may be very
-long. So it is read as a stream.
+A log may still be growing, may end in the middle of a line if the process was killed, and may be
+very long. So it is read as a stream.
 """
 
 import json
@@ -20,10 +20,10 @@ def read_entries(path: Path) -> Iterator[dict[str, Any] | None]:
 
     Yields each entry, with a whole number as `step`, and None for each line that is not an entry.
 
-    An incomplete last line is being written at this moment, or was cut off by a kill; it is skipped
-    silently.
+    An incomplete last line is still being written, or was truncated when the process was killed.
+    This line is skipped silently.
 
-    Raises `RunFolderError` if there is no such file, or it cannot be read.
+    Raises `RunFolderError` if the file does not exist or cannot be read.
     """
     try:
         with open_ordinary(path) as lines:
@@ -39,7 +39,7 @@ def read_entries(path: Path) -> Iterator[dict[str, Any] | None]:
 
 
 def parse_line(line: bytes) -> dict[str, Any] | None:
-    """Parse a line; None if it is not a line of a log."""
+    """Parse a line; returns None if it is not a line of a log."""
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The part of `config.json` after the settings: choices for the machine, and training files."""
+"""The records in `config.json` after the settings: machine settings, training files, plugins."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -15,7 +15,7 @@ class _Record(SettingsTable):
     @model_validator(mode="before")
     @classmethod
     def _are_known(cls, values: Any) -> Any:
-        """Refuse fields of a later version, which this version could not keep."""
+        """Refuse fields of a later version, which this version could not preserve."""
         if isinstance(values, dict) and (unknown := sorted(values.keys() - cls.model_fields)):
             raise ValueError(f"must not have {unknown[0]!r}, which this version does not know")
         return values
@@ -23,7 +23,7 @@ class _Record(SettingsTable):
 
 class MachineSettings(_Record):
     """
-    Settings measured or chosen for the machine, once, before the first step.
+    Settings that are measured or chosen for the machine once, before the first step.
 
     `--resume` reads them and never measures again, because another choice would change the results.
     """
@@ -31,7 +31,7 @@ class MachineSettings(_Record):
     table: ClassVar[str] = "choices"
 
     device: Annotated[str, written_as(r"cpu|cuda(:[0-9]+)?", "must be cpu, cuda or cuda:N")]
-    """Where the run trains."""
+    """The device on which the run trains."""
     precision: Annotated[str, written_as("fp32|bf16", "must be fp32 or bf16")]
     """Precision of the matrix products."""
     threads: Count
@@ -39,11 +39,11 @@ class MachineSettings(_Record):
     micro_batch_tokens: Count
     """Tokens per side that are computed at once."""
     ranks: Count = 1
-    """Processes that train together."""
+    """Number of processes that train together."""
     torch: str = ""
     """Version of torch."""
     instructions: str = ""
-    """Features by which torch chooses kernels: the processor's vector instructions or the GPU."""
+    """Features by which torch chooses kernels: vector instructions of the CPU, or the GPU."""
     batches: Count = 1
     """Version of the batching algorithm; 1 for runs without a record of it."""
     loss: Annotated[str, written_as("plain|compiled", "must be plain or compiled")] = "plain"
@@ -58,22 +58,22 @@ class MachineSettings(_Record):
 
 
 ONE_THREAD = MachineSettings(device="cpu", precision="fp32", threads=1, micro_batch_tokens=1)
-"""The settings of runs that were not trained here."""
+"""The machine settings of runs that were not trained by this program."""
 
 
 class FileRecord(_Record):
-    """The properties that identify a training file, or the weight of a corpus."""
+    """Either the properties that identify a training file, or the weight of a corpus."""
 
     file: str = ""
-    """Its name."""
+    """Name of the file."""
     bytes: CountOrZero = 0
-    """Its size."""
+    """Size of the file."""
     part: str = ""
-    """The part that is read, such as a column."""
+    """The part of the file that is read, such as a column."""
     tag: str = ""
-    """The language tag before its lines."""
+    """The language tag before the lines of the file."""
     digest: str = ""
-    """Of its content."""
+    """Digest of the content of the file."""
     weight: Positive = 1.0
     """The share of a corpus in every epoch, in any unit."""
 
@@ -84,14 +84,14 @@ class PluginRecord(_Record):
     name: Annotated[str, written_as(NAME, "must be the name of a Python file")]
     """Name of the file, and of its copy in the run folder."""
     sha256: Annotated[str, written_as("[0-9a-f]{64}", "must be a SHA-256")]
-    """Of its bytes."""
+    """SHA-256 of the content of the file."""
 
 
 class RecordedParts(SettingsTable):
     """The parts of `config.json` that are checked together with the settings."""
 
     choices: MachineSettings | None = None
-    """None if the file does not say."""
+    """The machine settings; None if the file does not have them."""
     corpus: dict[str, list[FileRecord]] = Field(default_factory=dict)
     """The files of each side of the text."""
     plugins: list[PluginRecord] = Field(default_factory=list)

@@ -1,8 +1,9 @@
 """
 The model of the hub that a run descends from.
 
-A run may be converted from the hub (hub.json), fine-tuned from another one (origin.json), or have
-its vocabulary extended (state.json of step 0). A folder that no longer exists ends the search.
+A run may be converted from the hub (hub.json) or fine-tuned from another run (origin.json). It may
+also extend the vocabulary of another run (state.json of step 0). A folder that no longer exists
+ends the search.
 """
 
 import re
@@ -14,11 +15,11 @@ from heedful.runs.folder import RunFolder, read_json
 from heedful.runs.hub_names import RECORD, HubName
 
 FILE = "origin.json"
-"""The file in which a fine-tuned run names the run before it."""
+"""The file in which a fine-tuned run names its pretrained run."""
 ORIGIN = "origin"
-"""The entry for the run before, in the state of a run with an extended vocabulary."""
+"""The entry that names the original run, in the state of a run with an extended vocabulary."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-# Runs that descend from each other.
+# Maximum number of runs in a chain of descent.
 _MOST = 20
 
 
@@ -43,6 +44,6 @@ def _read(path: Path, key: str) -> str:
     """Read a text field of a record; empty if it is missing."""
     try:
         value = read_json(path).get(key) if path.is_file() else None
-    except RunFolderError:  # of a run that this card is not about
+    except RunFolderError:  # the error concerns an ancestor, not the described run
         return ""
     return value if isinstance(value, str) else ""

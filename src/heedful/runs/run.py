@@ -1,7 +1,7 @@
 """
 A run folder as an object: settings, tokenizer, model.
 
-Training creates it, everything else opens it.
+Training creates the folder; all other commands open it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ from heedful.tasks.registry import task_of
 from heedful.tokenization.tokenizer import END, PAD, START, Tokenizer
 
 _FORMAT = 1
-# Of the runs that were written before format 1: they have other names of settings and tensors.
+# The last commit that reads runs from before format 1, whose settings and tensors had other names.
 _LAST_READER = "6828181"
 
 
@@ -51,9 +51,9 @@ class Run:
 
     folder: RunFolder
     config: RunConfig
-    """Its settings."""
+    """Settings of the run."""
     tokenizer: Tokenizer
-    """Its subwords."""
+    """Tokenizer of the run."""
 
     def __repr__(self) -> str:
         return f"Run({str(self.folder.path)!r}, {self.config.recipe})"
@@ -61,11 +61,11 @@ class Run:
     @classmethod
     def open(cls, path: str | PathLike[str]) -> "Run":
         """
-        Read a run folder, or the one of a model on Hugging Face's hub.
+        Read a run folder, or the run folder of a model on Hugging Face's hub.
 
-        `path`: the folder, or ORG/NAME, or ORG/NAME@REVISION. Raises `RunFolderError` if something
-        is missing or damaged, `PluginError` if its plugins are not loaded, and what `run_folder`
-        raises.
+        `path`: the folder, or ORG/NAME, or ORG/NAME@REVISION. Raises `RunFolderError` if a file is
+        missing or damaged, `PluginError` if the run's plugins are not loaded, and the errors of
+        `run_folder`.
         """
         folder = RunFolder(run_folder(path))
         folder.require()
@@ -80,47 +80,46 @@ class Run:
 
     @property
     def direction(self) -> LanguagePair:
-        """Source and target language, as its settings name them, or chosen among many."""
+        """Source and target language, from the settings or chosen among many languages."""
         if self.tokenizer.languages:
             return LanguagePair(self.tokenizer.source_language, self.tokenizer.target_language)
         return LanguagePair(self.config.data.source_language, self.config.data.target_language)
 
     @property
     def signature(self) -> dict[str, Any]:
-        """Tokenizer fingerprint and settings, stored beside the weights and compared when read."""
+        """Tokenizer fingerprint and settings, stored with the weights and compared on reading."""
         settings = flat(recorded_settings(self.config))
         return {"tokenizer": self.tokenizer.fingerprint, "settings": settings}
 
     @property
     def allowed(self) -> AllowedTokens:
-        """The ids that its searches may generate."""
+        """The ids that searches with this run may generate."""
         return AllowedTokens(self.tokenizer.target_size, (PAD, START, *self.check_forbidden_ids()))
 
     @cached_property
     def task(self) -> RunTask:
-        """What its task does: translation, or one of `heedful.tasks`."""
+        """The task of the run: translation, or a task of `heedful.tasks`."""
         chosen = resolve_name(task_of(flat_settings(self.config)).run)
-        task: RunTask = chosen(self.folder.path, self.config, self.tokenizer)
-        return task
+        return chosen(self.folder.path, self.config, self.tokenizer)
 
     def read_sources(self, lines: Sequence[str]) -> list[str]:
         """Read source lines as the model does."""
         return self.task.read_sources(lines)
 
     def read_targets(self, lines: Sequence[str]) -> list[str]:
-        """Read given translations as the model does."""
+        """Read existing translations as the model does."""
         return self.task.read_targets(lines)
 
     @property
     def reads_text(self) -> bool:
-        """Whether its lines are read as text, and not exactly."""
+        """Whether lines are read as text instead of unchanged."""
         return self.config.data.reading == "text" and not self.task.is_verbatim
 
     def with_reading(self, reading: str | None) -> "Run":
         """
-        Return the run with another `data.reading`; itself if None.
+        Return the run with another `data.reading`; the same run if `reading` is None.
 
-        Raises `SettingError` for text where the task reads lines as they are.
+        Raises `SettingError` for reading as text if the task reads lines unchanged.
         """
         if reading is None or reading == self.config.data.reading:
             return self
@@ -138,7 +137,7 @@ class Run:
         Return the run for other languages of its model, for inference.
 
         `options`: names of the options of the two languages, for messages. Raises `SettingError`
-        for languages that it does not have.
+        for languages that the model does not have.
         """
         tokenizer = self.tokenizer.between(source_language, target_language, options)
         return replace(self, tokenizer=tokenizer)
@@ -147,9 +146,9 @@ class Run:
         self, lines: Sequence[str], limits: Sequence[int], device: torch.device, names: str | None
     ) -> list[DecodingRule]:
         """
-        Collect the rules for all searches of some source lines, whatever their settings.
+        Collect the rules that all searches of some source lines follow, with any search settings.
 
-        `names`: the rules of plugins. Raises `TextError` for lines and limits that its task
+        `names`: names of plugins' rules. Raises `TextError` for lines and limits that the task
         refuses.
         """
         rules: list[DecodingRule] = [self.allowed]
@@ -161,7 +160,7 @@ class Run:
         return rules
 
     def check_forbidden_ids(self) -> list[int]:
-        """Return the ids that its searches never generate; refuse ids that the target lacks."""
+        """Return the ids that searches never generate; refuse ids outside the target vocabulary."""
         forbidden = [int(number) for number in self.config.search.forbidden_ids.split()]
         if max(forbidden, default=0) >= self.tokenizer.target_size:
             raise SettingError(
@@ -172,8 +171,8 @@ class Run:
 
     def build(self) -> EncoderDecoder:
         """Build the model on the CPU in fp32, with uninitialized weights."""
-        # Learned positions have as many rows as the longest sequence in training, which is one
-        # special symbol more than `data.max_length`.
+        # Learned positions have as many rows as the longest sequence in training: `data.max_length`
+        # and one special symbol.
         place = None
         with suppress(RunFolderError):  # there may be no weights yet
             place = self.checkpoint_folder()
@@ -238,7 +237,7 @@ class Run:
         place = self.checkpoint_folder(weights)
         model = self.build()
         load_weights(model, self.load_checkpoint(place).model, place)
-        # compiled functions round where they multiply; else the whole model is rounded
+        # compiled functions round the operands of products; otherwise the whole model is rounded
         compiled = precision == "bf16" and device.type == "cpu" and can_round_to_bf16(model)
         dtype = torch.bfloat16 if precision == "bf16" and not compiled else torch.float32
         model = model.to(device=device, dtype=dtype).eval()
@@ -299,8 +298,8 @@ def recorded_settings(config: RunConfig) -> dict[str, Any]:
     """
     Convert settings for a run folder.
 
-    Rules of plugins, reading as text, and the settings for BART are left out if they are off. Such
-    folders are the same as those of older versions.
+    Rules of plugins, reading as text, and the settings for BART are omitted if they are off. So
+    folders without these features are the same as in older versions.
     """
     settings = config.to_dict()
     if config.data.reading == "exact":
@@ -329,7 +328,7 @@ def read_settings(folder: RunFolder, changed_plugins: bool = False) -> RunConfig
     """
     Read the settings of a run from `config.json`.
 
-    `changed_plugins`: whether its plugins may have changed since.
+    `changed_plugins`: whether the plugins may have changed since the run was written.
     """
     content = _read_config(folder)
     records = [(record.name, record.sha256) for record in RecordedParts.of(content).plugins]
@@ -345,7 +344,7 @@ def read_settings(folder: RunFolder, changed_plugins: bool = False) -> RunConfig
 
 
 def newer_settings(folder: RunFolder, changed_plugins: bool = False) -> dict[str, Any]:
-    """Return the settings that are newer than a run, with the values that the run implies."""
+    """Return the settings that a run is too old to record, with the values that it implies."""
     written = flat(_read_config(folder).get("settings") or {})
     values = flat(read_settings(folder, changed_plugins).to_dict())
     return {name: value for name, value in values.items() if name not in written}
@@ -383,7 +382,7 @@ def write_config(
         "corpus": dict(corpus),
         "machine": dict(machine),
     }
-    # The key is there only if there are plugins, which earlier versions refuse to read.
+    # The key exists only if there are plugins, because earlier versions refuse to read this key.
     if used := plugins_of(config.model, flat_settings(config)):
         content["plugins"] = [{"name": plugin.name, "sha256": plugin.sha256} for plugin in used]
         _copy_plugins(folder, used)
@@ -397,7 +396,7 @@ def read_plugins(folder: RunFolder) -> list[dict[str, str]]:
 
 
 def _copy_plugins(folder: RunFolder, plugins: Sequence[Plugin]) -> None:
-    """Copy the executed plugins into the run folder, for people to read."""
+    """Copy the executed plugins to the run folder, for people to read."""
     if folder.plugins.is_symlink():
         raise RunFolderError(
             f"{folder.plugins} must be a folder of the run, but is a link to another place, where "

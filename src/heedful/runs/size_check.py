@@ -12,9 +12,9 @@ from heedful.errors import RunFolderError
 from heedful.families.registry import families, part_layers
 from heedful.model.weights import parameter_count
 
-# Of Transformer blocks; what no block uses may be larger than any weight.
+# Widths of Transformer blocks; an unused width may be larger than any weight.
 _BLOCK_WIDTHS = ("d_ff", "encoder_d_ff", "decoder_d_ff", "d_k", "d_v")
-# Loading reports wrong tensors by name later; this check only prevents filling the memory.
+# Loading later reports wrong tensors by name; this check only prevents a lack of memory.
 _MOST_TIMES = 4
 _ALWAYS = 1_000_000
 
@@ -26,16 +26,16 @@ def check_sizes(
     build: Callable[[], nn.Module],
     origin: Path,
 ) -> None:
-    """Refuse settings whose sizes differ from the weights', before anything is allocated."""
+    """Refuse settings whose sizes differ from the weights, before any memory is allocated."""
     widest = max((max(shape, default=0) for shape in shapes.values()), default=0)
-    # layers that share weights add none
+    # layers that share weights do not add weights
     depths = (
         f"{side}_layers" for side in ("encoder", "decoder") if not getattr(model, f"{side}_sharing")
     )
     bounds = {**dict.fromkeys(depths, len(shapes)), "d_model": widest}
     if "transformer" in (model.encoder, model.decoder):
         bounds |= dict.fromkeys(_BLOCK_WIDTHS, widest)
-        # if another family has networks in the layers, none may be of model.d_ff
+        # if another family has networks in the layers, no network may have the width model.d_ff
         if any(part_layers(model, side) for side in ("encoder", "decoder")):
             bounds = {name: most for name, most in bounds.items() if "d_ff" not in name}
     wrong = [
@@ -56,7 +56,7 @@ def check_sizes(
         held = sum(map(prod, shapes.values()))
         much = needed > _MOST_TIMES * held + _ALWAYS
         wrong += [f"the model would have {needed:,} weights instead of {held:,}"] * much
-        if held > _MOST_TIMES * needed + _ALWAYS:  # before all of them are read
+        if held > _MOST_TIMES * needed + _ALWAYS:  # before all weights are read
             raise RunFolderError(
                 f"{origin} must describe the weights next to it, but the model has {needed:,} "
                 f"weights and the file has {held:,}; copy the run folder again."

@@ -1,4 +1,4 @@
-"""The task of a run: how it treats text, model, searches and scores."""
+"""The task of a run: its treatment of text, model, searches and scores."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class RunTask:
     config: RunConfig
     tokenizer: Tokenizer
     is_verbatim: ClassVar[bool] = False
-    """Whether lines are read unchanged, so no white space is put around the output."""
+    """Whether lines are read unchanged, so that no white space is added around the output."""
     is_restricted: ClassVar[bool] = False
     """Whether rules of the task may forbid every output."""
 
@@ -43,7 +43,7 @@ class RunTask:
         return list(map(read_source_characters if is_text else read_source, lines))
 
     def read_targets(self, lines: Sequence[str]) -> list[str]:
-        """Read given translations as the model does."""
+        """Read existing translations as the model does."""
         is_text = self.config.data.reading == "text"
         return list(map(read_target_characters if is_text else read_target, lines))
 
@@ -60,19 +60,19 @@ class RunTask:
         return []
 
     def has_room(self, line: str, limit: int) -> bool:
-        """Decide whether a limit leaves room for the output that the rules require."""
+        """Return whether a limit allows the output that the rules require."""
         del line, limit
         return True
 
     def complete(self, model: EncoderDecoder) -> None:
-        """Add the parts of a model of this task besides its encoder and decoder."""
+        """Add the parts that a model of this task has in addition to its encoder and decoder."""
 
     def scorer(self, references: Sequence[str]) -> Scorer:
-        """Create the scores of a validation: BLEU and `train.best_by`."""
+        """Create the scorer of a validation: BLEU and `train.best_by`."""
         return self.text_scorer(references, "bleu")
 
     def text_scorer(self, references: Sequence[str], metric: str) -> Scorer:
-        """Create scores of text: a metric, and `train.best_by` if it is of text, too."""
+        """Create a scorer of text: a metric, and `train.best_by` if it is also a metric of text."""
         names = dict.fromkeys((metric, self.config.train.best_by))
         text_metrics = [name for name in names if METRICS[name].score]
         return ValidationScorer(references, self.config.data.target_language, text_metrics)
@@ -81,7 +81,7 @@ class RunTask:
         self, target: Sequence[int], pieces: Sequence[str], mark: str
     ) -> tuple[Phrase, ...]:
         """
-        Find the phrases of an output, for pictures of attention.
+        Find the phrases of an output, for plots of attention.
 
         `pieces`: tokens of the source without the end symbol. `mark`: the character that begins a
         word in the pieces.

@@ -4,8 +4,8 @@ Beam search.
 ::
 
     extend   every open hypothesis by every token; keep the 2 x beam best extensions
-    prune    the `beam` best of those without the end symbol stay open
-    finish   those with the end symbol are complete, if they are among the best
+    prune    the `beam` best extensions without the end symbol stay open
+    finish   extensions with the end symbol are complete, if they are among the best
     stop     a sentence is done when no open hypothesis can win any more (`heedful.search.stopping`)
 
 Searches differ in how many of the best candidates count for `finish`: `beam` in most toolkits, 2 x
@@ -48,7 +48,8 @@ def prune(ended: Bool[Tensor, "beams candidates"], beam: int) -> Int[Tensor, "be
     Choose the candidates that stay open: the best without the end symbol, best first.
 
     A stable sort by “ended or not” keeps the order of the scores. Each open hypothesis has one
-    extension that ends. So `beam` of the 2 x beam candidates do not, unless the vocabulary is tiny.
+    extension that ends. So at least `beam` of the 2 x beam candidates do not end, unless the
+    vocabulary is tiny.
     """
     return ended.int().sort(dim=1, stable=True).indices[:, :beam]  # (beams, beam)
 
@@ -67,10 +68,10 @@ class _Beam:
     may_win: bool = True
     done: bool = False
     closed: set[int] = field(default_factory=set)
-    """Places of the beam that have held an ended hypothesis, for rules that count such places."""
+    """Indices in the beam that have had an ended hypothesis, for rules that count them."""
 
     def finish(self, hypothesis: Hypothesis, keep: int) -> None:
-        """Insert a complete hypothesis and keep the best few."""
+        """Insert a complete hypothesis and keep the best `keep` hypotheses."""
         self.complete.append(hypothesis)
         self.complete.sort(key=lambda h: -h.score)
         del self.complete[keep:]
@@ -86,7 +87,7 @@ def beam_search(
     observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
     """
-    Translate a batch of sentences by beam search; return each one's best hypotheses, best first.
+    Translate a batch of sentences by beam search; return the best hypotheses of each, best first.
 
     Section 6.1: beam 4, alpha 0.6, early termination. A hypothesis at its limit ends if the end
     symbol is among its best continuations. Otherwise it is cut, and counts only if too few have
@@ -138,7 +139,7 @@ def search(
     # sentence of each beam: (beams,)
     sentences = torch.arange(len(limits), device=tokens.device).repeat_interleave(groups)
     sentence_of_row, first_rows = _rows_of(sentences, 1)
-    # Tensors choose the candidates; the lists in `_Beam` hold what is returned.
+    # Tensors choose the candidates; the lists in `_Beam` contain the results.
     totals = torch.zeros(len(beams), 1, device=tokens.device)  # (beams, width): 1, then `beam`
     prefixes = tokens.new_empty(len(beams), 0)  # (beams * width, length)
     length, beta = 0, settings.coverage_penalty or 0.0
@@ -179,7 +180,8 @@ def search(
         before = [] if observer is None else [[] if b.done else b.open for b in active]
         step.advance(active, candidates, is_eos, columns)
 
-        # 4. stop: groups of one sentence end together, since later groups depend on earlier ones
+        # 4. stop: groups of one sentence end together, because later groups depend on earlier
+        # groups
         alive_sentences = [
             row for row in range(0, len(active), groups) if _goes_on(active, row, groups)
         ]
@@ -235,7 +237,7 @@ def _close_finished(totals: Tensor, active: list[_Beam]) -> None:
 
 
 def _goes_on(active: list[_Beam], row: int, groups: int) -> bool:
-    """Decide whether any group of a sentence may still improve; if not, mark all of them done."""
+    """Return whether any group of a sentence may still improve; if not, mark all groups done."""
     beams = active[row : row + groups]
     if any(beam.may_win for beam in beams):
         return True

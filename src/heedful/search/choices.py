@@ -4,10 +4,11 @@ Beam search and greedy search with all their choices in tensors on the device.
 `BeamChoices.choose` is a step of `heedful.search.beam.search` without lists, and
 `GreedyChoices.choose` is a step of `heedful.search.greedy.decode_stepwise`. So a graph can record
 the step, and the host reads the choices only at the end. Sums and scores are fp64 like Python's
-floats, so the results are the same numbers. The host computes the rest at the end from the history
-of the candidates, such as the tokens of a hypothesis.
+floats, so the results are the same numbers. At the end the host computes all other results, such as
+the tokens of a hypothesis, from the history of the candidates.
 
-B sentences, K open hypotheses of each, C = 2 K candidates, N complete ones, T steps, V vocabulary.
+B sentences, K open hypotheses of each, C = 2 K candidates, N complete hypotheses, T steps, V
+vocabulary.
 """
 
 from abc import ABC, abstractmethod
@@ -50,7 +51,7 @@ class ChoicePlan:
     """The settings by which a search chooses; searches with the same plan use the same graphs."""
 
     beam: int
-    """Open hypotheses; 0 in greedy search."""
+    """Number of open hypotheses; 0 in greedy search."""
     complete: int
     """Number of complete hypotheses that each sentence keeps."""
     end_ranks: int
@@ -58,7 +59,7 @@ class ChoicePlan:
     stop: str
     """Name of the stopping rule."""
     limit_policy: str
-    """What happens at the limit (`StoppingPolicy`)."""
+    """Treatment of hypotheses at the length limit (`StoppingPolicy`)."""
     penalty: LengthPenalty
     end_token: int
     rules: tuple[tuple[type, object], ...]
@@ -76,7 +77,7 @@ class ChoicePlan:
         steps: int,
         greedy: bool,
     ) -> "ChoicePlan | None":
-        """Make the plan of a search; None if the host must choose."""
+        """Make the plan of a search; None if the host must make the choices."""
         rule = settings.stopping.rule
         beam = settings.width
         is_plain = not settings.coverage_penalty and settings.diverse_groups == 1
@@ -112,7 +113,7 @@ def _dependence(rule: DecodingRule) -> object:
 
 
 class Choices(ABC):
-    """Buffers for the choices in one lane; rows without a sentence hold arbitrary values."""
+    """Buffers for the choices in one lane; rows without a sentence have arbitrary values."""
 
     def __init__(
         self, plan: ChoicePlan, lane: Lane, rules: Sequence[DecodingRule], vocabulary: int
@@ -127,10 +128,10 @@ class Choices(ABC):
         self.positions: Tensor | None = None
         """The encodings of all positions, (T, D)."""
         self.length = self._zeros(1, dtype=torch.long)
-        """Steps so far."""
+        """Number of steps so far."""
         self.limits = self._zeros(self.sentences, dtype=torch.long)
         self.done = self._zeros(self.sentences, dtype=torch.bool)
-        """Whether a sentence is over."""
+        """Whether each sentence is finished."""
         self.history: list[Tensor] = []
         """Choices of all steps, (T, B, ...)."""
         self.now: list[Tensor] = [self.limits, self.done]
@@ -163,7 +164,7 @@ class Choices(ABC):
     def apply_rules(
         self, scores: Float[Tensor, "rows vocabulary"]
     ) -> Float[Tensor, "rows vocabulary"]:
-        """Apply the rules as `heedful.search.rules` does, with the length and limits kept here."""
+        """Apply the rules as `heedful.search.rules` does, with length and limits of this object."""
         end, width = self.plan.end_token, len(scores) // self.sentences
         for place, rule in enumerate(self._rules):
             if isinstance(rule, AllowedTokens):
@@ -175,7 +176,7 @@ class Choices(ABC):
                 forced = rule.forced(scores)
                 scores = torch.where(is_full.repeat_interleave(width)[:, None], forced, scores)
             else:
-                scores = apply_all([rule], scores, scores, scores)  # which reads only the scores
+                scores = apply_all([rule], scores, scores, scores)  # the rule reads only the scores
         return scores
 
     @abstractmethod
@@ -239,15 +240,15 @@ class BeamChoices(Choices):
         super().__init__(plan, lane, rules, vocabulary)
         beam, candidates = plan.beam, 2 * plan.beam
         self.totals = self._zeros(self.sentences, beam, dtype=torch.float32)
-        """Scores that order the candidates; minus infinity where a sentence is over."""
+        """Scores that order the candidates; minus infinity where a sentence is finished."""
         self.sums = self._zeros(self.sentences, beam, dtype=torch.float64)
         """Log-probability of each open hypothesis."""
         self.listed = self._zeros(self.sentences, plan.complete, dtype=torch.float64)
-        """Scores of the complete hypotheses, best first; minus infinity where there is none."""
+        """Scores of the complete hypotheses, best first; minus infinity for missing hypotheses."""
         self.places = self._zeros(self.sentences, plan.complete, dtype=torch.long)
         """Last step and candidate of each hypothesis: step * C + candidate, steps from 0."""
         self.lived = torch.zeros_like(self.limits)
-        """Number of steps until each sentence was over."""
+        """Number of steps until each sentence was finished."""
         self.now += [self.totals, self.sums, self.listed, self.places, self.lived]
         self.parents = self._history(candidates, dtype=torch.long)
         self.tokens = self._history(candidates, dtype=torch.long)
@@ -258,7 +259,7 @@ class BeamChoices(Choices):
 
     def reset(self, limits: Sequence[int]) -> None:
         super().reset(limits)
-        # only a beam of 1 reads the first two in its first step
+        # only a beam of 1 reads `totals` and `sums` in its first step
         self.totals.zero_()
         self.sums.zero_()
         self.listed.fill_(float("-inf"))
@@ -319,7 +320,7 @@ class BeamChoices(Choices):
         lane.slot += width
 
     def _goes_on(self, divisor: Tensor) -> Tensor:
-        """Decide by the stopping rule which sentences continue below their limit, (B,)."""
+        """Return, by the stopping rule, which sentences continue below their limit, (B,)."""
         best, worst = self.sums.amax(dim=1), self.listed[:, -1]  # minus infinity if one is missing
         if self.plan.stop == WhenBeamFinished.name:
             return (best > float("-inf")) & (worst == float("-inf"))
@@ -336,7 +337,7 @@ class BeamChoices(Choices):
         )
         history = [part[:steps].index_select(1, where).cpu().numpy() for part in self.history]
         hypotheses: list[list[Hypothesis]] = [[] for _ in rows]
-        # 1. complete hypotheses, the best first
+        # 1. complete hypotheses, best first
         rows_of, ranks = np.nonzero(listed > -np.inf)
         last, columns = np.divmod(places[rows_of, ranks], 2 * self.plan.beam)
         paths = zip(
@@ -349,7 +350,7 @@ class BeamChoices(Choices):
             ended = tokens[-1] == self.plan.end_token
             text = tuple(tokens[:-1] if ended else tokens)
             hypotheses[row].append(Hypothesis(text, tuple(log_probabilities), score, ended))
-        # 2. where too few have ended before the limit, hypotheses that are cut there
+        # 2. hypotheses cut at the limit, for sentences in which too few hypotheses have ended
         lived = self.lived.index_select(0, where).tolist()
         for row, limit in enumerate(limits):
             if lived[row] > limit:

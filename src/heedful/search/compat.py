@@ -1,5 +1,5 @@
 """
-Stopping rules of other toolkits, for equal outputs; each may stop before the best is found.
+Stopping rules of other toolkits, for equal outputs; each may miss the best hypothesis.
 
 ::
 
@@ -100,7 +100,7 @@ class AsJoey(_KeepsPlaces):
         return columns, candidates.totals.gather(1, columns), ends
 
     def goes_on(self, progress: BeamProgress) -> bool:
-        """Count places that have held an end: another hypothesis may follow in the same place."""
+        """Count the positions in the beam that have had an ended hypothesis."""
         progress.closed.update(
             place
             for place, hypothesis in enumerate(progress.open)
@@ -123,7 +123,7 @@ class AsOpenNMT(_KeepsPlaces):
         beam: int,
         end_token: int,
     ) -> Pruned:
-        """Keep the best candidates; those with the end symbol are dead."""
+        """Keep the best candidates; candidates with the end symbol are dead."""
         del prefixes, end_token
         columns = _first_columns(ended, beam)
         totals = candidates.totals.masked_fill(ended, float("-inf"))
@@ -141,7 +141,7 @@ class AsOpenNMT(_KeepsPlaces):
 
 
 def _first_columns(ended: "Tensor", beam: int) -> "Tensor":
-    """Choose the best candidates, (B, K), ended ones included."""
+    """Choose the best candidates, (B, K), including ended candidates."""
     columns = ended.new_ones(min(beam, ended.size(1))).long().cumsum(dim=0) - 1
     return columns.expand(len(ended), -1)
 

@@ -7,13 +7,13 @@ improbable constraint are not crowded out by more probable hypotheses.
 
 ::
 
-    candidates   the best extensions of all hypotheses; the best one of each hypothesis; each
-                 hypothesis by every token that continues a phrase
-    banks        by number of phrase tokens met, those of an unfinished phrase included
-    deal         one candidate of each bank in turn, the fullest bank first, until the beam is full
+    candidates   the best extensions of all hypotheses; the best extension of each hypothesis; each
+    hypothesis with every token that continues a phrase banks        by number of phrase tokens met,
+    including tokens of an unfinished phrase deal         one candidate of each bank in turn, the
+    fullest bank first, until the beam is full
 
-The paper gives every bank an equal share and moves unused places to its neighbors. Here dealing in
-turn shares the beam among the banks that have candidates. The tokens of a hypothesis show which
+The paper gives every bank an equal share and moves unused places to neighboring banks. Here the
+banks that have candidates take turns, and so share the beam. The tokens of a hypothesis show which
 constraints it has met (`heedful.search.phrases`). So phrases may overlap and repeat, and it does
 not matter whether the search chose a token to meet a constraint.
 """
@@ -55,12 +55,13 @@ def constrained_beam_search(
 
     `limits`: maximum number of target tokens of each sentence, the end symbol not counted.
     `phrases`: for each sentence the token sequences that must occur, each as often as it is listed.
-    Returns for each sentence its best hypotheses, best first. All that have ended contain the
-    phrases. If too few ended within the limit, the list continues with hypotheses that were cut
-    there, with `ended` False. Those that have met the most constraint tokens come first.
+    Returns for each sentence its best hypotheses, best first. All ended hypotheses contain the
+    phrases. If too few hypotheses have ended within the limit, the list continues with hypotheses
+    that were cut at the limit, with `ended` False. The cut hypotheses that have met the most
+    constraint tokens come first.
 
-    A hypothesis may end only when it contains all phrases. Without phrases the result is that of
-    `beam_search`.
+    A hypothesis may end only when it contains all phrases. Without phrases the result equals the
+    result of `beam_search`.
     """
     check_coverage(settings.coverage_penalty, [model])
     sought = [Phrases(required) for required in phrases]
@@ -121,7 +122,7 @@ class _Allocation:
         may_not_end = torch.tensor(unmet, device=scores.device)
         scores[:, :, self.end_token].masked_fill_(may_not_end, float("-inf"))
 
-        # 2. candidates: the best of all, the best of each hypothesis
+        # 2. candidates: the best of all hypotheses, and the best of each hypothesis
         everything = (totals.unsqueeze(2) + scores).flatten(1)  # (sentences, width * vocabulary)
         wanted = min(2 * self.beam, width * vocabulary)
         firsts = torch.arange(width, device=scores.device) * vocabulary
@@ -157,7 +158,7 @@ class _Allocation:
         candidates: Mapping[int, float],
         vocabulary: int,
     ) -> list[int]:
-        """Choose the candidates of one sentence; forbidden ones come last."""
+        """Choose the candidates of one sentence; forbidden candidates come last."""
         banks: dict[int, list[int]] = {}
         dead = []
         for place in sorted(candidates, key=lambda place: -candidates[place]):

@@ -6,9 +6,9 @@ The coverage penalty of GNMT (Wu et al. 2016, equation 14).
     s(Y, X) = log P(Y|X) / lp(Y) + cp(X; Y)
     cp(X; Y) = beta * sum_i log(min(sum_j p_ij, 1))
 
-p_ij is the attention that target step j pays to source position i. As in lp(Y), the step that chose
-the end symbol counts. The positions are all symbols that the encoder reads, the end symbol
-included, padding excluded.
+p_ij is the attention weight of source position i at target step j. As in lp(Y), the step that chose
+the end symbol counts. The positions are all symbols that the encoder reads, including the end
+symbol but excluding padding.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ _FLOOR = torch.finfo(torch.float32).tiny
 
 @runtime_checkable
 class SingleAttention(DecodingState, Protocol):
-    """The state of a decoder that attends once a step (`TargetDecoder.attends_once`)."""
+    """The state of a decoder that attends once per step (`TargetDecoder.attends_once`)."""
 
     mask: Tensor
     """True at real source tokens, shape (sentences, 1, source)."""
@@ -78,8 +78,7 @@ def coverage_penalties(
     real = state.state.mask[:, 0]  # (sentences, source)
     each_sentence = state.coverage.unflatten(0, (len(real), -1))
     penalties = beta * coverage_logs(each_sentence, real.unsqueeze(1)).sum(dim=-1)
-    listed: list[list[float]] = penalties.view(beams, width).tolist()
-    return listed
+    return penalties.view(beams, width).tolist()
 
 
 def cover(

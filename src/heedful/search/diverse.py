@@ -46,9 +46,9 @@ def diverse_beam_search(
     `settings`: its beam is divided among `diverse_groups`; `eos_ranks` applies to each group.
     Returns for each sentence different hypotheses, best first.
 
-    The best of each group come first, then the second best of each, and so on. Duplicates between
-    groups are removed, and plain beam search fills up the list. The paper finds costs of 0.2 to 0.8
-    useful, and as many groups as hypotheses.
+    The best hypothesis of each group comes first, then the second best of each group, and so on.
+    Duplicates between groups are removed, and plain beam search fills up the list. The paper finds
+    costs of 0.2 to 0.8 useful, and as many groups as hypotheses.
     """
     check_coverage(settings.coverage_penalty, [model])
     next_log_probabilities, state, tokens = start_decoding(model, source)
@@ -146,5 +146,5 @@ class _GroupsInTurn:
 
 
 def _worse(hypothesis: Hypothesis) -> tuple[bool, float]:
-    """Sort key: complete hypotheses before cut ones, then by score."""
+    """Return the sort key: complete hypotheses before cut hypotheses, then by score."""
     return not hypothesis.ended, -hypothesis.score

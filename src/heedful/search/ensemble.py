@@ -28,7 +28,7 @@ class EnsembleState:
     """The states of all members; fulfills the contract `heedful.model.contracts.DecodingState`."""
 
     members: tuple[DecodingState, ...]
-    """Their states, in order."""
+    """States of the members, in order."""
     begun: bool = False
     """Whether the first target token has been read."""
 
@@ -95,8 +95,8 @@ class Ensemble(Seq2Seq):
         self, state: EnsembleState, tokens: Int[Tensor, " rows"]
     ) -> tuple[Float[Tensor, "rows widths"], EnsembleState]:
         """Process one more target token of each hypothesis."""
-        # The first token is each member's own start token. Dead rows of a search may hold ids
-        # beyond a member's table; such a member reads its last row instead.
+        # The first token is each member's own start token. Dead rows of a search may have ids
+        # beyond a member's table; such a member reads the last row of its table instead.
         states, members = [], []
         for model, own, rows in zip(self.members, state.members, self.rows, strict=True):
             newest = torch.full_like(tokens, model.start_token)
@@ -124,15 +124,15 @@ class Ensemble(Seq2Seq):
         return torch.log_softmax(self.project(states).float(), dim=-1)
 
     def mean(self, log_probabilities: Float[Tensor, "*any models"]) -> Float[Tensor, "*any"]:
-        """Average probabilities, given and returned as logarithms."""
+        """Average probabilities; both input and result are logarithms."""
         weighted = log_probabilities + self.log_weights.to(log_probabilities.dtype)
         return torch.logsumexp(weighted, dim=-1)
 
     @property
     def output(self) -> OutputLayer:  # type: ignore[override]
         """Refuse: an ensemble has no single output matrix."""
-        # A mean of softmaxes is not a softmax of a product; use `project`. The loss needs a matrix,
-        # so an ensemble cannot be trained as one model.
+        # A mean of softmaxes is not the softmax of one matrix product; use `project` instead. The
+        # loss needs a matrix, so an ensemble cannot be trained as one model.
         raise TypeError("an ensemble has no output matrix of its own; each member has one")
 
     @property

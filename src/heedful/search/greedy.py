@@ -16,9 +16,9 @@ from heedful.search.step import COMPACT_SHARE, NextLogProbabilities, start_decod
 
 Choose = Callable[[Tensor, Tensor, int], Tensor]
 """
-Map log-probabilities (rows, vocabulary), the walk of each row and the step to tokens (rows,).
+Maps log-probabilities (rows, vocabulary), the walk of each row and the step to tokens (rows,).
 
-A walk is the decoding of one hypothesis; its number stays the same while rows leave the batch.
+A walk is the decoding of one hypothesis; its index stays the same when rows are removed.
 """
 
 
@@ -41,7 +41,7 @@ def decode_stepwise(
     `limits`: maximum number of target tokens of each row, the end symbol not counted. `samples`:
     number of rows of each sentence.
 
-    Finished rows leave the batch once they make up a quarter of it, so later steps cost less.
+    Finished rows are removed once they make up a quarter of the batch, so later steps cost less.
     """
     live = torch.arange(len(limits), device=tokens.device)  # (rows,), indices of walks
     prefixes = tokens.new_empty(len(limits), 0)  # (rows, length)
@@ -122,8 +122,8 @@ def greedy_search(
     Translate a batch of sentences by the most probable token at each step.
 
     Beam search with one open hypothesis differs: it continues after the first end while a longer
-    hypothesis may score better. Validation uses greedy search, which is several times cheaper. The
-    length penalty of the score is the only setting that applies.
+    hypothesis may score better. Validation uses greedy search, which is several times cheaper than
+    beam search. Only the length penalty of the settings applies.
     """
     return decode_stepwise(
         *start_decoding(model, source),
@@ -137,6 +137,6 @@ def greedy_search(
 
 
 def _most_probable(scores: Tensor, walks: Tensor, step: int) -> Tensor:
-    """Choose the most probable token; ignore row and step."""
+    """Choose the most probable token; ignore the walk and the step."""
     del walks, step
     return scores.argmax(dim=1)

@@ -11,7 +11,7 @@ class OpenHypothesis(NamedTuple):
     log_probabilities: list[float]
     log_probability: float
     coverage: float = 0.0
-    """The coverage penalty of the steps that gave its tokens."""
+    """The coverage penalty of the steps that generated the tokens."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """
 Length penalties and length limits, named by their formula.
 
-A bare number has meant three different things in this field; here the formula is part of the name:
+Toolkits interpret a bare number in three different ways, so here the formula is part of the name:
 
 ::
 
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from heedful.errors import SettingError
 
-# The exponent is at most 10, so a power of any length stays a number.
+# The exponent is at most 10, so that a power of any length stays finite.
 _PENALTY = re.compile(r"none|(gnmt|power):(10(?:\.0+)?|[0-9](?:\.[0-9]+)?)")
 
 
@@ -26,15 +26,16 @@ class LengthPenalty:
     """
     A length penalty: the log-probability is divided by a function of the length.
 
-    Without it a search prefers short translations, since each token lowers the probability.
+    Without a penalty a search prefers short translations, because each token lowers the
+    probability.
     """
 
     kind: str
     """The formula."""
     alpha: float = 0.0
-    """Its exponent; 0 leaves log-probabilities as they are."""
+    """The exponent of the formula; 0 leaves log-probabilities unchanged."""
     before: int = 0
-    """Symbols before the first token that count, too: 1 in OpenNMT-py, which counts the start."""
+    """Number of counted symbols before the first token: 1 in OpenNMT-py for the start symbol."""
 
     def __str__(self) -> str:
         return self.kind if self.kind == "none" else f"{self.kind}:{self.alpha}"

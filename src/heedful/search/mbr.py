@@ -1,9 +1,9 @@
 """
 Minimum Bayes risk decoding: the choice of the candidate with the highest expected utility.
 
-The most probable translation of a model is often unusual, while its samples mostly resemble each
-other. Every sample counts as a possible reference. Utility is a measure such as chrF (Eikema and
-Aziz 2020, “Is MAP Decoding All You Need?”).
+The most probable translation of a model is often unusual, while samples of the model mostly
+resemble each other. Every sample counts as a possible reference. Utility is a measure such as chrF
+(Eikema and Aziz 2020, “Is MAP Decoding All You Need?”).
 """
 
 from collections.abc import Callable, Sequence
@@ -12,13 +12,13 @@ import numpy as np
 from jaxtyping import Float
 
 PairUtility = Callable[[str, str], float]
-"""Map a translation and a reference to the translation's quality; higher is better."""
+"""Maps a translation and a reference to the translation's quality; higher is better."""
 Utility = Callable[[Sequence[str], Sequence[str]], np.ndarray]
-"""Map translations and references to a table of utilities, one row for each translation."""
+"""Maps translations and references to a table of utilities, one row for each translation."""
 
 
 def pairwise(utility: PairUtility) -> Utility:
-    """Turn a metric on pairs into a function that computes a table of utilities."""
+    """Convert a metric on pairs to a function that computes a table of utilities."""
 
     def table(translations: Sequence[str], references: Sequence[str]) -> np.ndarray:
         rows = [
@@ -41,7 +41,7 @@ def minimum_bayes_risk(
 
     `weights`: weight of each reference, at least 0 and not all 0; equal if None, as for samples.
     `references`: possible translations to compare with; the candidates themselves if None. Returns
-    the number and expected utility of each candidate, best first; ties keep their order.
+    the index and expected utility of each candidate, best first; ties keep their order.
 
     Repeated samples count as often as they were drawn, but are compared only once. By default each
     candidate is also its own reference, which does not change the order if weights are equal.

@@ -29,18 +29,18 @@ open hypothesis could win any more. ``full``: enough had ended.
 
 @dataclass(frozen=True)
 class HypothesisView:
-    """One hypothesis at one step; its log-probability does not include the diversity cost."""
+    """A hypothesis at one step; its log-probability does not include the diversity cost."""
 
     parent: int
-    """Index of its parent among the open hypotheses of the previous step; 0 at the first step."""
+    """Index of the parent among the open hypotheses of the previous step; 0 at the first step."""
     tokens: tuple[int, ...]
-    """All of its tokens, the newest last; that is the end symbol if the hypothesis has ended."""
+    """All tokens, the newest last; if the hypothesis has ended, the last is the end symbol."""
     log_probability: float
-    """Natural logarithm of the probability of all its tokens."""
+    """Natural logarithm of the probability of all tokens."""
     score: float
-    """`log_probability` divided by the length penalty, as if it ended here."""
+    """`log_probability` divided by the length penalty, as if the hypothesis ended at this step."""
     why: DropReason = ""
-    """Why it is dropped, see `DropReason`."""
+    """Reason why the hypothesis is dropped (`DropReason`)."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class Snapshot:
     open: tuple[HypothesisView, ...]
     """Best first; `parent` in the next step is an index into them. Empty if `done`."""
     ended: tuple[HypothesisView, ...] = ()
-    """Complete hypotheses, best first; better ones may follow."""
+    """Complete hypotheses, best first; better hypotheses may follow in later steps."""
     cut: tuple[HypothesisView, ...] = ()
-    """Hypotheses cut at the limit, as they were before this step, without its token."""
+    """Hypotheses cut at the limit, as they were before this step, without a token of this step."""
     dropped: tuple[HypothesisView, ...] = ()
-    """Some dropped hypotheses, those among the candidates, best first."""
+    """Dropped hypotheses that were among the candidates, best first."""
     group: int = 0
     """Index of the group or sample in the sentence."""
     done: bool = False
@@ -77,9 +77,9 @@ class Candidate(NamedTuple):
     """A candidate continuation of a beam search step."""
 
     parent: int
-    """Index of the open hypothesis that it continues."""
+    """Index of the open hypothesis that the candidate continues."""
     log_probability: float
-    """Log-probability of its token."""
+    """Log-probability of the new token."""
     token: int
     """The new token."""
 
@@ -106,7 +106,7 @@ class StepDecision:
     cut: frozenset[int]
     """Indices of the open hypotheses that are cut."""
     over: DropReason
-    """The reason why open hypotheses are dropped, if they are."""
+    """The reason why open hypotheses are dropped; empty if they are kept."""
     coverage: Sequence[float] | None = None
     """Coverage penalty of each hypothesis in `open_before` after this step; 0 if None."""
     coverage_before: Sequence[float] | None = None
@@ -163,7 +163,7 @@ class StepDecision:
 
 
 def offset_sentence(observer: SearchObserver, rows: Sequence[int]) -> SearchObserver:
-    """Wrap an observer so that it sees row numbers of the whole text."""
+    """Wrap an observer so that it receives line indices of the complete text."""
 
     def observe_row(snapshot: Snapshot) -> None:
         observer(replace(snapshot, sentence=rows[snapshot.sentence]))

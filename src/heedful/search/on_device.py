@@ -1,9 +1,10 @@
 """
 Searches that run almost entirely on a GPU: one graph computes layers, scores and choices of a step.
 
-The host starts a few steps at once, then reads which sentences are over. These leave when the
-others fit into a smaller lane (`heedful.model.static_cache`). The choices of a sentence are copied
-to the host once, when it leaves. `heedful.search.choices` decides which searches can run this way.
+The host starts a few steps at once, then reads which sentences are finished. Finished sentences are
+removed when the other sentences fit into a smaller lane (`heedful.model.static_cache`). The choices
+of a sentence are copied to the host once, when it is removed. `heedful.search.choices` decides
+which searches can run this way.
 """
 
 from collections.abc import Sequence
@@ -23,11 +24,11 @@ from heedful.search.hypothesis import Hypothesis
 from heedful.search.rules import DecodingRule
 from heedful.search.settings import SearchOptions
 
-# Steps between two reads of `done`: more would waste steps at the end, fewer would make the device
-# wait for the host.
+# Number of steps between two reads of `done`: more steps would be wasted at the end, and fewer
+# steps would make the device wait for the host.
 _STEPS_AT_ONCE = 4
-# Histories have room for a power of two of steps, at least the first number, and for at most the
-# second number of candidates.
+# The number of steps in a history is a power of two, at least the first constant. The second
+# constant is the maximum number of candidates in a history.
 _LEAST_STEPS, _MOST_CANDIDATES = 64, 1 << 23
 
 
@@ -69,7 +70,7 @@ class DeviceSearch:
         self.width = max(1, plan.beam)
 
     def run(self, memory: Memory, limits: Sequence[int], n_best: int) -> list[list[Hypothesis]]:
-        """Search until all sentences are over."""
+        """Search until all sentences are finished."""
         width = self.width
         results: list[list[Hypothesis]] = [[] for _ in limits]
         rows = list(range(len(limits)))  # the sentence of each row that is still in the lane
@@ -83,13 +84,14 @@ class DeviceSearch:
             for _ in range(_STEPS_AT_ONCE):
                 graph.replay()
             state = self._state(state, _STEPS_AT_ONCE, len(rows))
-            # 2. read which sentences are over
+            # 2. read which sentences are finished
             choices = self._choices(lane)
             over = choices.done[: len(rows)].tolist()
             going = [row for row, is_over in enumerate(over) if not is_over]
             if going and sentence_bucket(len(going)) == lane.sizes.sentences:
                 continue
-            # 3. copy the results of sentences that are over, and move the others to a smaller lane
+            # 3. copy the results of finished sentences, and move the other sentences to a smaller
+            # lane
             leaving = [row for row, is_over in enumerate(over) if is_over]
             bounds = [limits[rows[row]] for row in leaving]
             finished = choices.results(leaving, bounds, state.length, n_best)
@@ -124,7 +126,7 @@ class DeviceSearch:
         return StaticState(state.lease, table, filled, state.length + steps)
 
     def _enter(self, new: StaticState, old: StaticState, remaining: Tensor | None) -> StaticState:
-        """Move the remaining sentences to another lane, or to other rows and slots of the same."""
+        """Move the remaining sentences to another lane, or to other rows and slots of this lane."""
         before, after = old.lease.lane, new.lease.lane
         step = after.of_width(self.width)
         step.table[: new.sentences].copy_(new.table)
@@ -138,8 +140,7 @@ class DeviceSearch:
 
     def _choices(self, lane: Lane) -> Choices:
         """Return the buffers of choices in a lane."""
-        choices: Choices = lane.choices[self.plan]
-        return choices
+        return lane.choices[self.plan]
 
     def _record(self, lane: Lane, width: int) -> Graph:
         """Return the graph of a step; record it if needed, before the search writes to the lane."""

@@ -3,7 +3,7 @@ Matching of phrases token by token.
 
 Each phrase has an automaton of Knuth, Morris and Pratt (1977). After every token it knows how many
 of the phrase's first tokens the text ends with. So no match is missed if phrases overlap, repeat or
-break off.
+remain incomplete.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ class Phrases:
     """
     The token sequences that one sentence's translation must contain, each as often as listed.
 
-    Occurrences may overlap, so “a a” occurs twice in “a a a”. Empty sequences are left out.
+    Occurrences may overlap, so “a a” occurs twice in “a a a”. Empty sequences are ignored.
     """
 
     def __init__(self, phrases: Sequence[Ids]) -> None:
@@ -74,7 +74,7 @@ class Phrases:
         return PhraseProgress(tuple(counts), tuple(matched))
 
     def met(self, progress: PhraseProgress) -> bool:
-        """Decide whether all phrases occur."""
+        """Return whether all phrases occur."""
         return all(have >= want for have, want in zip(progress.counts, self.wanted, strict=True))
 
     def bank(self, progress: PhraseProgress) -> int:

@@ -10,8 +10,8 @@ Rules are applied one after the other:
 ::
 
     AllowedTokens    ids that are not subwords are never written
-    FirstToken       a translation begins with one token, such as that of its language
-    MinLength        a translation does not end before it has some tokens
+    FirstToken       a translation begins with one token, such as the tag of its language
+    MinLength        a translation has a minimum number of tokens
     ForcedPrefix     a translation begins with given tokens
     AvoidPhrases     some phrases must not occur
     NoRepeatNgram    no n-gram occurs twice
@@ -31,6 +31,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+Scores = Float[Tensor, "rows vocabulary"]
+Written = Int[Tensor, "rows length"]
+Sentences = Int[Tensor, " rows"]
+
 
 @runtime_checkable
 class DecodingRule(Protocol):
@@ -40,12 +44,7 @@ class DecodingRule(Protocol):
     All open rows of a search have the same length, so rules work on tensors.
     """
 
-    def __call__(
-        self,
-        scores: Float[Tensor, "rows vocabulary"],
-        written: Int[Tensor, "rows length"],
-        sentences: Int[Tensor, " rows"],
-    ) -> Float[Tensor, "rows vocabulary"]:
+    def __call__(self, scores: Scores, written: Written, sentences: Sentences) -> Scores:
         """
         Set the log-probabilities of forbidden tokens to minus infinity.
 
@@ -64,7 +63,6 @@ class DecodingRule(Protocol):
         Tensor
             The log-probabilities for the search.
         """
-        ...
 
 
 @dataclass(frozen=True)
@@ -72,16 +70,11 @@ class AllowedTokens:
     """Only subwords and the end symbol are allowed; smoothing gives every id a probability."""
 
     vocabulary: int | None = None
-    """Ids from here on are padding of the output matrix; None if there are none."""
+    """The first id that is padding of the output matrix; None if no id is padding."""
     forbidden: tuple[int, ...] = ()
     """Ids that are never generated, such as padding and the start symbol."""
 
-    def __call__(
-        self,
-        scores: Float[Tensor, "rows vocabulary"],
-        written: Int[Tensor, "rows length"],
-        sentences: Int[Tensor, " rows"],
-    ) -> Float[Tensor, "rows vocabulary"]:
+    def __call__(self, scores: Scores, written: Written, sentences: Sentences) -> Scores:
         """Forbid other ids; changes the scores in place."""
         del written, sentences
         others = _others(self.forbidden, self.vocabulary, scores.size(1), scores.device)
@@ -94,7 +87,7 @@ def _others(
 ) -> Int[Tensor, " others"]:
     """List the ids of a row that are forbidden or are not subwords."""
     padding = range(width if vocabulary is None else vocabulary, width)
-    with torch.inference_mode(False):  # cached for callers that compute gradients, too
+    with torch.inference_mode(False):  # also cached for callers that compute gradients
         return torch.tensor([*forbidden, *padding], dtype=torch.long, device=device)
 
 
@@ -104,12 +97,7 @@ class FirstToken:
 
     token: int
 
-    def __call__(
-        self,
-        scores: Float[Tensor, "rows vocabulary"],
-        written: Int[Tensor, "rows length"],
-        sentences: Int[Tensor, " rows"],
-    ) -> Float[Tensor, "rows vocabulary"]:
+    def __call__(self, scores: Scores, written: Written, sentences: Sentences) -> Scores:
         """Allow only the token in the first step; changes the scores in place."""
         del sentences
         if written.size(1) == 0:
@@ -134,13 +122,8 @@ class ForcedPrefix:
         self.tokens = torch.tensor(table, dtype=torch.long, device=device)
         self.lengths = torch.tensor([len(prefix) for prefix in prefixes], device=device)
 
-    def __call__(
-        self,
-        scores: Float[Tensor, "rows vocabulary"],
-        written: Int[Tensor, "rows length"],
-        sentences: Int[Tensor, " rows"],
-    ) -> Float[Tensor, "rows vocabulary"]:
-        """Forbid everything but the next token of the prefix, while there is one."""
+    def __call__(self, scores: Scores, written: Written, sentences: Sentences) -> Scores:
+        """Forbid all tokens except the next token of the prefix, until the prefix is complete."""
         position = written.size(1)  # these tokens can only be the beginning of the prefix
         if position >= self.longest:
             return scores
@@ -169,12 +152,7 @@ class AvoidPhrases:
             for group in by_length.values()
         ]
 
-    def __call__(
-        self,
-        scores: Float[Tensor, "rows vocabulary"],
-        written: Int[Tensor, "rows length"],
-        sentences: Int[Tensor, " rows"],
-    ) -> Float[Tensor, "rows vocabulary"]:
+    def __call__(self, scores: Scores, written: Written, sentences: Sentences) -> Scores:
         """Forbid the last token of a phrase if its other tokens have just been generated."""
         for owners, phrases in self.tables:
             start = written.size(1) - (phrases.size(1) - 1)
@@ -195,14 +173,9 @@ class NoRepeatNgram:
     """
 
     size: int
-    """Tokens of an n-gram, at least 1."""
+    """Number of tokens of an n-gram, at least 1."""
 
-    def __call__(
-        self,
-        scores: Float[Tensor, "rows vocabulary"],
-        written: Int[Tensor, "rows length"],
-        sentences: Int[Tensor, " rows"],
-    ) -> Float[Tensor, "rows vocabulary"]:
+    def __call__(self, scores: Scores, written: Written, sentences: Sentences) -> Scores:
         """Forbid the tokens that followed an earlier occurrence of the last n - 1 tokens."""
         del sentences
         start = written.size(1) - (self.size - 1)
@@ -221,23 +194,18 @@ class Renormalization:
     ``renormalize_logits`` of Hugging Face, which the models of OPUS-MT set.
     """
 
-    def __call__(
-        self,
-        scores: Float[Tensor, "rows vocabulary"],
-        written: Int[Tensor, "rows length"],
-        sentences: Int[Tensor, " rows"],
-    ) -> Float[Tensor, "rows vocabulary"]:
-        """Distribute the probability of forbidden tokens over the others, in proportion."""
+    def __call__(self, scores: Scores, written: Written, sentences: Sentences) -> Scores:
+        """Distribute the probability of forbidden tokens over the other tokens in proportion."""
         del written, sentences
         return torch.log_softmax(scores, dim=-1)
 
 
 def apply_all(
     rules: Sequence[DecodingRule],
-    scores: Float[Tensor, "rows vocabulary"],
-    written: Int[Tensor, "rows length"],
-    sentences: Int[Tensor, " rows"],
-) -> Float[Tensor, "rows vocabulary"]:
+    scores: Scores,
+    written: Written,
+    sentences: Sentences,
+) -> Scores:
     """Apply rules one after the other."""
     for rule in rules:
         scores = rule(scores, written, sentences)
@@ -245,11 +213,11 @@ def apply_all(
 
 
 def _forbid(
-    scores: Float[Tensor, "rows vocabulary"],
+    scores: Scores,
     tokens: Int[Tensor, "rows some"],
     where: Bool[Tensor, "rows some"],
-) -> Float[Tensor, "rows vocabulary"]:
-    """Mask the tokens, unless that would mask the whole row."""
+) -> Scores:
+    """Mask the tokens, unless this would mask the complete row."""
     bans = torch.zeros_like(where, dtype=scores.dtype).masked_fill_(where, float("-inf"))
     fewer = scores.scatter_add(1, tokens, bans)
     hopeless = fewer.isneginf().all(dim=1, keepdim=True)  # (rows, 1)
@@ -265,12 +233,7 @@ class MinLength:
     end_token: int
     """The end symbol."""
 
-    def __call__(
-        self,
-        scores: Float[Tensor, "rows vocabulary"],
-        written: Int[Tensor, "rows length"],
-        sentences: Int[Tensor, " rows"],
-    ) -> Float[Tensor, "rows vocabulary"]:
+    def __call__(self, scores: Scores, written: Written, sentences: Sentences) -> Scores:
         """Forbid the end symbol while a translation is too short; changes the scores in place."""
         del sentences
         if written.size(1) < self.tokens:
@@ -300,19 +263,14 @@ class ForcedEos:
         self.limits = torch.tensor(list(limits), device=device)
         self.first, self.end_token, self.is_free = min(limits), end_token, is_free
 
-    def __call__(
-        self,
-        scores: Float[Tensor, "rows vocabulary"],
-        written: Int[Tensor, "rows length"],
-        sentences: Int[Tensor, " rows"],
-    ) -> Float[Tensor, "rows vocabulary"]:
+    def __call__(self, scores: Scores, written: Written, sentences: Sentences) -> Scores:
         """Allow only the end symbol in rows at their limit."""
         if written.size(1) < self.first:
             return scores
         full = self.limits[sentences] <= written.size(1)  # (rows,)
         return torch.where(full.unsqueeze(1), self.forced(scores), scores)
 
-    def forced(self, scores: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
+    def forced(self, scores: Scores) -> Scores:
         """Allow only the end symbol."""
         only = torch.full_like(scores, float("-inf"))
         end = scores[:, self.end_token]

@@ -2,11 +2,11 @@
 Sampling from the model's distribution, token by token.
 
 Each draw depends on only four numbers: the seed and the indices of the line, the sample and the
-token. SplitMix64's mixing function (Steele, Lea and Flood 2014) turns them into 64 bits, and 48 of
-these make a uniform number. The drawn token is the one whose interval of the cumulative
-distribution contains this number. So the samples of a line do not depend on the rest of the batch.
-Rounding in another batch shape can change a token only if a cumulative probability and the uniform
-number agree to about seven digits.
+token. SplitMix64's mixing function (Steele, Lea and Flood 2014) converts them to 64 bits, and 48 of
+these bits form a uniform number. The drawn token is the token whose interval of the cumulative
+distribution contains this number. So the samples of a line do not depend on the other lines of the
+batch. Rounding in another batch shape can change a token only if a cumulative probability and the
+uniform number agree to about seven digits.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from heedful.search.step import start_decoding
 
 # SplitMix64: an odd number near 2^64 / golden ratio, and the two multipliers of its mixer.
 _STEP, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-# Few enough that u x total stays below the total in fp64, so some interval always contains it.
+# With 48 bits, u x total stays below the total in fp64, so an interval always contains it.
 _BITS = 48
 
 
@@ -45,8 +45,8 @@ def sample(
     `limits`: maximum number of target tokens of each sentence, the end symbol not counted. `lines`:
     the index of each sentence in its text, on which the draws depend; its row in the batch if None.
 
-    Samples are in the order drawn, not sorted: the best of several samples is not a sample. The
-    decoder's state is repeated for every sample, so each may end on its own.
+    Samples are not sorted: the best of several samples is not a random sample. The decoder's state
+    is repeated for every sample, so samples may end at different steps.
     """
     next_log_probabilities, state, tokens = start_decoding(model, source)
     sampling, samples = settings.sample or Sampling(), settings.n_best
@@ -92,7 +92,8 @@ def filter_scores(
         scores = scores.masked_fill(scores < least, float("-inf"))
     probabilities = torch.softmax(scores, dim=1)
     if sampling.top_p < 1.0:
-        # A token stays if those before it fall short of the share, so the first always stays.
+        # A token is kept if the tokens before it have a total below `top_p`, so the first is always
+        # kept.
         falling, order = probabilities.sort(dim=1, descending=True, stable=True)
         before = falling.cumsum(dim=1) - falling
         falling = falling.masked_fill(before >= sampling.top_p, 0.0)
@@ -113,7 +114,7 @@ def choose(
     cumulative = probabilities.cumsum(dim=1)  # (rows, vocabulary)
     aim = chance.unsqueeze(1) * cumulative[:, -1:]  # (rows, 1)
     tokens = torch.searchsorted(cumulative, aim, right=True).squeeze(1)  # (rows,)
-    # Only NaN from the model gives an id beyond the last; the caller detects it by the score.
+    # Only NaN from the model gives an id beyond the vocabulary; the caller detects it by the score.
     return tokens.clamp_(max=probabilities.size(1) - 1)
 
 
@@ -124,7 +125,7 @@ def uniforms(
     Compute a uniform number in [0, 1) per row from seed, line, sample and position.
 
     The numbers are counter-based, without a generator state. So rows can end or be reordered, and
-    do not depend on the rest of the batch.
+    do not depend on the other rows of the batch.
     """
     bits = _mix(torch.full_like(lines, seed))
     for word in (lines, samples, torch.full_like(lines, step)):

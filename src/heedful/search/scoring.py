@@ -1,7 +1,7 @@
 """
 Forced decoding: log-probabilities of given translations.
 
-Also computes the rank of each token, and the tokens that the model finds most probable.
+The module also computes the rank of each token, and the model's most probable tokens.
 """
 
 from collections.abc import Sequence
@@ -31,10 +31,10 @@ def target_ranks(
     vocabulary: int,
 ) -> list[list[int]]:
     """
-    Compute the rank of every given token in the model's distribution; equal tokens share a rank.
+    Compute the rank of every target token in the model's distribution; equal scores share a rank.
 
-    If all ranks are 1, greedy search finds the same translation. `vocabulary`: ids from here on are
-    padding of the output matrix and do not count.
+    If all ranks are 1, greedy search finds the same translation. `vocabulary`: ids from this number
+    on are padding of the output matrix and do not count.
     """
     states = model.states(source, target_in)
     real = target_out != model.padding

@@ -2,7 +2,7 @@
 One step of a search: next-token log-probabilities, and the best continuations of a beam.
 
 `extend` chooses the continuations in plain beam search. Other searches (`heedful.search.diverse`,
-`heedful.search.constrained`) choose differently, but return `Candidates`, too.
+`heedful.search.constrained`) choose differently, but also return `Candidates`.
 """
 
 import math
@@ -16,19 +16,22 @@ from torch import Tensor
 from heedful.kernels.api import best_continuations, best_of_rows
 from heedful.model.contracts import DecodingState, Seq2Seq
 
-NextLogProbabilities = Callable[[Tensor, DecodingState], tuple[Tensor, DecodingState]]
-"""Map newest tokens (rows,) and a state to log-probabilities (rows, vocabulary) and a state."""
+Totals = Float[Tensor, "beams width"]
+Scores = Float[Tensor, "beams width vocabulary"]
 
-# Finished sentences leave once they make up this share of the batch. Removing them copies the
-# cache, and each new batch size makes oneDNN compile new kernels. Chosen by hand: a smaller share
-# copies more often, a larger share computes more rows that are not needed.
+NextLogProbabilities = Callable[[Tensor, DecodingState], tuple[Tensor, DecodingState]]
+"""Maps newest tokens (rows,) and a state to log-probabilities (rows, vocabulary) and a state."""
+
+# Finished sentences are removed once they make up this share of the batch. Their removal copies the
+# cache, and each new batch size makes oneDNN compile new kernels. The share was chosen by hand: a
+# smaller share copies more often, and a larger share computes more unnecessary rows.
 COMPACT_SHARE = 1 / 4
 
 
 def start_decoding(
     model: Seq2Seq, source: Int[Tensor, "sentences source"]
 ) -> tuple[NextLogProbabilities, DecodingState, Int[Tensor, " sentences"]]:
-    """Encode the source and return the function, state and tokens that a search starts with."""
+    """Encode the source and return the function, state and tokens with which a search starts."""
     # Searches call the model only here, so tests can pass tables of probabilities instead.
     state = model.start(model.encode(source))
     tokens = torch.full((len(source),), model.start_token, device=source.device)
@@ -44,10 +47,10 @@ def start_decoding(
 
 @dataclass(frozen=True)
 class Candidates:
-    """The best 2 x beam continuations of each beam, best first; `beam` stay open if half end."""
+    """The best 2 x beam continuations of each beam, best first, so that `beam` can stay open."""
 
     totals: Float[Tensor, "beams candidates"]
-    """Sort keys of the hypotheses: in plain beam search their log-probability."""
+    """Sort keys of the hypotheses: their log-probabilities in plain beam search."""
     log_probabilities: Float[Tensor, "beams candidates"]
     """The model's log-probability of the new token."""
     parents: Int[Tensor, "beams candidates"]
@@ -62,34 +65,26 @@ _BLOCK = 32
 
 Extend = Callable[[Tensor, Tensor, Tensor, Tensor], Candidates]
 """
-Map totals (beams, width), log-probabilities (beams, width, vocabulary), the tokens so far (rows,
+Maps totals (beams, width), log-probabilities (beams, width, vocabulary), the tokens so far (rows,
 length) and the sentence of each row (rows,) to the best continuations.
 """
 
 
-def extend(
-    totals: Float[Tensor, "beams width"],
-    next_log_probabilities: Float[Tensor, "beams width vocabulary"],
-    candidates: int,
-) -> Candidates:
+def extend(totals: Totals, next_log_probabilities: Scores, candidates: int) -> Candidates:
     """
     Find the best one-token continuations of each beam; minus infinity marks forbidden tokens.
 
-    Totals are compared without a length penalty: all candidates have the same length.
+    Totals are compared without a length penalty, because all candidates have the same length.
     """
     is_fp32 = totals.dtype == next_log_probabilities.dtype == torch.float32
-    if is_fp32 and next_log_probabilities.is_cpu:  # totals are there, too
+    if is_fp32 and next_log_probabilities.is_cpu:  # totals are on the CPU too
         best = best_continuations(totals, next_log_probabilities, candidates)
         if best is not None:
             return Candidates(*best)
     return extend_plainly(totals, next_log_probabilities, candidates)
 
 
-def extend_plainly(
-    totals: Float[Tensor, "beams width"],
-    next_log_probabilities: Float[Tensor, "beams width vocabulary"],
-    candidates: int,
-) -> Candidates:
+def extend_plainly(totals: Totals, next_log_probabilities: Scores, candidates: int) -> Candidates:
     """Find the best continuations with torch functions."""
     beams, width, vocabulary = next_log_probabilities.shape
     scores, tokens = best_of_each(next_log_probabilities.flatten(0, 1), min(candidates, vocabulary))
@@ -130,8 +125,8 @@ def best_of_each(
 
 
 def pick(
-    totals: Float[Tensor, "beams width"],
-    next_log_probabilities: Float[Tensor, "beams width vocabulary"],
+    totals: Totals,
+    next_log_probabilities: Scores,
     where: Int[Tensor, "beams candidates"],
 ) -> Candidates:
     """Gather the chosen continuations."""

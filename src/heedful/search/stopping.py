@@ -3,11 +3,11 @@ The stopping rules of beam search, and the treatment of hypotheses at the length
 
 ::
 
-    when-none-can-win   no open hypothesis can beat the best complete one (section 6.1: “terminate
-                        early when possible”); loses nothing
+    when-none-can-win   no open hypothesis can beat the best complete hypothesis (section 6.1:
+    “terminate early when possible”); the best is always found
 
-That is the paper's rule. `heedful.search.compat` has the rules of other toolkits, which may stop
-before the best is found. Recipes and options refer to a rule by its name.
+This is the paper's rule. `heedful.search.compat` has the rules of other toolkits, which may stop
+before the best hypothesis is found. Recipes and options refer to a rule by its name.
 """
 
 from collections.abc import Sequence
@@ -34,21 +34,21 @@ class BeamProgress(NamedTuple):
     """The state of a sentence's beam for a stopping rule; lengths count the end symbol."""
 
     open: Sequence[OpenHypothesis]
-    """Hypotheses of the beam, the best first; dead ones have a probability of zero."""
+    """Hypotheses of the beam, best first; dead hypotheses have a probability of zero."""
     complete: Sequence[Hypothesis]
     """Complete hypotheses, the best first."""
     wanted: int
     """Number of complete hypotheses that are required."""
     length: int
-    """Steps so far."""
+    """Number of steps so far."""
     limit: int
     """Maximum length."""
     penalty: LengthPenalty
-    """Its divisor never decreases with the length."""
+    """The length penalty, whose divisor never decreases with the length."""
     end_token: int
     """The end symbol."""
     closed: set[int]
-    """Places of the beam that have held an ended hypothesis; some rules add to the set."""
+    """Indices in the beam that have had an ended hypothesis; some rules add to the set."""
 
     @property
     def best_open(self) -> float:
@@ -72,7 +72,7 @@ class StoppingRule:
     fills_beam: ClassVar[bool] = False
     """Whether as many hypotheses as the beam is wide must be complete."""
     extends_ended: ClassVar[bool] = False
-    """Whether a hypothesis that has ended is extended like the others."""
+    """Whether a hypothesis that has ended is extended like open hypotheses."""
     drop_reason: ClassVar[DropReason] = "win"
     """The reason why open hypotheses are dropped at the end, for an observer."""
 

@@ -30,17 +30,17 @@ class BeamNode:
     """One hypothesis of a search at one step."""
 
     token: int
-    """Its newest token."""
+    """The newest token of the hypothesis."""
     parent: int | None
-    """Its index in the step before; None at the first step."""
+    """Index of the parent in the previous step; None at the first step."""
     log_probability: float
-    """Natural logarithm of its probability so far."""
+    """Natural logarithm of the probability of all tokens so far."""
     score: float
     """The log-probability divided by the length penalty."""
     status: NodeStatus
-    """Whether it stayed open, ended, was dropped, or was returned as the best."""
+    """Whether the hypothesis stayed open, ended, was dropped, or was returned as the best."""
     why: str = ""
-    """The reason, as a sentence; empty if it stayed open."""
+    """The reason, as a sentence; empty if the hypothesis stayed open."""
 
 
 class Trace:
@@ -51,7 +51,7 @@ class Trace:
 
     def __call__(self, snapshot: Snapshot) -> None:
         """Record one step of one sentence."""
-        # Snapshots hold all their tokens, so memory grows with the square of the length: a megabyte
+        # Snapshots contain all tokens, so memory grows with the square of the length: a megabyte
         # for 200 tokens and a beam of 4.
         groups = self._steps.setdefault(snapshot.sentence, {})
         groups.setdefault(snapshot.group, []).append(snapshot)
@@ -60,8 +60,9 @@ class Trace:
         """
         Find the best hypothesis of a sentence.
 
-        The complete hypothesis with the best score; if none is complete, the best of the first cut
-        hypothesis of each step. Raises `ValueError` if the sentence was not observed to its end.
+        This is the complete hypothesis with the best score. If no hypothesis is complete, it is the
+        best of the first cut hypotheses of all steps. Raises `ValueError` if the sentence was not
+        observed to its end.
         """
         _, chosen, complete = self._best(sentence)
         return chosen.tokens, complete

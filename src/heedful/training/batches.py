@@ -36,8 +36,8 @@ class Sampler:
     """
     A sampler that encodes the pairs of every epoch with sampled subwords or changed text.
 
-    Only one epoch at a time is on the disk. An epoch depends only on the seed and its number, so a
-    resumed run makes the same pairs again, or finds them.
+    Only one epoch at a time is stored on disk. An epoch depends only on the seed and its index, so
+    a resumed run makes the same pairs again, or finds them on disk.
     """
 
     def __init__(
@@ -76,12 +76,13 @@ class TrainingPairs:
     """
     The training pairs and their batches.
 
-    `collator`: adds special symbols and padding. `mixture`: the pairs of an epoch; all pairs once
-    if None. `sampler`: samples new subwords of the same pairs for every epoch; None keeps the usual
-    subwords. `without_padding`: whether `pack` makes the batches instead of `collate`.
+    `collator`: adds special symbols and padding. `mixture`: chooses the pairs of an epoch; if None,
+    an epoch has all pairs once. `sampler`: samples new subwords of the same pairs for every epoch;
+    if None, subwords are fixed. `without_padding`: whether `pack` makes the batches instead of
+    `collate`.
 
-    Row numbers refer to the same pairs in every epoch; only the subwords of a pair, and so its
-    lengths, change.
+    Row indices refer to the same pairs in every epoch; only the subwords of a pair, and therefore
+    its lengths, change.
     """
 
     def __init__(
@@ -104,7 +105,7 @@ class TrainingPairs:
         self._order = self._batch_order()
 
     def epoch(self, number: int) -> Sequence[Rows]:
-        """Return the batches of an epoch; later calls of `collate` use its subwords."""
+        """Return the batches of an epoch; later calls of `collate` use this epoch's subwords."""
         if self._sampler is not None:
             self._pairs = self._sampler(number)
         self._order = self._batch_order()

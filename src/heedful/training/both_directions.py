@@ -5,7 +5,7 @@ Both directions first: train on each pair in both directions, then on the reques
 
     source -> target ┐
     target -> source ┴─ a share of the steps, in OUT-both ── weights, subwords ─┐
-    source -> target ─────────── the other steps, in OUT, with a fresh schedule ┘
+    source -> target ─────────── the other steps, in OUT, with a new schedule ──┘
 
 Both languages share their subwords. No tag marks the direction, because the language of a source
 shows it (Ding et al. 2021; Gao et al. 2022, “Bi-SimCut”). The second training fine-tunes the first,
@@ -27,10 +27,10 @@ _FLAG = "--both-directions-first"
 
 def two_trainings(recipe: str, options: TrainingOptions) -> tuple[TrainingOptions, TrainingOptions]:
     """
-    Divide a training into one on both directions and its continuation in one direction.
+    Divide a training into a training on both directions and its continuation in one direction.
 
     Raises `SettingError` for settings that exclude each other, and `RunFolderError` if the folder
-    of the second training is taken.
+    of the second training is in use.
     """
     load_plugins(options.plugins)
     settings = setting_list(options.settings)
@@ -64,7 +64,7 @@ def two_trainings(recipe: str, options: TrainingOptions) -> tuple[TrainingOption
         options,
         both_directions_first=None,
         finetune_from=both,
-        tokenizer=None,  # the first run has one
+        tokenizer=None,  # the first run already has a tokenizer
         resume=options.resume and has_begun,  # False if the first training was interrupted
         settings=[*settings, *_length(config, config.train.steps - steps, 1.0 - share)],
     )

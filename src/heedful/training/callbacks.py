@@ -4,10 +4,10 @@ Callbacks: user code that runs while a model trains.
 ::
 
     step ─ on_step ─ line of the log? ─ on_log ─ validation? ─ on_validation ─ checkpoint? ─
-    on_checkpoint ─ next step … end ─ on_end
+    on_checkpoint ─ next step … end of the run ─ on_end
 
 With several processes only the first process has callbacks. A request to stop reaches the others
-with the sums of the next step. So training ends one step later than with a single process.
+with the sums of the next step. So training ends one step later than in a single process.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -181,7 +181,7 @@ class Callbacks:
 
     @property
     def follows_steps(self) -> bool:
-        """Whether any callback is called at every step, so that each step waits for the GPU."""
+        """Whether a callback is called at every step, so that each step waits for the GPU."""
         return any(type(member).on_step is not Callback.on_step for member in self.members)
 
     def step(self, figures: Mapping[str, float]) -> None:
@@ -210,7 +210,7 @@ class Callbacks:
             raise self._failure
 
     def _call(self, method: str, report: Callable[[Callback], None]) -> None:
-        """Call the callbacks in order until one fails; after a failure none is called again."""
+        """Call the callbacks in order until one fails; afterwards no callback is called again."""
         for callback in self.members:
             if self._failure is not None:
                 return
@@ -237,4 +237,4 @@ class Callbacks:
         except BaseException as error:  # such as SystemExit, which ends the program afterwards
             self._failure = error
         finally:
-            torch.set_num_threads(threads)  # the sums of a step depend on it
+            torch.set_num_threads(threads)  # the sums of a step depend on the number of threads

@@ -3,7 +3,7 @@ Data-parallel training under `torchrun`.
 
 Each rank computes its share of the micro-batches of a step. Gradients and counts are summed over
 all ranks, and every rank takes the same step. The model is not wrapped; the sums are computed once
-per step. So ranks may have no micro-batch, and the arithmetic is that of a single process.
+per step. So a rank may have no micro-batch, and the arithmetic equals that of a single process.
 """
 
 import os
@@ -22,13 +22,14 @@ from torch.distributed.rendezvous import rendezvous
 from heedful.errors import SettingError, TrainingFailed
 from heedful.kernels.api import copy_all
 
-# A rank that dies closes its connections, which the others notice at once; the timeout is for a
-# rank that hangs. It must be longer than the tasks of rank zero alone: subwords, ids, validation.
+# A rank that dies closes its connections, which the other ranks notice at once. The timeout is for
+# a rank that hangs. It must be longer than the tasks of rank zero alone: subwords, ids, validation.
 _TIMEOUT = timedelta(hours=6)
-# Larger buckets mean fewer messages, but more memory for their copies; chosen by hand.
+# Larger buckets need fewer messages, but more memory for their copies. The size was chosen by hand.
 _BUCKET_BYTES = 64 << 20
-# The variable with the number of processes that a launcher started; the launcher's name, and the
-# variable with the rank. Both must be set: SLURM sets the first in every shell of an allocation.
+# For each launcher: the variable with the number of processes, the launcher's name, and the
+# variable with the rank. Both variables must be set, because SLURM sets the first in every shell of
+# an allocation.
 _LAUNCHERS = {
     "SLURM_NTASKS": ("srun", "SLURM_PROCID"),
     "OMPI_COMM_WORLD_SIZE": ("mpirun", "OMPI_COMM_WORLD_RANK"),
@@ -36,8 +37,8 @@ _LAUNCHERS = {
     "MV2_COMM_WORLD_SIZE": ("mpirun", "MV2_COMM_WORLD_RANK"),
 }
 _OF_A_JOB = ("RANK", "MASTER_ADDR", "MASTER_PORT")
-# A process may train several times. Each group needs keys of its own in the launcher's store, where
-# the addresses of an earlier group remain.
+# A process may train several times. Each group needs its own keys in the launcher's store, because
+# the addresses of earlier groups remain there.
 _numbers = count()
 
 
@@ -56,7 +57,7 @@ class RankGroup:
         return self.rank == 0
 
     def all_reduce(self, values: Tensor) -> Tensor:
-        """Sum a tensor over all ranks, in place; raises `TrainingFailed` if a rank has ended."""
+        """Sum a tensor over all ranks in place; raises `TrainingFailed` if a rank has ended."""
         if self.world > 1:
             with _peer_failures():
                 dist.all_reduce(values)
@@ -79,7 +80,7 @@ class RankGroup:
 
     def barrier(self) -> None:
         """Wait for all ranks; afterwards they can read the files that rank zero has written."""
-        # Not dist.barrier: it needs the GPU with NCCL, and has no message for a process that ended.
+        # `dist.barrier` needs the GPU with NCCL, and has no message for a process that ended.
         self.all_reduce(torch.zeros(()))
 
 
@@ -88,13 +89,14 @@ def rank_group(device: torch.device) -> Iterator[RankGroup]:
     """
     Join the process group that `torchrun` started.
 
-    `torchrun` ends all processes when one dies; processes that wait for it report this first.
+    `torchrun` ends all processes when one dies; processes that wait for the dead process report
+    this first.
     """
     refuse_separate_processes(os.environ)
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield RankGroup()
         return
-    # Small tensors on the processor go through gloo even where gradients go through NCCL.
+    # Small tensors on the CPU are sent by gloo, even if gradients are sent by NCCL.
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     store, rank, world = next(rendezvous("env://", timeout=_TIMEOUT))
     store = PrefixStore(f"training {next(_numbers)}", store)
@@ -132,7 +134,7 @@ def refuse_separate_processes(environment: Mapping[str, str]) -> None:
 
 @contextmanager
 def _peer_failures() -> Iterator[None]:
-    """Turn a communication error into a message that another process has ended."""
+    """Convert a communication error to a message that another process has ended."""
     try:
         yield
     except RuntimeError as error:

@@ -35,9 +35,9 @@ def describe_plan(setup: TrainingSetup, say: Say, devices: Devices | None = None
     """
     Prepare the text in a temporary folder, as training does, and describe the run.
 
-    `devices`: devices for which memory and hours are computed, too.
+    `devices`: devices for which memory and hours are also computed.
 
-    Raises the errors that training would raise before its first step. Leaves nothing on the disk.
+    Raises the errors that training would raise before its first step. Leaves no files on the disk.
     """
     folder = setup.folder
     if folder is not None:
@@ -69,7 +69,7 @@ def describe_plan(setup: TrainingSetup, say: Say, devices: Devices | None = None
 def _steps(
     setup: TrainingSetup, model: EncoderDecoder, machine_settings: MachineSettings
 ) -> Iterator[str]:
-    """Yield how a GPU computes steps, and why with padding, if so; nothing for a processor."""
+    """Yield how a GPU computes steps, and the reason if it computes padding; nothing on a CPU."""
     device, settings = resolve_device(setup.config.train.device), setup.config.train
     if device.type == "cuda":
         padded = padding_reason(model, device, machine_settings.precision, settings)
@@ -79,7 +79,7 @@ def _steps(
 def padding_reason(
     model: EncoderDecoder, device: torch.device, precision: str, settings: TrainConfig
 ) -> str:
-    """Return the reason why a training by these settings computes padding; empty if none."""
+    """Return the reason why a training with these settings computes padding; empty if none."""
     if reason := why_padded(model, device, precision, settings.optimizer):
         return reason
     if settings.objective != "likelihood":
@@ -88,7 +88,7 @@ def padding_reason(
 
 
 def _target_share(pairs: Sequence[EncodedPairs]) -> float:
-    """Divide the target tokens by the tokens of the longer side."""
+    """Divide the number of target tokens by the number of tokens of the longer side."""
     source = sum(int(part.source_lengths.sum()) + len(part) for part in pairs)
     target = sum(int(part.target_lengths.sum()) + len(part) for part in pairs)
     return target / max(source, target, 1)

@@ -2,8 +2,9 @@
 Extension of a run's vocabulary for another language.
 
 The embedding, output row and bias of a new subword start as the means over the old subwords that
-spell it. Those of a new language tag start as the means over the old tags. Everything else is
-unchanged, and the result is an ordinary run that `heedful train --finetune-from` can continue.
+spell it. The embedding, output row and bias of a new language tag start as the means over the old
+tags. All other weights are unchanged. The result is an ordinary run that `heedful train
+--finetune-from` can continue.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -61,11 +62,11 @@ class NewLanguage:
 
     @property
     def code(self) -> str:
-        """The tag without its brackets."""
+        """The language tag without angle brackets."""
         return self.tag[2:-2] if is_tag(self.tag) else self.tag
 
     def symbol(self, tokenizer: Tokenizer) -> str:
-        """Return the vocabulary entry of the tag, spelled like those of the known languages."""
+        """Return the vocabulary entry of the tag, spelled like the tags of the known languages."""
         frame = tokenizer.frame
         if not self.tag or frame is None or not frame.languages:
             return self.tag and f">>{self.code}<<"
@@ -98,7 +99,7 @@ def extend(
 
     Raises `TextError` for text that cannot be read or is empty, and `SettingError` for a tag that
     cannot be added. Raises `TokenizerError` for a vocabulary that cannot be extended, or text
-    without new subwords. In all these cases no folder `out` is made.
+    without new subwords. In all these cases the folder `out` is not created.
     """
     goal, old = Path(out), Run.open(run)
     if goal.exists():
@@ -106,13 +107,8 @@ def extend(
     _check(old, language)
     checkpoint = old.load_checkpoint(old.checkpoint_folder(weights)).model
     models, rows, notes = _extend_models(old, language)
-    tokenizer = Tokenizer(
-        *models,
-        source_language=old.tokenizer.source_language,
-        target_language=old.tokenizer.target_language,
-        source_prefix=old.tokenizer.source_prefix,
-        frame=_longer_frame(old.tokenizer, language, models[-1]),
-    )
+    frame = _longer_frame(old.tokenizer, language, models[-1])
+    tokenizer = old.tokenizer.changed(*models, frame=frame)
     config = old.config
     if not is_imported(tokenizer.kind):
         size = max(tokenizer.source_size, tokenizer.target_size)
@@ -239,7 +235,7 @@ def _extend_models(
 def _harmless(
     side: ExtensibleModel, pieces: list[NewPiece], keep_lines: list[str]
 ) -> list[NewPiece]:
-    """Leave out new subwords until the lines of `--keep` are split as before."""
+    """Remove new subwords until the lines of `--keep` are split as before."""
     while keep_lines and pieces:
         longer = side.extended(pieces, [new.piece for new in pieces if new.piece not in side.ids])
         names = {new.piece for new in pieces}
@@ -270,7 +266,7 @@ def _means(
     listed: Sequence[str],
     tags: Sequence[int],
 ) -> Rows:
-    """List the old ids whose mean each new entry starts as; `tags`: ids of the languages."""
+    """List the old ids whose mean initializes each new entry; `tags`: ids of the language tags."""
     every = [number for number in range(_FIRST_FREE, side.model.size) if number not in tags]
     rows = []
     for name in listed:
@@ -285,7 +281,7 @@ def _longer_tables(
     rows: tuple[Rows, Rows],
     multiple: int,
 ) -> dict[str, Tensor]:
-    """Add rows to all tables of the vocabulary; rows without a token are padding."""
+    """Add rows to all weights with a row per token; rows without a token are padding."""
     longer = dict(weights)
     for name, side in TABLES.items():
         if name not in weights:

@@ -2,7 +2,7 @@
 Fine-tuning: the state that a run inherits from a pretrained run, and the state that is reset.
 
 A run inherits the weights, shape and subwords of the pretrained run. The optimizer's moments and
-the learning rate's schedule start from zero unless they are kept. Parts of the model are reset on
+the learning rate schedule start from zero unless they are kept. Parts of the model are reset on
 request.
 """
 
@@ -25,6 +25,7 @@ from heedful.runs.folder import RunFolder, read_json, write_json
 from heedful.runs.hub_names import pinned_name, run_folder
 from heedful.runs.origin import FILE as ORIGIN_FILE
 from heedful.runs.run import Run, flat_settings
+from heedful.settings.conditions import flat, format_value
 from heedful.tasks.task import Task
 from heedful.tokenization.imported_model import is_imported
 from heedful.tokenization.tokenizer import Tokenizer
@@ -37,7 +38,7 @@ TABLES = {
     "output.weight": "target",
     "output.bias": "target",
 }
-"""The tables with one row for each subword, and the side to which each belongs."""
+"""The weights with one row for each subword, and the side to which each of them belongs."""
 _POSITIONS = ("source_positions.weight", "target_positions.weight")
 
 
@@ -58,7 +59,7 @@ class PretrainedRun:
     step: int
     """Number of steps for which the weights were trained."""
     keep_state: tuple[str, ...] = ()
-    """Other state that was kept: optimizer, schedule."""
+    """State other than the weights that was kept: optimizer, schedule."""
     reset: tuple[str, ...] = ()
     """Parts that were reset: tokenizer, embeddings, encoder, decoder."""
     decays: int = 0
@@ -71,7 +72,7 @@ class PretrainedRun:
 
     @property
     def schedule_steps(self) -> int:
-        """Schedule steps taken before this run."""
+        """Steps of the kept schedule before this run."""
         return self.step if "schedule" in self.keep_state else 0
 
     def describe(self) -> str:
@@ -178,9 +179,9 @@ def check_objective(pretrained: PretrainedRun | None, objective: str) -> None:
 
 
 def inherited_settings(pretrained: PretrainedRun, task: Task) -> dict[str, Any]:
-    """Return the settings inherited with weights and subwords, and those of the same task."""
+    """Return the settings inherited with weights and subwords, and settings of the same task."""
     # They override the recipe, and `--set` overrides them: dropout, for example, may change. The
-    # search settings of an imported run are inherited, too, because they may contain ids.
+    # search settings of an imported run are also inherited, because they may contain ids.
     parent = Run.open(pretrained.run)
     config = parent.config.to_dict()
     settings = {f"model.{name}": value for name, value in config["model"].items()}
@@ -200,10 +201,11 @@ def check_shape(pretrained: PretrainedRun, model: ModelConfig) -> None:
     there, here = Run.open(pretrained.run).config.model, model
     if _shapes(there, pretrained) == _shapes(here, pretrained):
         return
+    old, new = (flat({"model": model.model_dump(mode="json")}) for model in (there, here))
     differences = [
-        f"model.{name} is {value} in that run and {getattr(here, name)} in this one"
-        for name, value in there
-        if value != getattr(here, name)
+        f"{name} is {format_value(value)} in that run and {format_value(new.get(name))} in this one"
+        for name, value in old.items()
+        if value != new.get(name)
     ]
     raise SettingError(
         f"--finetune-from {pretrained.run} must have a model of the same shape, but "
@@ -225,7 +227,7 @@ def _shapes(model: ModelConfig, pretrained: PretrainedRun) -> dict[str, torch.Si
 
 
 def check_pretrained(folder: RunFolder, pretrained: PretrainedRun | None) -> None:
-    """Refuse to resume a run with other pretrained weights than those it started from."""
+    """Refuse to resume a run if its pretrained weights differ from those that it started from."""
     began = read_pretrained(folder)
     if folder.config.exists() and pretrained != began:
         raise RunFolderError(
@@ -252,11 +254,11 @@ def write_pretrained(folder: RunFolder, pretrained: PretrainedRun | None) -> Non
 
 def read_pretrained(folder: RunFolder) -> PretrainedRun | None:
     """
-    Read which pretrained weights a run started from.
+    Read the record of the pretrained weights that a run started from.
 
     Returns None for a run without pretrained weights.
 
-    Translating with a run does not need the pretrained run; resuming needs it, unchanged.
+    Translation does not need the pretrained run; resuming requires that it is unchanged.
     """
     path = folder.path / ORIGIN_FILE
     if not path.exists():
@@ -296,9 +298,10 @@ def first_weights(pretrained: PretrainedRun, run: Run, model: EncoderDecoder) ->
     """
     Assemble the initial weights of a fine-tuning run.
 
-    With other subwords, an embedding row is inherited if both vocabularies have the subword, else
-    drawn anew (Zoph et al. 2016 draw all rows anew). Raises `RunFolderError` if the pretrained
-    weights have changed since the run began, or do not fit its settings.
+    With other subwords, an embedding row is inherited if both vocabularies have the subword. The
+    remaining rows are drawn at random (Zoph et al. 2016 draw all rows at random). Raises
+    `RunFolderError` if the pretrained weights have changed since the run began, or do not fit its
+    settings.
     """
     parent = Run.open(pretrained.run)
     place = parent.checkpoint_folder(pretrained.weights)

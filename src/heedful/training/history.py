@@ -19,7 +19,7 @@ from heedful.runs.log_entries import read_entries
 from heedful.settings.registries import METRICS
 
 FIGURES = ("reward", "risk", "divergence")
-"""Means that some objectives add to the log (`heedful.training.objective`)."""
+"""Mean values that some objectives add to the log (`heedful.training.objective`)."""
 TRAINING = (
     "step",
     "loss",
@@ -43,7 +43,7 @@ class History:
     """
     The training log of a run as columns.
 
-    Missing values, and values that were infinite when logged, are NaN.
+    Missing values, and values that were not finite when logged, are NaN.
     """
 
     training: TrainingColumns
@@ -51,7 +51,7 @@ class History:
     validation: ValidationColumns
     """A column for each of `validation_columns`."""
     refused: tuple[int, ...] = ()
-    """Steps that were not taken because the loss or gradient was not finite."""
+    """Steps whose update was skipped because the loss or gradient was not finite."""
     unreadable: int = 0
     """Number of lines that are not log lines, except for an incomplete last line."""
 
@@ -81,8 +81,8 @@ class History:
         """
         Find the best validation of the log.
 
-        Returns the value and its step, the first step if values are equal; None without
-        validations.
+        Returns the value and its step, or the first such step if values are equal. Returns None if
+        there are no validations.
 
         Includes validations whose checkpoints were deleted.
         """
@@ -140,7 +140,7 @@ def _append(columns: Mapping[str, MutableSequence[float]], entry: Mapping[str, A
 
 
 def _number(value: Any) -> float:
-    """Convert a value to a float; NaN if it is not a number or too large."""
+    """Convert a value to a float; NaN if it is not a number or is too large."""
     try:
         return float(value) if isinstance(value, int | float) else np.nan
     except OverflowError:
@@ -148,5 +148,5 @@ def _number(value: Any) -> float:
 
 
 def _columns(columns: Mapping[str, MutableSequence[float]]) -> dict[str, np.ndarray]:
-    """Turn lists into arrays."""
+    """Convert lists to arrays."""
     return {name: np.array(column, dtype=np.float64) for name, column in columns.items()}

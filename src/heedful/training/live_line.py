@@ -1,5 +1,5 @@
 """
-A line in a notebook that a training updates in place.
+A progress line in a notebook that a training updates in place.
 
 IPython is not required. Without its kernel there is no such line; a terminal shows a progress bar
 (`heedful.training.log`).
@@ -38,7 +38,7 @@ class LiveLine:
 
         def after_cell(cell: Any) -> None:
             events.unregister("post_run_cell", after_cell)
-            # a notebook shows the value of a cell's last line, so the object would be there twice
+            # a notebook shows the value of a cell's last line, so the object would appear twice
             if cell.result is shown:
                 self._update("", "")
 
@@ -55,12 +55,12 @@ class LiveLine:
 
 
 def live_line() -> LiveLine | None:
-    """Make a line for the running cell; None outside a notebook."""
+    """Create a progress line for the running cell; None outside a notebook."""
     return LiveLine() if in_notebook() else None
 
 
 def in_notebook() -> bool:
-    """Decide whether an IPython kernel runs this process; IPython in a terminal has none."""
+    """Return whether this process is an IPython kernel, unlike IPython in a terminal."""
     return getattr(_shell(), "kernel", None) is not None
 
 

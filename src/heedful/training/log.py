@@ -115,12 +115,12 @@ class RunLog:
                 self.say(f"  {side:<11}  {_shorten(text)}")
 
     def result(self, result: Any) -> None:
-        """Replace the line of a notebook by the result of the training, with its curve."""
+        """Replace the progress line of a notebook by the result of the training, with its curve."""
         if self._line is not None:
             self._line.show_object(result)
 
     def refusal(self, line: dict[str, Any]) -> None:
-        """Log a batch on which no step was taken."""
+        """Log a batch whose update was skipped."""
         self._write(line)
 
     def say(self, text: str) -> None:
@@ -162,7 +162,7 @@ class RunLog:
 
 
 def _shorten(text: str) -> str:
-    """Shorten a long text for a terminal; the log has the whole text."""
+    """Shorten a long text for a terminal; the log contains the complete text."""
     if len(text) <= _LONGEST_SAMPLE:
         return text
     return f"{text[:_LONGEST_SAMPLE]}… ({len(text):,} characters)"
@@ -184,14 +184,14 @@ def duration(seconds: float) -> str:
 
 
 def _open_to_append(path: Path) -> TextIO:
-    """Open a log; replace a symbolic link by a file, since someone else may have made it."""
+    """Open a log; replace a symbolic link by a file, because another user may have created it."""
     if path.is_symlink():
         path.unlink()
     return open(path, "a", encoding="utf-8", opener=_never_follow)
 
 
 def _never_follow(path: str, flags: int) -> int:
-    """Open a file, but no link; a pipe without a reader raises an error instead of blocking."""
+    """Open a file, but not a link; a pipe without a reader raises an error instead of blocking."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
@@ -201,7 +201,7 @@ def _lines_up_to(path: Path, step: int) -> bytes | None:
     try:
         with open_ordinary(path) as lines:
             for line in lines:
-                # None for a line that is truncated or not from a log
+                # `entry` is None if the line is truncated or is not from a log
                 entry = parse_line(line)
                 if entry is not None and line.endswith(b"\n") and entry["step"] <= step:
                     complete.append(line)

@@ -1,14 +1,14 @@
 """
 Adam (section 5.3) or SGD with fp32 master weights.
 
-In fp32 the model's parameters are the masters. In bf16 the model computes with a bf16 copy of the
-masters. Gradients of every micro-batch are added up in fp32, the optimizer updates the masters, and
-each step ends with a new copy. Checkpoints contain only the masters.
+In fp32 the model's parameters are the master weights. In bf16 the model computes with a bf16 copy
+of the master weights. Gradients of all micro-batches are summed in fp32, the optimizer updates the
+master weights, and each step ends with a new copy. Checkpoints contain only the master weights.
 
-A moving average is a third set of weights, which is then validated, saved and used. The masters are
-stored with the optimizer's moments in this case, because only training needs them.
+A moving average is a third set of weights, which is validated, saved and used for translation. The
+master weights are then stored with the optimizer's moments, because only training needs them.
 
-Adam has two moments for each weight, SGD with momentum has one, SGD without momentum none.
+Adam has two moments for each weight, SGD with momentum has one, and SGD without momentum has none.
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,21 +42,8 @@ class MixedPrecisionOptimizer:
     neither a moving average nor weight decay.
     """
 
-    def __init__(
-        self,
-        model: nn.Module,
-        precision: str,
-        optimizer: str = "adam",
-        *,
-        beta1: float = 0.9,
-        beta2: float = 0.98,
-        epsilon: float = 1e-9,
-        momentum: float = 0.0,
-        nesterov: bool = False,
-        weight_decay: float = 0.0,
-        ema_decay: float | None = None,
-    ) -> None:
-        self.ema_decay = ema_decay
+    def __init__(self, model: nn.Module, precision: str, settings: "TrainConfig") -> None:
+        self.settings = settings
         self.names = [name for name, _ in model.named_parameters()]
         self.model_parameters: list[Tensor] = [
             parameter for _, parameter in model.named_parameters()
@@ -69,47 +56,26 @@ class MixedPrecisionOptimizer:
                 parameter.data = parameter.data.to(torch.bfloat16)
             average_ids = {id(average) for average in self.running_averages.values()}
             for buffer in model.buffers():
-                # not running averages, whose updates are too small for bf16
+                # running averages stay fp32, because their updates are too small for bf16
                 if id(buffer) not in average_ids and buffer.is_floating_point():
                     buffer.data = buffer.data.to(torch.bfloat16)
-        # together in one kernel on a GPU; one by one on a processor, which needs less memory
+        # A GPU converts all weights in one kernel; a CPU converts one at a time to save memory.
         self._converts_together = not self.masters[0].is_cpu
         self.zero_grad()
         self.steps = 0
-        self.optimizer = optimizer
-        self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
-        self.momentum, self.nesterov, self.weight_decay = momentum, nesterov, weight_decay
         self.averages: list[Tensor] = []
-        if ema_decay is not None:
+        if settings.ema_decay is not None:
             self.averages = [master.detach().clone() for master in self.masters]
-        kinds = _ADAM if optimizer == "adam" else _MOMENTUM if momentum else ()
-        # Allocated at the start, so that a lack of memory for them shows before the first step.
+        kinds = _ADAM if settings.optimizer == "adam" else _MOMENTUM if settings.momentum else ()
+        # The moments are allocated here, so that a lack of memory is found before the first step.
         self._moments = {
             kind: [torch.zeros_like(master) for master in self.masters] for kind in kinds
         }
         self._counters = self._count(0)
 
-    @classmethod
-    def of(
-        cls, model: nn.Module, precision: str, settings: "TrainConfig"
-    ) -> "MixedPrecisionOptimizer":
-        """Create the optimizer from a run's settings; their defaults are the paper's."""
-        return cls(
-            model,
-            precision,
-            settings.optimizer,
-            beta1=settings.beta1,
-            beta2=settings.beta2,
-            epsilon=settings.epsilon,
-            momentum=settings.momentum,
-            nesterov=settings.nesterov,
-            weight_decay=settings.weight_decay,
-            ema_decay=settings.ema_decay,
-        )
-
     @property
     def moment_kinds(self) -> tuple[str, ...]:
-        """Names of the moments of each weight: first and second, or momentum, or none."""
+        """Names of the moments of each weight: first and second, or momentum, or no names."""
         return tuple(self._moments)
 
     @property
@@ -135,7 +101,7 @@ class MixedPrecisionOptimizer:
         for master, parameter in zip(self.masters, self.model_parameters, strict=True):
             if parameter.grad is None:
                 continue
-            # converting first is four times as fast as adding bf16 to fp32 directly
+            # conversion before addition is four times as fast as adding bf16 to fp32 directly
             gradient = parameter.grad.float()
             parameter.grad = None
             if master.grad is None:
@@ -173,11 +139,11 @@ class MixedPrecisionOptimizer:
         """
         Update the weights, and reset the summed gradients.
 
-        `scale`: factor of the summed gradients, 1 / target tokens of the batch, or less to clip.
-        torch scales the gradients in the same pass.
+        `scale`: factor of the summed gradients: 1 / target tokens of the batch, or a smaller factor
+        to clip. torch scales the gradients in the same pass.
         """
         with torch.no_grad():
-            if self.optimizer == "adam":
+            if self.settings.optimizer == "adam":
                 scaling = fused_scaling("adamw", self.gradients, scale)
                 self._step_of_adam(learning_rate, scaling)
             else:
@@ -197,10 +163,10 @@ class MixedPrecisionOptimizer:
         skips: Tensor,
     ) -> None:
         """
-        Update the weights by Adam with all numbers on the device, for use in a graph.
+        Update the weights by Adam with all values on the device, for use in a CUDA graph.
 
-        `gradients`: sums, which `divisor` divides. `share`: `averaged_share` of this step. `skips`:
-        1 if nothing may change, else 0. The caller counts `steps`.
+        `gradients`: sums, which are divided by `divisor`. `share`: `averaged_share` of this step.
+        `skips`: 1 to leave all weights unchanged, else 0. The caller increments `steps`.
         """
         scaling = {"grad_scale": divisor, "found_inf": skips}
         self._step_of_adam(learning_rate, scaling, gradients)
@@ -212,10 +178,10 @@ class MixedPrecisionOptimizer:
 
     @property
     def averaged_share(self) -> float:
-        """Share of the newest weights in the moving average; larger in the first steps."""
-        if self.ema_decay is None:
+        """Factor of the latest weights in the moving average; largest in the first steps."""
+        if self.settings.ema_decay is None:
             return 0.0
-        return 1.0 - min(self.ema_decay, self.steps / (self.steps + 9.0))
+        return 1.0 - min(self.settings.ema_decay, self.steps / (self.steps + 9.0))
 
     def _step_of_adam(
         self,
@@ -231,18 +197,18 @@ class MixedPrecisionOptimizer:
             fused=True,
             **scaling,
             amsgrad=False,
-            beta1=self.beta1,
-            beta2=self.beta2,
+            beta1=self.settings.beta1,
+            beta2=self.settings.beta2,
             lr=learning_rate,
-            weight_decay=self.weight_decay,
-            eps=self.epsilon,
+            weight_decay=self.settings.weight_decay,
+            eps=self.settings.epsilon,
             maximize=False,
         )
 
     def _step_of_sgd(self, learning_rate: float, scaling: dict[str, Any]) -> None:
         """Update the masters by SGD."""
-        if self.weight_decay:  # torch would add the decay to the momentum
-            scale_all(self.masters, 1.0 - learning_rate * self.weight_decay)
+        if self.settings.weight_decay:  # torch would add the decay to the momentum
+            scale_all(self.masters, 1.0 - learning_rate * self.settings.weight_decay)
         none = [None] * len(self.masters)
         momentum: list[Tensor | None] = [*self._moments.get("momentum", none)]
         sgd(
@@ -250,10 +216,10 @@ class MixedPrecisionOptimizer:
             fused=True,
             **scaling,
             weight_decay=0.0,
-            momentum=self.momentum,
+            momentum=self.settings.momentum,
             lr=learning_rate,
             dampening=0.0,
-            nesterov=self.nesterov,
+            nesterov=self.settings.nesterov,
             maximize=False,
         )
 
@@ -264,7 +230,7 @@ class MixedPrecisionOptimizer:
 
     @contextmanager
     def averaged_weights(self) -> Iterator[None]:
-        """Use the weights that a checkpoint would contain within the context, for a validation."""
+        """Within the context, give the model the weights that a checkpoint would contain."""
         if self.averages:
             self._exchange()
         try:
@@ -277,8 +243,8 @@ class MixedPrecisionOptimizer:
         """
         Return the fp32 weights for `model.safetensors` by name, detached but not copied.
 
-        They are the moving average or, without one, the masters. The running averages of batch norm
-        are included; they belong to the latest weights.
+        They are the moving averages or, without them, the master weights. The running averages of
+        batch norm are included; they belong to the latest weights.
         """
         used = self.averages or self.masters
         saved = {name: weight.detach() for name, weight in zip(self.names, used, strict=True)}
@@ -320,15 +286,15 @@ class MixedPrecisionOptimizer:
         self._copy()
 
     def _count(self, step: int) -> list[Tensor]:
-        """Create Adam's counter of each weight, set to `step`."""
-        if self.optimizer != "adam":
+        """Create Adam's step counter of each weight, set to `step`."""
+        if self.settings.optimizer != "adam":
             return []
         return [torch.tensor(float(step), device=master.device) for master in self.masters]
 
     @torch.no_grad()
     def _average(self) -> None:
         """Update the moving averages."""
-        if self.ema_decay is None:
+        if self.settings.ema_decay is None:
             return
         approach_all(self.averages, self.masters, self.averaged_share)
 

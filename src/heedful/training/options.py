@@ -2,7 +2,7 @@
 The options of a training, each defined in one place.
 
 A field is a flag of `heedful train` and of the `train` of a task, a keyword of `heedful.train`, and
-what `TrainingSetup.resolve` reads. Its metadata has the help of the flag; ``help(heedful.train)``
+an input of `TrainingSetup.resolve`. Its metadata has the help of the flag; ``help(heedful.train)``
 shows the text below the field. This module does not import torch, so the command line shows its
 help quickly.
 """

@@ -57,7 +57,7 @@ class TrainingResult:
 
     @cached_property
     def curve(self) -> TrainingCurve:
-        """Losses and scores by step, read from the log; empty if the log is gone."""
+        """Losses and scores by step, read from the log; empty if the log does not exist."""
         try:
             history = read_history(self.log)
         except RunFolderError:

@@ -21,16 +21,16 @@ from heedful.training.state import TrainState
 
 @dataclass
 class Claim:
-    """The folders that a training fills, emptied again if the training is refused."""
+    """The folders that a training fills, and that are emptied again if the training is refused."""
 
     emptied: list[Path] = field(default_factory=list)
-    """Folders to empty on failure: they were empty or did not exist."""
+    """Folders to empty on failure, because they were empty or did not exist."""
     made: list[Path] = field(default_factory=list)
-    """Folders to delete on failure: they did not exist."""
+    """Folders to delete on failure, because they did not exist."""
     trains: bool = False
     """Whether the training loop has begun."""
     train_state: TrainState | None = None
-    """State of the training, once known; after the first step nothing is removed."""
+    """State of the training, once it is known; after the first step no file is removed."""
 
     def will_make(self, folder: Path) -> None:
         """Record a folder that is about to be filled."""
@@ -42,8 +42,8 @@ class Claim:
         """
         Remove new files after a user error, or after any error before the loop.
 
-        An interrupted run, a run on a full disk, and a trained run stay and can be resumed. After a
-        failure in the training loop, the report of the failure stays.
+        An interrupted run, a run on a full disk, and a trained run are kept and can be resumed.
+        After a failure in the training loop, the report of the failure is kept.
         """
         began = self.train_state is not None and self.train_state.counters.step > 0
         refused = isinstance(error, UserError)
@@ -69,7 +69,7 @@ def create_run_folder(folder: RunFolder, setup: TrainingSetup) -> Iterator[Claim
     with writing(folder.path):
         folder.path.mkdir(parents=True, exist_ok=True)
     with only_writer(folder.path, "train"):
-        check_folder(folder, setup)  # another process may have filled it meanwhile
+        check_folder(folder, setup)  # another process may have filled the folder meanwhile
         claim.will_make(folder.path)
         with writing(folder.path):
             tidy(folder.path)
@@ -115,5 +115,5 @@ def require_usable(folder: RunFolder) -> None:
             pass  # reading a tensor checks that it is finite
     except RunFolderError as error:
         raise TrainingFailed(
-            f"a training must end with a run that translates, but {folder.path} cannot: {error}"
+            f"training must end with a run that can translate, but {folder.path} cannot: {error}"
         ) from error

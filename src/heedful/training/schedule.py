@@ -1,12 +1,12 @@
 """
 Schedules of the learning rate: equation 3 of the paper (section 5.3), and other schedules.
 
-All except the paper's rise linearly to a peak during the warm-up, which may have no steps. They
-differ after it::
+All of them rise linearly to a peak during the warm-up, which has zero steps in some recipes. The
+schedules other than the paper's differ after the warm-up::
 
     constant        peak
     inverse_sqrt    peak * (warmup / step)^0.5          equation 3 with a chosen peak
-    cosine          half a wave from the peak to the minimum
+    cosine          half a cosine wave from the peak to the minimum
     step, plateau   peak * decay_factor^decays          decays at fixed steps, or at validations
 """
 
@@ -26,51 +26,8 @@ if TYPE_CHECKING:
 def paper_rate(step: int, d_model: int, warmup: int, factor: float = 1.0) -> float:
     """Compute equation 3: ``factor * d_model^-0.5 * min(step^-0.5, step * warmup^-1.5)``."""
     # The peak, at ``step == warmup``, is ``factor * (d_model * warmup)^-0.5``. The authors' code
-    # counts steps from 0 and adds one, which is the same.
+    # counts steps from 0 and adds 1, which gives the same rates.
     return float(factor * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))
-
-
-def constant_rate(step: int, peak: float, warmup: int = 0) -> float:
-    """Compute ``peak * min(1, step / warmup)``."""
-    return peak * step / warmup if step < warmup else peak
-
-
-def inverse_sqrt_rate(step: int, peak: float, warmup: int, minimum: float = 0.0) -> float:
-    """Compute ``peak * (warmup / step)^0.5`` after the warm-up."""
-    # Equal to `paper_rate` for ``peak = (d_model * warmup)^-0.5``; fairseq's ``inverse_sqrt`` has
-    # the same decay.
-    if step < warmup:
-        return constant_rate(step, peak, warmup)
-    return max(minimum, peak * math.sqrt(warmup / step))
-
-
-def cosine_rate(step: int, peak: float, warmup: int, steps: int, minimum: float = 0.0) -> float:
-    """Compute half a cosine wave, from the peak at step `warmup` to the minimum at step `steps`."""
-    # Loshchilov and Hutter 2017, equation 5, without restarts. After the last step the rate stays.
-    if step < warmup:
-        return constant_rate(step, peak, warmup)
-    progress = min(1.0, (step - warmup) / max(1, steps - warmup))
-    return minimum + (peak - minimum) * (1.0 + math.cos(math.pi * progress)) / 2.0
-
-
-def decayed_rate(
-    step: int,
-    peak: float,
-    warmup: int,
-    decays: int,
-    decay_factor: float = 0.5,
-    minimum: float = 0.0,
-) -> float:
-    """Compute ``peak * decay_factor^decays``, for the schedules step and plateau."""
-    lowered = peak * decay_factor**decays
-    if step < warmup:
-        return constant_rate(step, lowered, warmup)
-    return max(minimum, lowered)
-
-
-def decays_before(step: int, decay_start: int, decay_steps: int) -> int:
-    """Count the decays of schedule step: 0 up to `decay_start`, 1 for `decay_steps`, and so on."""
-    return max(0, -(-(step - decay_start) // decay_steps))
 
 
 @dataclass(frozen=True)
@@ -83,7 +40,7 @@ class Schedule:
     """
 
     name: str = "paper"
-    """paper, constant, inverse_sqrt, cosine, plateau, step, or the name of a plugin's."""
+    """paper, constant, inverse_sqrt, cosine, plateau, step, or the name of a plugin's schedule."""
     warmup: int = 4000
     """Number of steps in which the rate rises."""
     d_model: int = 512
@@ -92,25 +49,25 @@ class Schedule:
     peak: float = 0.0
     """The rate at the end of the warm-up, for all schedules except the paper's."""
     minimum: float = 0.0
-    """Lowest rate after the warm-up."""
+    """Minimum rate after the warm-up."""
     steps: int = 0
-    """The last step of cosine."""
+    """The step at which schedule `cosine` reaches the minimum."""
     decay_factor: float = 0.5
-    """Factor of the rate at each decay of plateau and step."""
+    """Factor by which each decay multiplies the rate, for schedules `plateau` and `step`."""
     decay_start: int = 0
     decay_steps: int = 1
-    """Steps before the first decay of step, and between two decays."""
+    """Number of steps before the first decay of schedule `step`, and between two decays."""
     patience: int = 0
-    """Validations without a better result before plateau lowers the rate."""
+    """Number of validations without a better result before schedule `plateau` lowers the rate."""
     earlier_steps: int = 0
-    """Steps of the pretrained run, if its schedule is continued."""
+    """Number of steps of the pretrained run, if its schedule is continued."""
 
     @classmethod
     def of(cls, config: "RunConfig", earlier_steps: int = 0) -> "Schedule":
         """
         Make the schedule of a run, or continue the schedule of a pretrained run.
 
-        A continued cosine ends with this run, as if both runs were a single run.
+        A continued cosine schedule ends with this run, as if both runs were a single run.
         """
         settings = config.train
         decay_steps = settings.decay_steps or 1
@@ -151,7 +108,7 @@ class Schedule:
 
     def is_past_warmup(self, step: int) -> bool:
         """
-        Return whether the warm-up is over after a step: true from the step with the peak rate on.
+        Return whether the warm-up is over after a step: true from the step that has the peak rate.
 
         Validations do not lower the rate while it still rises, as in fairseq's
         ``reduce_lr_on_plateau``.
@@ -169,30 +126,46 @@ def paper(schedule: Schedule, step: int, decays: int) -> float:
 
 
 def constant(schedule: Schedule, step: int, decays: int) -> float:
-    """Compute the warm-up, then a constant rate."""
+    """Compute ``peak * min(1, step / warmup)``."""
     del decays
-    return constant_rate(step, schedule.peak, schedule.warmup)
+    return _warmed_up(schedule, step, schedule.peak)
 
 
 def inverse_sqrt(schedule: Schedule, step: int, decays: int) -> float:
-    """Compute a rate that falls with the square root of the step."""
-    del decays
-    return inverse_sqrt_rate(step, schedule.peak, schedule.warmup, schedule.minimum)
+    """Compute ``peak * (warmup / step)^0.5`` after the warm-up."""
+    # Equal to `paper_rate` for ``peak = (d_model * warmup)^-0.5``; fairseq's ``inverse_sqrt`` has
+    # the same decay.
+    if step < schedule.warmup:
+        return constant(schedule, step, decays)
+    return max(schedule.minimum, schedule.peak * math.sqrt(schedule.warmup / step))
 
 
 def cosine(schedule: Schedule, step: int, decays: int) -> float:
-    """Compute a rate that falls along half a cosine wave."""
-    del decays
-    return cosine_rate(step, schedule.peak, schedule.warmup, schedule.steps, schedule.minimum)
+    """Compute half a cosine wave, from the peak at step `warmup` to the minimum at step `steps`."""
+    # Loshchilov and Hutter 2017, equation 5, without restarts. The rate is constant after `steps`.
+    warmup, minimum = schedule.warmup, schedule.minimum
+    if step < warmup:
+        return constant(schedule, step, decays)
+    progress = min(1.0, (step - warmup) / max(1, schedule.steps - warmup))
+    return minimum + (schedule.peak - minimum) * (1.0 + math.cos(math.pi * progress)) / 2.0
 
 
 def plateau(schedule: Schedule, step: int, decays: int) -> float:
-    """Compute a rate that is lowered by decays, which validations cause."""
-    factor, minimum = schedule.decay_factor, schedule.minimum
-    return decayed_rate(step, schedule.peak, schedule.warmup, decays, factor, minimum)
+    """Compute ``peak * decay_factor^decays`` after the warm-up; validations cause the decays."""
+    lowered = schedule.peak * schedule.decay_factor**decays
+    if step < schedule.warmup:
+        return _warmed_up(schedule, step, lowered)
+    return max(schedule.minimum, lowered)
 
 
 def step_decay(schedule: Schedule, step: int, decays: int) -> float:
-    """Compute a rate that falls at fixed steps."""
+    """Compute a rate that decays after `decay_start` steps, then every `decay_steps` steps."""
     del decays
-    return plateau(schedule, step, decays_before(step, schedule.decay_start, schedule.decay_steps))
+    return plateau(
+        schedule, step, max(0, -(-(step - schedule.decay_start) // schedule.decay_steps))
+    )
+
+
+def _warmed_up(schedule: Schedule, step: int, peak: float) -> float:
+    """Compute the rate of the warm-up, which rises to the peak and stays there."""
+    return peak * step / schedule.warmup if step < schedule.warmup else peak

@@ -34,6 +34,7 @@ from heedful.preparation.find_training_data import find_training_data
 from heedful.preparation.pair_text import PAIRS, find_pair_text
 from heedful.preparation.tokenizer import check_given_tokenizer
 from heedful.preparation.training_data import (
+    Preparation,
     Say,
     Sizes,
     TrainingData,
@@ -86,23 +87,23 @@ _MAY_CHANGE = frozenset(
         "patience",
     )
 )
-# Schedules that depend on such settings: cosine on the last step, plateau on validations.
+# Schedules that depend on these settings: cosine on the last step, plateau on validations.
 _OF_THE_SCHEDULE = {"cosine": {"train.steps"}, "plateau": {"train.validate_steps"}}
 _OF_THE_MACHINE = frozenset(("train.device", "train.precision", "train.threads"))
 # Validation text is also compared by content; training text by the digests of encoded pairs.
 _VALIDATION = ("valid_source", "valid_target")
-# Tokens a side on a processor: with them a step of the base model needs at most about 3 GB
-# (docs/results/speed.md). So a batch of about 4,096 tokens is computed at once, which took 0.9 of
-# the time of parts of 2,048 tokens for a step of `small`.
+# Maximum tokens per side on a CPU: a step of the base model then needs at most about 3 GB
+# (docs/results/speed.md). A batch of about 4,096 tokens is computed at once. For a step of `small`
+# this took 0.9 of the time of micro-batches of 2,048 tokens.
 _CPU_MICRO_BATCH_TOKENS = 4608
 
 
 @dataclass(frozen=True)
 class TrainingSetup:
-    """The settings, text and folders of a training, resolved before anything is written."""
+    """The settings, text and folders of a training, resolved before any file is written."""
 
     config: RunConfig
-    """The recipe with all changed settings."""
+    """The settings of the recipe, with all changes by the user."""
     training_data: TrainingData
     """Raw or prepared text."""
     files: Sizes
@@ -110,11 +111,11 @@ class TrainingSetup:
     valid: tuple[list[str], list[str]] | None = None
     """Held-out sources and their translations."""
     held_out: HeldOutPairs | None = None
-    """The same pairs with line numbers, to find them in the training text; None for trees."""
+    """The held-out pairs with line numbers, to find them in the training text; None for trees."""
     pretrained: PretrainedRun | None = None
     """The run that fine-tuning starts from."""
     folder: RunFolder | None = None
-    """The run folder to make; a dry run may have none."""
+    """The run folder to create; a dry run may have none."""
     resume: bool = False
     """Whether to continue the run in the folder."""
     allow_inexact: bool = False
@@ -124,7 +125,7 @@ class TrainingSetup:
     stores_valid: bool = False
     """Whether held-out pairs were passed in memory and must be stored in the run."""
     valid_note: str = ""
-    """Note on omitted held-out text: pairs with an empty side, rows without text."""
+    """Note on omitted held-out text: pairs with an empty side, and rows without text."""
 
     def describe_valid(self) -> str:
         """Describe the held-out pairs by their number and the note."""
@@ -229,7 +230,7 @@ class TrainingSetup:
 
 
 def _choose_task(texts: Mapping[str, Files | None]) -> tuple[Task, Files | None, Files | None]:
-    """Find the task whose text was given; return its texts for training and validation, too."""
+    """Return the task whose text was given, with its texts for training and validation."""
     for task in tasks():
         if task.text_options is None:
             continue
@@ -249,7 +250,7 @@ def check_folder(folder: RunFolder, setup: TrainingSetup) -> None:
     """
     Check that a training may be started or resumed in a folder.
 
-    Raises `RunFolderError` if the folder is in use or holds another run. Writes nothing.
+    Raises `RunFolderError` if the folder is in use or contains another run. Writes no files.
     """
     if not setup.resume:
         if folder.path.exists() and (not folder.path.is_dir() or _is_filled(folder.path)):
@@ -287,7 +288,7 @@ def _is_filled(folder: Path) -> bool:
 
 
 def _unknown_files(folder: RunFolder) -> list[str]:
-    """List files that cannot come from a killed run."""
+    """List the files that a killed run cannot have written."""
     own = re.compile(
         r"(tokenizer|data|epoch|checkpoints|average|config|log|best|origin|plugins)\b.*|\..*"
     )
@@ -329,7 +330,7 @@ def _check_same(folder: RunFolder, setup: TrainingSetup) -> None:
 def check_continues(
     run: Run, pairs: Sequence[EncodedPairs], state: Mapping[str, Any], place: Path
 ) -> None:
-    """Refuse to continue a checkpoint with other settings or text than it was trained with."""
+    """Refuse to continue a checkpoint with settings or text that differ from its training."""
     settings = state.get("settings")
     if isinstance(settings, dict):
         may_change = _may_change(run.config) | _OF_THE_MACHINE
@@ -358,7 +359,7 @@ def _may_change(config: RunConfig) -> frozenset[str]:
     """List the settings that a resumed run may change."""
     name = config.train.schedule
     of_the_schedule = {"train.steps"} if name in SCHEDULES.added() else set()
-    if 0 < config.train.second_pass_start < 1:  # a share of the steps
+    if 0 < config.train.second_pass_start < 1:  # a value below 1 is a share of the steps
         of_the_schedule.add("train.steps")
     return _MAY_CHANGE - of_the_schedule - _OF_THE_SCHEDULE.get(name, set())
 
@@ -366,7 +367,7 @@ def _may_change(config: RunConfig) -> frozenset[str]:
 def _changed_settings(
     old: Mapping[str, Any], new: Mapping[str, Any], may_change: Collection[str]
 ) -> list[str]:
-    """Describe the changed settings except those that may change."""
+    """Describe the changed settings, except the settings that may change."""
     return [
         f"{key} was {old.get(key)!r} and is now {new.get(key)!r}"
         for key in sorted(old.keys() | new.keys())
@@ -395,7 +396,7 @@ def _of_other_content(began: Mapping[str, Any], files: Mapping[str, Any]) -> str
 def choose_machine_settings(
     folder: RunFolder, setup: TrainingSetup, ranks: RankGroup
 ) -> MachineSettings:
-    """Choose device, threads, precision and micro-batches; a resumed run keeps its own."""
+    """Choose device, threads, precision and micro-batches; a resumed run keeps its choices."""
     if ranks.is_first:
         machine_settings = (
             resumed_settings(folder, setup, ranks)
@@ -415,7 +416,7 @@ def _detect_settings(config: RunConfig, ranks: RankGroup) -> MachineSettings:
     precision = resolve_precision(settings.precision, device)
     micro = settings.micro_batch_tokens
     if micro is None and device.type == "cuda":
-        # the whole share of a rank at once; smaller micro-batches were not compared
+        # a rank computes its share of a batch at once; smaller micro-batches were not compared
         micro = -(-settings.batch_tokens // ranks.world)
     elif micro is None:
         micro = _CPU_MICRO_BATCH_TOKENS
@@ -467,7 +468,7 @@ def resumed_settings(folder: RunFolder, setup: TrainingSetup, ranks: RankGroup) 
         )
     detected = _detect_settings(setup.config, ranks)
     if detected.device.partition(":")[0] != began.device.partition(":")[0]:
-        return detected  # the micro-batches are for another kind of device
+        return detected  # the old micro-batch size is for another kind of device
     return detected.model_copy(update={"micro_batch_tokens": began.micro_batch_tokens})
 
 
@@ -485,8 +486,8 @@ def prepare_data(
         if setup.valid is not None and setup.stores_valid:
             store_pairs(folder.path / PAIRS, "valid", zip(*setup.valid, strict=True))
         threads = setup.config.train.threads
-        training_data.prepare(folder, setup.config, threads, say, setup.held_out)
+        training_data.prepare(Preparation(folder, setup.config, threads, say, setup.held_out))
     ranks.barrier()  # other ranks open the files that rank zero has written
     run = Run.open(folder.path)
-    run.check_forbidden_ids()  # now that the subwords are known
+    run.check_forbidden_ids()  # possible only after the subwords are known
     return run, tuple(EncodedPairs.open(ids, run.tokenizer) for ids in training_data.ids(folder))

@@ -17,18 +17,18 @@ class Clock:
     """The clock of a run, which continues when the run is resumed."""
 
     earlier: float = 0.0
-    """Seconds before the run was last resumed."""
+    """Number of seconds of the run before it was last resumed."""
     _start: float = field(default_factory=time.monotonic)
 
     @property
     def seconds(self) -> float:
-        """Seconds of the run in all sessions, validations and checkpoints included."""
+        """Number of seconds of the run in all sessions, validations and checkpoints included."""
         return self.earlier + time.monotonic() - self._start
 
 
 _LARGEST = 2**63
 _COUNTS = ("step", "epoch", "position", "source_tokens", "target_tokens")
-# Results of a validation by name: numbers, and sample texts.
+# Results of a validation by name: numbers and sample texts.
 Validation = dict[str, Any]
 
 
@@ -45,11 +45,11 @@ class StepTotals(NamedTuple):
     flops: float = 0.0
     """Operations forward and backward, padding included if it is computed."""
     needed_flops: float = 0.0
-    """Operations that only the real tokens would need."""
+    """Operations that the real tokens need, without padding."""
     stop_signals: float = 0.0
     """Number of ranks that received a signal to stop."""
     time_over: float = 0.0
-    """1 if the planned minutes are over, by rank zero's clock."""
+    """1 if the planned minutes are over according to rank zero's clock, else 0."""
     checkpoint_requests: float = 0.0
     """Number of ranks that received a signal for a checkpoint."""
     penalty: float = 0.0
@@ -57,9 +57,9 @@ class StepTotals(NamedTuple):
     figure: float = 0.0
     """Sum of the objective's figure in the log: rewards or risks of pairs, or divergences."""
     pairs: float = 0.0
-    """Divisor of `figure`: number of pairs with candidates, or target tokens of two passes."""
+    """Divisor of `figure`: number of pairs with candidates, or of target tokens in two passes."""
     callback_stops: float = 0.0
-    """1 if a callback of rank zero ends the run."""
+    """1 if a callback of rank zero ends the run, else 0."""
 
     def plus(self, added: "StepTotals") -> "StepTotals":
         """Add two sums, field by field."""
@@ -80,7 +80,7 @@ class LogSums(NamedTuple):
 
     loss: float = 0.0
     nll: float = 0.0
-    """Summed over target tokens, as in `StepTotals`."""
+    """Negative log-probability, summed over target tokens, as in `StepTotals`."""
     target_tokens: float = 0.0
     source_tokens: float = 0.0
     """Real tokens."""
@@ -95,19 +95,9 @@ class LogSums(NamedTuple):
     """As in `StepTotals`."""
 
     def plus(self, totals: StepTotals, seconds: float) -> "LogSums":
-        """Add one step."""
-        return LogSums(
-            self.loss + totals.loss,
-            self.nll + totals.nll,
-            self.target_tokens + totals.target_tokens,
-            self.source_tokens + totals.source_tokens,
-            self.flops + totals.flops,
-            self.seconds + seconds,
-            self.penalty + totals.penalty,
-            self.figure + totals.figure,
-            self.pairs + totals.pairs,
-            self.needed_flops + totals.needed_flops,
-        )
+        """Add the sums and the duration of one step."""
+        added = {**totals._asdict(), "seconds": seconds}
+        return LogSums(*(mine + added[name] for name, mine in self._asdict().items()))
 
     @property
     def padding(self) -> float:
@@ -117,7 +107,7 @@ class LogSums(NamedTuple):
 
 @dataclass
 class Counters:
-    """Totals of a run, those before it was resumed included."""
+    """Totals of a run, including the steps before it was resumed."""
 
     step: int = 0
     """Steps taken."""
@@ -135,7 +125,7 @@ class Counters:
 
     def add(self, totals: StepTotals) -> None:
         """Count one more step of the current epoch."""
-        if self.flops or not self.step:  # else the first steps would be missing
+        if self.flops or not self.step:  # otherwise the sum would lack the first steps
             self.flops += int(totals.flops)
         self.step += 1
         self.position += 1
@@ -157,7 +147,7 @@ class TrainState:
     """The state from which `--resume` continues, apart from weights and moments."""
 
     counters: Counters = field(default_factory=Counters)
-    """Steps, tokens, position in the data."""
+    """Steps, tokens, and position in the data."""
     best: list[Validation] = field(default_factory=list)
     """The best validations so far, best first."""
     without_better: int = 0
@@ -187,7 +177,7 @@ class TrainState:
             and _is_count(values.get("without_better"))
             and all(_is_count(values.get(name, 0)) for name in ("decays", "bad_validations"))
             and isinstance(since_log, list)
-            and len(since_log) in (6, 7, 9, len(LogSums._fields))  # older: without the last
+            and len(since_log) in (6, 7, 9, len(LogSums._fields))  # older runs lack the last fields
             and all(isinstance(number, int | float) for number in since_log)
         )
         if not expected:
@@ -216,8 +206,8 @@ class TrainState:
 
     def remember(self, result: Validation, keep_best: int, best_by: str = "bleu") -> bool:
         """Keep a validation if it is among the best; return whether its checkpoint must be kept."""
-        # Equal metrics are ordered by loss. The best entry is always kept; entries keep only
-        # numbers.
+        # Validations with equal metrics are ordered by loss. The best entry is always kept. Entries
+        # contain only numbers.
         metric = METRICS[best_by]
         result = {key: value for key, value in result.items() if isinstance(value, int | float)}
         first = not self.best or _goodness(result, metric) > _goodness(self.best[0], metric)
@@ -230,7 +220,7 @@ class TrainState:
 
 @dataclass
 class StopSignal:
-    """Requests by signals for the end of the run or a checkpoint, checked after each step."""
+    """Requests by signals to end the run or write a checkpoint, checked after each step."""
 
     reason: str = ""
     """Reason to end the run; empty if there is none."""
@@ -239,7 +229,7 @@ class StopSignal:
 
 
 def _is_count(value: object) -> bool:
-    """Return whether a value is a whole number from 0 to below 2^63."""
+    """Return whether a value is an integer from 0 to 2^63 - 1."""
     return type(value) is int and 0 <= value < _LARGEST
 
 

@@ -15,22 +15,14 @@ from heedful.errors import MissingExtra, StorageError
 from heedful.runs.log_entries import read_entries
 from heedful.settings.registries import score_metrics
 from heedful.training.callbacks import Callback
-from heedful.training.history import read_history
+from heedful.training.history import FIGURES, read_history
 
-_TAGS = {
-    "loss": "train/loss",
-    "perplexity": "train/perplexity",
-    "reward": "train/reward",
-    "risk": "train/risk",
-    "divergence": "train/divergence",
-    "learning_rate": "train/learning_rate",
-    "target_tokens": "train/target_tokens",
-    "target_tokens_per_second": "train/target_tokens_per_second",
-    "padding": "train/padding",
-    "memory": "train/memory",
-    "valid_loss": "validation/loss",
-    "valid_perplexity": "validation/perplexity",
-}
+_OF_TRAINING = (
+    *("loss", "perplexity", *FIGURES, "learning_rate", "target_tokens"),
+    *("target_tokens_per_second", "padding", "memory"),
+)
+_TAGS = {name: f"train/{name}" for name in _OF_TRAINING}
+_TAGS |= {f"valid_{name}": f"validation/{name}" for name in ("loss", "perplexity")}
 
 
 class EventLog(Callback):
@@ -89,7 +81,7 @@ class EventLog(Callback):
         `wall_time`: time of the line, in seconds since 1970; now if None.
 
         Without `wall_time`, the line is on disk when the call returns. Values that are not finite
-        are left out.
+        are omitted.
         """
         with self._storage_errors():
             scores = {m.key: f"validation/{m.key}" for m in score_metrics()}
@@ -108,8 +100,8 @@ class EventLog(Callback):
 
         `last_step`: last step to write; all steps if None.
 
-        The log has seconds of training, but no dates. The file's modification time counts as the
-        end of the run, and pauses before it was resumed are left out.
+        The log has seconds of training, but no dates. The modification time of the file counts as
+        the end of the run, and pauses before the run was resumed are ignored.
         """
         seconds = read_history(log).last("seconds") or 0.0
         began = log.stat().st_mtime - seconds
@@ -124,7 +116,7 @@ class EventLog(Callback):
 
     @contextmanager
     def _storage_errors(self) -> Iterator[None]:
-        """Turn errors of the disk into a `StorageError` with the folder."""
+        """Convert storage errors to a `StorageError` that names the folder."""
         try:
             yield
         except OSError as error:

@@ -49,6 +49,7 @@ from heedful.training.optimizer import MixedPrecisionOptimizer
 from heedful.training.options import TrainingOptions
 from heedful.training.result import TrainingResult
 from heedful.training.run_folder import Claim, RunFiles, create_run_folder, require_usable
+from heedful.training.schedule import Schedule
 from heedful.training.setup import (
     TrainingSetup,
     check_continues,
@@ -59,7 +60,6 @@ from heedful.training.setup import (
 from heedful.training.state import StopSignal, TrainState
 from heedful.training.tensorboard import EventLog
 from heedful.training.trainer import CALLBACK, Trainer
-from heedful.training.trainer_config import TrainerConfig
 from heedful.training.validation import validator
 
 
@@ -128,7 +128,7 @@ def run_training(
         # 2. the optimizer, which has the weights in full precision, so weights are loaded into it
         optimizer = session.optimizer(model, device)
         if start_weights is not None:
-            # with --keep-state optimizer, the steps of the pretrained run count, too
+            # with --keep-state optimizer, the steps of the pretrained run are counted, too
             earlier = setup.pretrained.optimizer_steps if setup.pretrained else 0
             optimizer_step = train_state.counters.step + earlier
             optimizer.load(start_weights.model, start_weights.training, optimizer_step)
@@ -159,7 +159,8 @@ def run_training(
                 optimizer,
                 pairs,
                 pairs.collate,
-                session.trainer_config(),
+                config.train,
+                session.schedule(),
                 train_state,
                 session.ranks,
                 log,
@@ -209,7 +210,7 @@ def _open_session(setup: TrainingSetup, quiet: bool, line: LiveLine | None) -> I
         if ranks.is_first:
             claim = claimed.enter_context(create_run_folder(folder, setup))
             write_pretrained(folder, setup.pretrained)
-        ranks.barrier()  # until rank zero has locked the folder or refused it
+        ranks.barrier()  # wait until rank zero has locked or refused the folder
         machine_settings = choose_machine_settings(folder, setup, ranks)
         say = _silent if quiet else line.say if line is not None else _say
         run, pairs = prepare_data(folder, setup, ranks, say)
@@ -234,7 +235,7 @@ class _Session:
         with torch.device("meta"):
             require_room(parameter_count(self.run.build()), device)
         seed = self.run.config.train.seed
-        with torch.random.fork_rng(devices=[]):  # modules of plugins may draw when created
+        with torch.random.fork_rng(devices=[]):  # plugin modules may draw random numbers
             torch.manual_seed(seed)
             model = self.run.build()
         initialize(model, seed)
@@ -258,7 +259,7 @@ class _Session:
         """Move the model to the device, and create its optimizer (section 5.3)."""
         precision = self.machine_settings.precision
         try:
-            return MixedPrecisionOptimizer.of(model.to(device), precision, self.run.config.train)
+            return MixedPrecisionOptimizer(model.to(device), precision, self.run.config.train)
         except torch.OutOfMemoryError as error:
             raise DeviceError(
                 f"the model and its optimizer must fit into the memory of {device}, but "
@@ -266,10 +267,10 @@ class _Session:
                 "memory that other programs hold there."
             ) from error
 
-    def trainer_config(self) -> TrainerConfig:
-        """Collect the trainer's settings."""
+    def schedule(self) -> Schedule:
+        """Make the schedule, which may continue that of the pretrained run."""
         pretrained = self.setup.pretrained
-        return TrainerConfig.of(self.run.config, pretrained.schedule_steps if pretrained else 0)
+        return Schedule.of(self.run.config, pretrained.schedule_steps if pretrained else 0)
 
     @contextmanager
     def callbacks(self, callbacks: Sequence[Callback], step: int) -> Iterator[Callbacks]:
@@ -299,7 +300,7 @@ class _Session:
         )
 
     def wait_for_checkpoint(self) -> None:
-        """Wait until rank zero has written the last checkpoint, which a next training may read."""
+        """Wait until rank zero has written the last checkpoint, which another training may read."""
         self.ranks.barrier()
         if self.ranks.is_first:
             require_usable(self.run.folder)
@@ -354,7 +355,7 @@ class _CheckpointWriter:
         self.pair_digests, self.say, self.files = pair_digests, say, RunFiles(run.folder)
 
     def save(self, reason: str) -> Path:
-        """Write a checkpoint of the current state, and delete those that are no longer kept."""
+        """Write a checkpoint of the current state, and delete checkpoints that are not kept."""
         folder, settings = self.run.folder, self.run.config.train
         step = self.train_state.counters.step
         for name in self.files.restore():
@@ -405,7 +406,7 @@ def _silent(text: str) -> None:
 
 @contextmanager
 def _not_ended_by_sigusr1() -> Iterator[None]:
-    """Ignore SIGUSR1 until there is something to save."""
+    """Ignore SIGUSR1 until a checkpoint can be written."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -419,8 +420,8 @@ def _not_ended_by_sigusr1() -> Iterator[None]:
 @contextmanager
 def _signals(stop: StopSignal) -> Iterator[None]:
     """Install signal handlers: stop after the current step, or write a checkpoint."""
-    # Ctrl-C, SIGTERM and SIGHUP stop the run, a second Ctrl-C at once. SIGUSR1 writes a checkpoint.
-    # If SIGHUP is ignored, as under nohup, it stays ignored.
+    # Ctrl-C, SIGTERM and SIGHUP stop the run; a second Ctrl-C stops it at once. SIGUSR1 requests a
+    # checkpoint. If SIGHUP is ignored, as under nohup, it stays ignored.
     if threading.current_thread() is not threading.main_thread():
         yield
         return

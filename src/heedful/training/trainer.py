@@ -5,7 +5,7 @@ The training loop, for one or several devices, and the interfaces that it uses.
 
     for each step:
         cut the batch into micro-batches, a list for each rank
-        forward and backward over this rank's micro-batches   loss as sums over tokens
+        forward and backward over this rank's micro-batches   losses are sums over tokens
         add up losses, counts and gradients over all ranks
         refuse the step if loss or gradient is not finite
         divide by the target tokens of the whole batch, clip if requested, step
@@ -26,6 +26,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from heedful.config.train import TrainConfig
 from heedful.data.batching import Batch, MicroBatches, Rows
 from heedful.errors import DeviceError, TrainingFailed
 from heedful.machine.device_memory import bound_of, peak_of
@@ -38,8 +39,8 @@ from heedful.training.health.registry import HealthWarnings
 from heedful.training.log import RunLog, perplexity
 from heedful.training.objective.likelihood import Likelihood, Objective
 from heedful.training.optimizer import MixedPrecisionOptimizer
+from heedful.training.schedule import Schedule
 from heedful.training.state import Clock, LogSums, StepTotals, StopSignal, TrainState, Validation
-from heedful.training.trainer_config import TrainerConfig
 
 LOG_STEPS = 50
 """Number of steps between lines of the log."""
@@ -83,8 +84,8 @@ class Trainer:
     `describe`: maps indices of pairs to their descriptions in a report; by default the indices.
     `objective`: the objective that is minimized; the likelihood if None.
 
-    Section 5 of the paper. Call `check_memory`, then `run`, the loop; the other methods are its
-    parts, in order.
+    It follows section 5 of the paper. Call `check_memory`, then `run`, which contains the loop; the
+    other methods are parts of the loop, in order.
     """
 
     def __init__(
@@ -93,7 +94,8 @@ class Trainer:
         optimizer: MixedPrecisionOptimizer,
         batches: BatchSource,
         collate: Callable[[Rows], Batch],
-        config: TrainerConfig,
+        config: TrainConfig,
+        schedule: Schedule,
         train_state: TrainState,
         ranks: RankGroup,
         log: RunLog,
@@ -104,7 +106,8 @@ class Trainer:
         callbacks: Callbacks | None = None,
     ) -> None:
         self.model, self.optimizer, self.batches, self.collate = model, optimizer, batches, collate
-        self.config, self.train_state, self.ranks, self.log = config, train_state, ranks, log
+        self.config, self.schedule, self.train_state = config, schedule, train_state
+        self.ranks, self.log = ranks, log
         self.checkpoints, self.validate, self.describe = checkpoints, validate, describe
         self.objective = objective or Likelihood(config.label_smoothing, config.smoothing_target)
         self.callbacks = callbacks or Callbacks()
@@ -117,7 +120,7 @@ class Trainer:
 
     def check_memory(self) -> None:
         """
-        Compute the largest batch once, so that a lack of memory shows before the first step.
+        Compute the largest micro-batch once, to find a lack of memory before the first step.
 
         Weights and random state do not change. Raises `DeviceError` with the setting to change.
         """
@@ -144,7 +147,7 @@ class Trainer:
 
     def run(self) -> str:
         """
-        Train until steps, minutes or patience run out, or a callback or signal stops the run.
+        Train until steps, minutes or patience run out, or until a callback or signal stops the run.
 
         Returns the reason: 'steps', 'minutes', 'patience', the reason of a callback, `CALLBACK`, a
         signal's name, or 'a signal to another rank'.
@@ -163,7 +166,7 @@ class Trainer:
         return reason
 
     def _run_epoch(self, batches: Sequence[Rows]) -> str:
-        """Take the remaining steps of an epoch; return the reason to stop, empty if none."""
+        """Take the remaining steps of an epoch; return the reason to stop, or an empty string."""
         counters, reason = self.train_state.counters, ""
         while counters.position < len(batches) and not reason:
             rows, step = batches[counters.position], counters.step + 1
@@ -185,9 +188,9 @@ class Trainer:
             self.optimizer.running_averages[name].copy_(part)
 
     def _own_share(self, rows: Rows) -> tuple[MicroBatches, int]:
-        """Cut a batch; return this rank's micro-batches and the number of the first one."""
+        """Cut a batch; return this rank's micro-batches and the index of the first of them."""
         shares = self.batches.cut(rows, self.ranks.world)
-        # Numbers continue from rank to rank, so no two micro-batches of a step share a seed.
+        # Indices continue from rank to rank, so no two micro-batches of a step share a seed.
         return shares[self.ranks.rank], sum(map(len, shares[: self.ranks.rank]))
 
     def _forward_backward(self, step: int, micro_batches: MicroBatches, first: int) -> StepTotals:
@@ -251,7 +254,7 @@ class Trainer:
         step = self.train_state.counters.step
         self._note_step(totals, norm, seconds)
 
-        # 2. log; without a line if a signal stops the run, see `_log_if_due`
+        # 2. log, but not if a signal stops the run (see `_log_if_due`)
         last = step >= self.config.steps
         ended = bool(last or (totals.time_over and not totals.stop_signals))
         of_step = {
@@ -304,7 +307,7 @@ class Trainer:
 
     def _learning_rate(self, step: int) -> float:
         """Return the learning rate of a step."""
-        return self.config.schedule.rate(step, self.train_state.decays)
+        return self.schedule.rate(step, self.train_state.decays)
 
     def _stop_on_non_finite(self, step: int, rows: Rows, loss: float, norm: float) -> NoReturn:
         """Report a batch whose loss or gradient is not finite, and stop the run without a step."""
@@ -315,7 +318,7 @@ class Trainer:
             self.log.refusal({"step": step, "refused": report})
             if self.train_state.counters.step > self._saved_step:
                 self._save("last")
-        is_paper = self.config.schedule.name == "paper"
+        is_paper = self.schedule.name == "paper"
         rate = "train.learning_rate_factor" if is_paper else "train.learning_rate"
         raise TrainingFailed(
             f"the loss and its gradient must be finite numbers, but at step {step:,} the loss sum "
@@ -366,7 +369,7 @@ class Trainer:
         }
         if self._has_penalty:
             line["penalty"] = since.penalty / since.target_tokens
-        if self.objective.figure and since.pairs:  # no pairs before the second passes begin
+        if self.objective.figure and since.pairs:  # there are no pairs before second passes begin
             line[self.objective.figure] = since.figure / since.pairs
         line |= self.model.log_figures() | self._more_of_log()
         share = self._share(step)
@@ -388,19 +391,19 @@ class Trainer:
     def _warn_of_warmup(self, step: int, ended: bool) -> None:
         """Warn once if the minutes end before the learning rate has reached its peak."""
         config, seconds = self.config, self.clock.seconds - self.clock.earlier
-        # The pace is known when the first line of the log is due.
+        # The speed is known when the first line of the log is due.
         known = seconds >= LOG_SECONDS or step - self._began_at >= LOG_STEPS
         if config.minutes is None or not (ended or (known and not self._warned_of_warmup)):
             return
         pace = (step - self._began_at) / max(seconds, 1e-9)
         at_end = step if ended else step + pace * max(config.minutes * 60 - self.clock.seconds, 0)
         self._warned_of_warmup = True
-        schedule = config.schedule
-        if not schedule.is_past_warmup(int(min(at_end, config.steps))):
+        if not self.schedule.is_past_warmup(int(min(at_end, config.steps))):
             when = f"ended at step {step:,}" if ended else f"will end near step {at_end:,.0f}"
             self.log.say(
-                f"the {config.minutes:g} minutes {when}, inside the warm-up of {schedule.warmup:,} "
-                "steps (train.warmup), while the learning rate still rises: set more minutes, or "
+                f"the {config.minutes:g} minutes {when}, inside the warm-up of "
+                f"{self.schedule.warmup:,} steps (train.warmup), while the learning rate still "
+                "rises: set more minutes, or "
                 "begin a new run with a shorter warm-up, such as "
                 f"train.warmup={max(1, round(at_end / 4)):,}"
             )
@@ -423,10 +426,10 @@ class Trainer:
             self.model.train()
             self.log.validation(result | self._flops())
             self.callbacks.validation(result | self._flops())
-            past_warmup = self.config.schedule.is_past_warmup(step)
+            past_warmup = self.schedule.is_past_warmup(step)
             self._health.warn(result, self._share(step), past_warmup)
             is_best = self.train_state.remember(result, self.config.keep_best, self.config.best_by)
-            # a run that is not interrupted has no extra validation at the end
+            # an uninterrupted run has no extra validation at the end
             if step % every == 0:
                 self._decay_on_plateau(step)
         self.train_state.decays = int(self.ranks.broadcast(float(self.train_state.decays)))
@@ -434,7 +437,7 @@ class Trainer:
 
     def _decay_on_plateau(self, step: int) -> None:
         """Lower the learning rate of schedule `plateau` if validations do not improve."""
-        schedule, before = self.config.schedule, self._learning_rate(step)
+        schedule, before = self.schedule, self._learning_rate(step)
         if schedule.name != "plateau" or not schedule.is_past_warmup(step):
             return
         if self.train_state.decay_if_due(schedule.patience):

@@ -125,11 +125,11 @@ def validator(
     """
     Create a function that validates a model on held-out pairs.
 
-    `model`: must be in evaluation mode in each call, which uses its current weights.
+    `model`: each call uses its current weights, and requires that it is in evaluation mode.
 
     The loss is the mean negative log-probability of a target token, without smoothing and dropout.
     BLEU is cased sacreBLEU of greedy translations, which are cheaper than beam search and similar
-    enough to compare checkpoints.
+    enough to beam search to compare checkpoints.
     """
     run.check_forbidden_ids()  # so that errors show before the first step
     config, tokenizer = run.config, run.tokenizer
@@ -195,7 +195,7 @@ def _translate(
     settings, task = SearchOptions().over(run.config.search), run.task
     translations = [""] * len(sources)
     for rows in by_length([len(ids) for ids in sources], _BATCH_TOKENS):
-        # a line without room for its output gets an empty translation
+        # a line whose output would exceed the limit gets an empty translation
         room = {i: settings.limit.tokens(len(sources[i])) for i in rows}
         rows = [i for i in rows if task.has_room(lines[i], room[i])]
         if not rows:

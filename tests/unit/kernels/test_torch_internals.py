@@ -8,6 +8,7 @@ from torch import nn
 
 from heedful.bench import own_products
 from heedful.bench.own_products import products_alone
+from heedful.config.train import TrainConfig
 from heedful.families.convolution import Convolution
 from heedful.families.table1 import LayerSizes
 from heedful.kernels import torch_internals
@@ -87,7 +88,9 @@ def training(optimizer: str) -> Callable[[], list[torch.Tensor]]:
             torch.manual_seed(1)
             model = nn.Linear(4, 3)
             weights = MixedPrecisionOptimizer(
-                model, precision, optimizer, weight_decay=0.1, ema_decay=0.9, **settings
+                model,
+                precision,
+                TrainConfig(optimizer=optimizer, weight_decay=0.1, ema_decay=0.9, **settings),
             )
             weights._converts_together = True  # as on a GPU
             for step in range(3):
@@ -171,7 +174,7 @@ def test_each_internal_name_has_its_work_here():
 
 def test_this_torch_has_every_internal_name():
     lacking = [
-        f"torch {torch.__version__} lacks {name}, which {', '.join(used.modules)} use for speed; "
+        f"torch {torch.__version__} lacks {name}, which {used.module} uses for speed; "
         f"instead: {used.instead}. Find what replaces it, or drop it from INTERNALS with its use."
         for name, used in INTERNALS.items()
         if internal(name) is None

@@ -106,7 +106,10 @@ def test_groups_of_different_sizes_are_refused():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (["model.attention.kv_heads=3"], "`model.attention.kv_heads` must divide `model.heads`"),
+        (
+            ["model.attention.kv_heads=3"],
+            "`model.attention.kv_heads` must divide `model.heads`, 4, but got 3.",
+        ),
         (
             ["model.attention.kv_heads=2", "model.decoder_heads=1"],
             "`model.attention.kv_heads` must divide `model.decoder_heads`, 1, but got 2",

@@ -1,13 +1,14 @@
 """Prepacked weights give the same model."""
 
 import copy
+from functools import partial
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.kernels.linear import Int8Linear, PrepackedLinear, can_prepack
+from heedful.kernels.linear import LINEAR_FACTORIES, Int8Linear, PrepackedLinear, can_prepack
 from heedful.kernels.native.compile import processor_flags
 from heedful.kernels.native.product import can_multiply_bf16
 from heedful.machine.processor import int8_levels
@@ -18,8 +19,10 @@ from heedful.model.inference import (
     is_compiled,
     optimize_for_inference,
 )
+from heedful.model.initialize import initialize
 from heedful.search.beam import beam_search
 from heedful.search.settings import SearchOptions
+from tests.oracles.rounded_product import RoundedProduct
 from tests.support.models import SETTINGS, batch, small
 
 CPU = torch.device("cpu")
@@ -78,11 +81,13 @@ def test_what_overflows_stays_no_number_to_the_end(kind, size, norm, native):
 @pytest.mark.parametrize("changes", SETTINGS)
 def test_eight_bits_compute_nearly_the_same(changes):
     plain = small(**changes)
-    expected = outputs(plain)
+    # scores of `l2` are ten times a cosine at first, so attention is sharp and enlarges rounding
+    is_sharp = changes.get("attention", {}).get("qk_norm") == "l2"
+    expected, bound = outputs(plain), 0.08 if is_sharp else 0.04
     for native in (True, False):
         rounded = optimize_for_inference(copy.deepcopy(plain), "int8", native=native)
         for one, other in zip(outputs(rounded), expected, strict=True):
-            assert (one - other).norm() < 0.04 * 127 / int8_levels() * other.norm()
+            assert (one - other).norm() < bound * 127 / int8_levels() * other.norm()
 
 
 @pytest.mark.parametrize("changes", SETTINGS)
@@ -92,14 +97,53 @@ def test_compiled_bf16_computes_nearly_the_same(changes):
     elsewhere = not can_multiply_bf16() or "amx_bf16" in processor_flags()
     assert possible or elsewhere or not is_compiled(packed(plain, "packed"))
     if possible:
-        rounded = packed(plain, "bf16")
+        # both factors of a gated network have errors, which makes up to 1.1 % here
+        rounded, bound = packed(plain, "bf16"), 0.02 if changes.get("gated") else 0.01
         assert is_compiled(rounded)
         for one, other in zip(outputs(rounded), outputs(plain), strict=True):
-            assert (one - other).norm() < 0.01 * other.norm()
+            assert (one - other).norm() < bound * other.norm()
 
 
 def packed(plain, kind):
     return optimize_for_inference(copy.deepcopy(plain), kind)
+
+
+SENSITIVE = [
+    settings
+    for settings in SETTINGS
+    if "gated" in settings or settings.get("attention", {}).get("qk_norm") == "l2"
+]
+
+
+def mean_error(found, expected):
+    pairs = zip(found, expected, strict=True)
+    return sum(float((one - other).norm() / other.norm()) for one, other in pairs) / len(expected)
+
+
+@pytest.mark.parametrize("changes", SENSITIVE)
+@pytest.mark.parametrize(("kind", "factor"), [("int8", 1.15), ("bf16", 1.25)])
+def test_only_the_rounding_of_inputs_and_weights_makes_errors(kind, factor, changes, monkeypatch):
+    """Exactly rounded products summed in fp64 have errors as large; some keys are rounded, too."""
+    if kind == "bf16" and not can_round_to_bf16(small(**changes)):
+        return
+    found, twin = [], 0.0
+    for seed in range(1, 5):
+        plain = small(**changes)
+        initialize(plain, seed)
+        expected = outputs(plain)
+        found += [
+            [
+                mean_error(
+                    outputs(optimize_for_inference(copy.deepcopy(plain), kind, native)), expected
+                )
+                for native in ((True, False) if kind == "int8" else (True,))
+            ]
+        ]
+        with monkeypatch.context() as patch:
+            patch.setitem(LINEAR_FACTORIES, "packed", partial(RoundedProduct, kind=kind))
+            rounded = optimize_for_inference(copy.deepcopy(plain), "packed", native=False)
+        twin += mean_error(outputs(rounded), expected)
+    assert all(sum(errors) <= factor * twin for errors in zip(*found, strict=True))
 
 
 @given(st.integers(1, 9), st.integers(0, 100))

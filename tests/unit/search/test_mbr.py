@@ -2,6 +2,7 @@
 
 import gzip
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from sacrebleu.metrics.chrf import CHRF
 from heedful.errors import SettingError
 from heedful.evaluation.mbr_utility import UTILITIES, bleu_table, chrf_table, utility
 from heedful.search.mbr import minimum_bayes_risk, pairwise
-from heedful.translation.mbr import choose_by_risk
+from heedful.translation.mbr import least_risk
 from heedful.translation.result import Translation
 
 WORDS = ["a", "b", "c", "ab", "abc", "cat", "cats,", "dog", ".", "Zoë", "☃"]
@@ -109,12 +110,14 @@ def test_weights_that_make_no_distribution_are_refused(weights):
 
 def test_translations_are_chosen_by_risk():
     texts = ["le chien dort", "un oiseau vole", "le chien dort bien", "le chat dort"]
-    candidates = [Translation(text, -1.0, (), -1.0) for text in texts]
-    ordered = choose_by_risk(candidates)
-    assert ordered[0][0] is candidates[2]
-    assert ordered[-1][0] is candidates[1]
-    assert [value for _, value in ordered] == sorted((v for _, v in ordered), reverse=True)
-    heavy = choose_by_risk(candidates, "bleu", weights=[0.01, 1.0, 0.01, 0.01])
-    assert heavy[0][0] is candidates[1]
+    first, *others = [Translation(text, -1.0, (), -1.0) for text in texts]
+    ordered = least_risk(replace(first, alternatives=tuple(others)), 4)
+    scores = [choice.score for choice in (ordered, *ordered.alternatives)]
+    assert ordered.text == texts[2]
+    assert ordered.alternatives[-1].text == texts[1]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_an_unknown_utility_is_refused():
     with pytest.raises(SettingError, match="chrf or bleu, but is 'ter'"):
-        choose_by_risk(candidates, "ter")
+        utility("ter")

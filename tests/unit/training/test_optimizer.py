@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch import nn
 
+from heedful.config.train import TrainConfig
 from heedful.model.weights import running_averages
 from heedful.runs.checkpoint import load_checkpoint, save_checkpoint
 from heedful.training.optimizer import MixedPrecisionOptimizer
@@ -24,7 +25,7 @@ def test_steps_are_adams():
     torch.manual_seed(1)
     model = nn.Linear(4, 3, bias=False)
     start = model.weight.detach().clone()
-    weights = MixedPrecisionOptimizer(model, "fp32")
+    weights = MixedPrecisionOptimizer(model, "fp32", TrainConfig())
     gradients, rates = [torch.randn(3, 4) for _ in range(5)], [0.1, 0.2, 0.05, 0.1, 0.3]
     for gradient, rate in zip(gradients, rates, strict=True):
         weights.gradients[0].add_(8 * gradient)
@@ -41,7 +42,7 @@ def test_micro_batches_add_up_to_the_whole_batch():
     for parts in (1, 4):
         torch.manual_seed(2)
         model = nn.Linear(4, 3)
-        weights = MixedPrecisionOptimizer(model, "fp32")
+        weights = MixedPrecisionOptimizer(model, "fp32", TrainConfig())
         for rows in range(0, 8, 8 // parts):
             part = slice(rows, rows + 8 // parts)
             (model(x[part]) - y[part]).square().sum().backward()
@@ -56,7 +57,7 @@ def test_bf16_rounds_numbers_alone():
     model.register_buffer("numbers", torch.tensor([1.5]))
     model.register_buffer("mask", torch.tensor([True, False]))
     model.register_buffer("counts", torch.tensor([257]))
-    MixedPrecisionOptimizer(model, "bf16")
+    MixedPrecisionOptimizer(model, "bf16", TrainConfig())
     kinds = [model.get_buffer(name).dtype for name in ("numbers", "mask", "counts")]
     assert kinds == [torch.bfloat16, torch.bool, torch.long]
 
@@ -65,7 +66,7 @@ def test_bf16_computes_with_rounded_copies_and_keeps_fp32_masters():
     torch.manual_seed(1)
     model = nn.Linear(64, 64)
     exact = model.weight.detach().clone()
-    weights = MixedPrecisionOptimizer(model, "bf16")
+    weights = MixedPrecisionOptimizer(model, "bf16", TrainConfig())
     assert model.weight.dtype == torch.bfloat16
     torch.testing.assert_close(weights.weights()["weight"], exact, rtol=0, atol=0)
     for _ in range(3):
@@ -92,7 +93,9 @@ def test_a_reloaded_state_continues_bit_for_bit(tmp_path, precision, ema_decay, 
     def make():
         torch.manual_seed(1)
         model = nn.Linear(6, 5)
-        return model, MixedPrecisionOptimizer(model, precision, ema_decay=ema_decay, **rule)
+        return model, MixedPrecisionOptimizer(
+            model, precision, TrainConfig(ema_decay=ema_decay, **rule)
+        )
 
     def advance(model, weights, steps):
         for step in steps:
@@ -138,7 +141,7 @@ def test_steps_are_torchs(rule, reference):
     torch.manual_seed(1)
     model = nn.Linear(4, 3, bias=False)
     theirs = model.weight.detach().clone().requires_grad_()
-    ours, torchs = MixedPrecisionOptimizer(model, "fp32", **rule), reference([theirs])
+    ours, torchs = MixedPrecisionOptimizer(model, "fp32", TrainConfig(**rule)), reference([theirs])
     for rate in (0.1, 0.2, 0.05, 0.1, 0.3):
         gradient = torch.randn(3, 4)
         ours.gradients[0].add_(8 * gradient)
@@ -153,7 +156,7 @@ def test_momentum_is_the_one_in_the_books_and_decay_stays_out_of_it():
     torch.manual_seed(1)
     model = nn.Linear(4, 3, bias=False)
     expected, speed = model.weight.detach().double(), torch.zeros(3, 4).double()
-    ours = MixedPrecisionOptimizer(model, "fp32", weight_decay=0.1, **MOMENTUM)
+    ours = MixedPrecisionOptimizer(model, "fp32", TrainConfig(weight_decay=0.1, **MOMENTUM))
     for rate in (0.1, 0.2, 0.05):
         gradient = torch.randn(3, 4)
         ours.gradients[0].add_(gradient)
@@ -169,7 +172,7 @@ def test_momentum_is_the_one_in_the_books_and_decay_stays_out_of_it():
     ids=["adam", "sgd", "momentum"],
 )
 def test_moments_are_there_from_the_start_and_no_more_than_the_rule_needs(rule, kinds):
-    made = MixedPrecisionOptimizer(nn.Linear(2, 2), "fp32", **rule)
+    made = MixedPrecisionOptimizer(nn.Linear(2, 2), "fp32", TrainConfig(**rule))
     assert {name.partition(".")[0] for name in made.moments()} == kinds
     assert set(made.moment_kinds) == kinds
 
@@ -177,12 +180,12 @@ def test_moments_are_there_from_the_start_and_no_more_than_the_rule_needs(rule, 
 def test_tied_weights_are_one():
     model = nn.ModuleList([nn.Linear(3, 3, bias=False), nn.Linear(3, 3, bias=False)])
     model[1].weight = model[0].weight
-    assert list(MixedPrecisionOptimizer(model, "fp32").weights()) == ["0.weight"]
+    assert list(MixedPrecisionOptimizer(model, "fp32", TrainConfig()).weights()) == ["0.weight"]
 
 
 def test_the_gradient_norm_shows_what_is_not_finite():
     model = nn.Linear(2, 2)
-    weights = MixedPrecisionOptimizer(model, "fp32")
+    weights = MixedPrecisionOptimizer(model, "fp32", TrainConfig())
     weights.gradients[0].add_(3.0)
     assert weights.gradient_norm() == pytest.approx(6.0)
     weights.gradients[1][0] = float("nan")
@@ -194,7 +197,7 @@ def test_the_gradient_norm_shows_what_is_not_finite():
 def test_decay_pulls_weights_toward_zero():
     model = nn.Linear(2, 2)
     before = model.weight.detach().clone()
-    MixedPrecisionOptimizer(model, "fp32", weight_decay=0.5).step(0.1, 1.0)
+    MixedPrecisionOptimizer(model, "fp32", TrainConfig(weight_decay=0.5)).step(0.1, 1.0)
     torch.testing.assert_close(model.weight.detach(), before * (1 - 0.05))
 
 
@@ -204,8 +207,8 @@ def test_the_moving_average_is_the_one_in_the_books_and_is_what_is_used(precisio
     model = nn.Linear(4, 3, bias=False)
     plain = nn.Linear(4, 3, bias=False)
     plain.load_state_dict(model.state_dict())
-    averaged = MixedPrecisionOptimizer(model, precision, ema_decay=0.6)
-    masters = MixedPrecisionOptimizer(plain, precision)
+    averaged = MixedPrecisionOptimizer(model, precision, TrainConfig(ema_decay=0.6))
+    masters = MixedPrecisionOptimizer(plain, precision, TrainConfig())
     expected = plain.weight.detach().double()
     for step in range(1, 41):
         gradient = torch.randn(3, 4)
@@ -230,13 +233,13 @@ def test_the_moving_average_is_the_one_in_the_books_and_is_what_is_used(precisio
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_running_averages_are_saved_and_loaded_in_full_precision(precision):
     model, again = (small(norm_kind="batch").train() for _ in range(2))
-    optimizer = MixedPrecisionOptimizer(model, precision)
+    optimizer = MixedPrecisionOptimizer(model, precision, TrainConfig())
     model.states(*batch())
     saved = optimizer.weights()
     averages = running_averages(model)
     assert averages.keys() <= saved.keys()
     assert all(part.dtype == torch.float32 for part in averages.values())
-    MixedPrecisionOptimizer(again, precision).load(saved, optimizer.moments(), 0)
+    MixedPrecisionOptimizer(again, precision, TrainConfig()).load(saved, optimizer.moments(), 0)
     for name, part in running_averages(again).items():
         assert part.equal(averages[name]) and (part != 0).any()
 
@@ -246,7 +249,7 @@ def test_gradients_converted_together_are_those_converted_one_by_one():
     for together in (False, True):
         torch.manual_seed(1)
         model = nn.ModuleList([nn.Linear(6, 5), nn.Linear(5, 4)])
-        weights = MixedPrecisionOptimizer(model, "bf16")
+        weights = MixedPrecisionOptimizer(model, "bf16", TrainConfig())
         weights._converts_together = together  # as on a GPU
         for layers in ([*model], [model[0]], [model[1]]):  # some weights have no gradient
             x = torch.randn(7, layers[0].in_features).bfloat16()

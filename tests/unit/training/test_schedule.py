@@ -7,15 +7,7 @@ from hypothesis import strategies as st
 
 from heedful.config.load import load_config
 from heedful.config.recipes import recipe, recipe_names
-from heedful.training.schedule import (
-    Schedule,
-    constant_rate,
-    cosine_rate,
-    decayed_rate,
-    decays_before,
-    inverse_sqrt_rate,
-    paper_rate,
-)
+from heedful.training.schedule import Schedule, paper_rate
 
 STEPS = st.integers(1, 10**6)
 PEAKS = st.floats(1e-6, 10)
@@ -65,19 +57,16 @@ def test_the_rates_of_a_recipe_are_those_of_the_formula_to_the_bit(name):
 @given(STEPS, st.integers(1, 10**5), st.integers(1, 4096))
 def test_inverse_sqrt_is_equation_3_with_another_peak(step, warmup, d_model):
     peak = (d_model * warmup) ** -0.5
-    assert inverse_sqrt_rate(step, peak, warmup) == pytest.approx(paper_rate(step, d_model, warmup))
+    rate = Schedule("inverse_sqrt", warmup=warmup, peak=peak).rate(step)
+    assert rate == pytest.approx(paper_rate(step, d_model, warmup))
 
 
 @given(PEAKS, st.integers(2, 10**5), st.data())
 def test_all_rise_alike_and_reach_the_peak_at_the_end_of_the_warm_up(peak, warmup, data):
     step = data.draw(st.integers(1, warmup))
-    for rate in (
-        constant_rate(step, peak, warmup),
-        inverse_sqrt_rate(step, peak, warmup, peak / 9),
-        cosine_rate(step, peak, warmup, 2 * warmup, peak / 9),
-        decayed_rate(step, peak, warmup, 0, 0.5, peak / 9),
-    ):
-        assert rate == pytest.approx(peak * step / warmup)
+    for name in ("constant", "inverse_sqrt", "cosine", "plateau"):
+        made = Schedule(name, warmup, peak=peak, minimum=peak / 9, steps=2 * warmup)
+        assert made.rate(step) == pytest.approx(peak * step / warmup)
 
 
 def torch_rates(make, count):
@@ -136,14 +125,18 @@ def test_step_is_torchs():
 
 @pytest.mark.parametrize(("step", "decays"), [(1, 0), (50, 0), (51, 1), (57, 1), (58, 2), (64, 2)])
 def test_the_first_decay_comes_after_the_start(step, decays):
-    assert decays_before(step, 50, 7) == decays
+    made = Schedule("step", warmup=0, peak=0.4, decay_start=50, decay_steps=7)
+    assert made.rate(step) == 0.4 * 0.5**decays
 
 
 def test_a_rate_falls_to_the_minimum_and_no_further():
-    assert decayed_rate(100, 0.4, 10, 30, 0.5, 1e-3) == 1e-3
-    assert inverse_sqrt_rate(10**9, 0.4, 10, 1e-3) == 1e-3
-    assert decayed_rate(100, 0.4, 10, 3) == 0.05
-    assert math.isclose(decayed_rate(5, 0.4, 10, 1), 0.1)  # the warm-up of a lowered rate
+    plateau, falling = (
+        Schedule(name, warmup=10, peak=0.4, minimum=1e-3) for name in ("plateau", "inverse_sqrt")
+    )
+    assert plateau.rate(100, decays=30) == 1e-3
+    assert falling.rate(10**9) == 1e-3
+    assert plateau.rate(100, decays=3) == 0.05
+    assert math.isclose(plateau.rate(5, decays=1), 0.1)  # the warm-up of a lowered rate
 
 
 def test_a_schedule_that_goes_on_counts_the_earlier_steps():

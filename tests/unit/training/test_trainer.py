@@ -26,7 +26,7 @@ from heedful.training.schedule import Schedule
 from heedful.training.state import Counters, LogSums, StepTotals, TrainState
 from heedful.training.train import _signals
 from heedful.training.trainer import Trainer
-from heedful.training.trainer_config import TrainerConfig
+from tests.support.models import train_config
 
 GENERATOR = np.random.default_rng(0)
 PAIRS = [GENERATOR.integers(4, 20, GENERATOR.integers(2, 9)).tolist() for _ in range(60)]
@@ -63,12 +63,14 @@ def trainer(
     lengths = np.array([len(pair) + 1 for pair in PAIRS], dtype=np.int32)
     collator = Collator(0, 2, 3)
     notes = Notes()
+    settings = train_config(steps, ema_decay=ema_decay, **(rule or {}), **plan)
     made = Trainer(
         model,
-        MixedPrecisionOptimizer(model, precision, ema_decay=ema_decay, **(rule or {})),
+        MixedPrecisionOptimizer(model, precision, settings),
         BatchOrder(lengths, lengths, 120, micro, "real", 1),
         lambda rows: collator.batch([PAIRS[i] for i in rows], [PAIRS[i] for i in rows]),
-        TrainerConfig(steps, schedule or Schedule(warmup=warmup, d_model=16), seed=1, **plan),
+        settings,
+        schedule or Schedule(warmup=warmup, d_model=16),
         TrainState(),
         RankGroup(),
         RunLog(log, 0, steps, quiet=True),
@@ -92,7 +94,7 @@ def test_training_ends_with_a_checkpoint_at_the_last_step():
 
 def test_the_same_seed_gives_the_same_weights_and_another_does_not():
     first, second, other = (trainer(micro=40) for _ in range(3))
-    other.config = TrainerConfig(6, Schedule(warmup=10, d_model=16), seed=2)
+    other.config = train_config(6, seed=2)
     for made in (first, second, other):
         made.run()
     for name, tensor in weights(first).items():
@@ -134,7 +136,7 @@ def test_no_step_is_taken_on_a_loss_that_is_no_number(tmp_path, norm_kind):
     made = trainer(steps=5, micro=40, log=tmp_path / "log.jsonl", norm_kind=norm_kind)
     made.run()
     before = weights(made)
-    made.config = TrainerConfig(9, Schedule(warmup=10, d_model=16), seed=1)
+    made.config = train_config(9)
     with torch.no_grad():
         made.model.embed_source.weight[7] = math.nan
     poisoned = weights(made)

@@ -105,7 +105,7 @@ class Unfolding(nn.Module):
 
     def __init__(self, width: int, factor: float, offset: int, learned: bool) -> None:
         super().__init__()
-        # the exact decimal number: in floating point, 1.1 * 10 is more than 11
+        # the exact decimal number is needed, because 1.1 * 10 is more than 11 in floating point
         ratio = Fraction(str(factor)).limit_denominator(1000)
         self.numerator, self.denominator = ratio.numerator, ratio.denominator
         self.offset = offset

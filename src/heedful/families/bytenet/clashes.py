@@ -1,4 +1,4 @@
-"""Settings of ByteNet that do not go together."""
+"""Incompatible settings of ByteNet."""
 
 from collections.abc import Iterator
 

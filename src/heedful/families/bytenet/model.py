@@ -31,7 +31,14 @@ from heedful.families.bytenet.blocks import (
 from heedful.families.row_state import RowState
 from heedful.kernels.api import Dropout, Linear
 from heedful.model.flops import DecoderFlops, RowLengths
-from heedful.model.halves import Memory, SourceEncoder, TargetDecoder, WeightLists
+from heedful.model.halves import (
+    Memory,
+    SourceEncoder,
+    SourceMask,
+    States,
+    TargetDecoder,
+    WeightLists,
+)
 
 
 class ByteNetEncoder(ByteNetStack, SourceEncoder):
@@ -54,12 +61,7 @@ class ByteNetEncoder(ByteNetStack, SourceEncoder):
     def __init__(self, sizes: ByteNetSizes, unfolding: Unfolding | None = None) -> None:
         super().__init__(sizes, causal=False, unfolding=unfolding)
 
-    def encode(
-        self,
-        x: Float[Tensor, "batch time d_model"],
-        mask: Bool[Tensor, "batch 1 1 time"],
-        weights: list[Tensor] | None = None,
-    ) -> Memory:
+    def encode(self, x: States, mask: SourceMask, weights: list[Tensor] | None = None) -> Memory:
         real = mask[:, 0, 0]  # (batch, time)
         if self.unfolding is not None:
             x, real = self.unfolding(x, real)  # (batch, columns, d_model)
@@ -87,7 +89,7 @@ class ByteNetState(RowState):
     columns: Tensor
     """The encoder's columns as the join reads them, shape (sentences, columns, width)."""
     length: int = 0
-    """Target tokens read so far."""
+    """Number of target tokens read so far."""
 
 
 class ByteNetDecoder(ByteNetStack, TargetDecoder):
@@ -104,7 +106,7 @@ class ByteNetDecoder(ByteNetStack, TargetDecoder):
         Whether column and embedding are concatenated and mapped to the width of the blocks;
         otherwise they are added, which needs equal widths.
     unfolding : Unfolding, optional
-        Room for the target, after an encoder that has none of its own.
+        Room for the target, after an encoder that makes no room.
 
     Notes
     -----
@@ -140,7 +142,7 @@ class ByteNetDecoder(ByteNetStack, TargetDecoder):
 
     def decode(
         self,
-        x: Float[Tensor, "batch time d_model"],
+        x: States,
         memory: Memory,
         weights: WeightLists = None,
         real: Bool[Tensor, "batch time"] | None = None,
@@ -185,5 +187,4 @@ class ByteNetDecoder(ByteNetStack, TargetDecoder):
 
     def _read_out(self, x: Tensor) -> Float[Tensor, "*positions width"]:
         """Compute the input of the output matrix: one more convolution, 1x1, and a ReLU."""
-        out: Tensor = self.final_dropout(torch.relu(self.final(x)))
-        return out
+        return self.final_dropout(torch.relu(self.final(x)))

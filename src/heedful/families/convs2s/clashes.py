@@ -1,4 +1,4 @@
-"""Settings of ConvS2S models that do not go together."""
+"""Incompatible settings of ConvS2S models."""
 
 from collections.abc import Iterator
 

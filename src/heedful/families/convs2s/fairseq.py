@@ -17,7 +17,7 @@ import numpy as np
 from torch import Tensor
 
 from heedful.errors import ExchangeError
-from heedful.families.foreign import Array, ForeignModel, number_in
+from heedful.families.foreign import Array, ForeignModel, number_in, position_entries
 from heedful.families.keymap import (
     IMPOSSIBLE,
     Entry,
@@ -73,7 +73,8 @@ def read_model(
     layers = {side: _shapes(settings, f"{side}_layers") for side in _SIDES}
     attending = _attending(settings)
     width = int(number_in(settings, "encoder_embed_dim", 512))
-    positions = [_position_rows(tensors, side) for side in _SIDES]
+    places = ("encoder.embed_positions.weight", "decoder.embed_positions.weight")
+    positions, count = position_entries(tensors, places, _FIRST_POSITION)
     model = {
         "encoder": "convs2s",
         "decoder": "convs2s",
@@ -101,33 +102,22 @@ def read_model(
         {"encoder_embed_dim": width}
         | {f"a layer of the {side}": channels for side, channels in widest.items()},
         {f"{side} layers": len(layers[side]) for side in _SIDES},
-        max_length=max(positions) - 1,
+        max_length=count - 1,
     )
 
 
-def _position_rows(tensors: Mapping[str, Array], side: str) -> int:
-    """Count the used rows of one side's position table."""
-    table = tensors.get(f"{side}.embed_positions.weight", np.zeros((4, 1)))
-    return max((*table.shape, 4)[0] - _FIRST_POSITION, 2)
-
-
 def _key_map(
-    shapes: Mapping[str, Shape], source: RowMap, target: RowMap, positions: list[int]
+    shapes: Mapping[str, Shape], source: RowMap, target: RowMap, positions: list[Entry]
 ) -> KeyMap:
-    """Build the key map; positions beyond a table share its last row, as in our models."""
-    entries = []
-    for side, ours, words, rows in zip(
-        _SIDES, ("source", "target"), (source, target), positions, strict=True
-    ):
-        entries.append(Entry(f"embed_{ours}.weight", (f"{side}.embed_tokens.weight",), words))
-        origins = tuple(_FIRST_POSITION + min(row, rows - 1) for row in range(max(positions)))
-        places = RowMap(origins, _FIRST_POSITION + rows)
-        entries.append(
-            Entry(f"{ours}_positions.weight", (f"{side}.embed_positions.weight",), places)
-        )
+    """Build the key map."""
     bias = RowMap(target.origins, target.count, IMPOSSIBLE)
-    entries.append(Entry("output.weight", ("decoder.fc3.weight",), target))
-    entries.append(Entry("output.bias", ("decoder.fc3.bias",), bias))
+    entries = [
+        Entry("embed_source.weight", ("encoder.embed_tokens.weight",), source),
+        Entry("embed_target.weight", ("decoder.embed_tokens.weight",), target),
+        Entry("output.weight", ("decoder.fc3.weight",), target),
+        Entry("output.bias", ("decoder.fc3.bias",), bias),
+        *positions,
+    ]
     for name in shapes:
         if name.startswith(("encoder.", "decoder.")):
             module, end = name.rsplit(".", 1)
@@ -182,7 +172,7 @@ class Lengths:
 
 
 def _normalized_by_output(tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """Give each weight one length per output; multiply out the output matrix."""
+    """Give each weight one length per output; replace the output matrix by its product."""
     # Checkpoints older than version 2 have one length for each position of a decoder's kernel.
     # Their weights are multiplied out, and then get one length per output.
     changed = dict(tensors)

@@ -16,9 +16,9 @@ Convolutional sequence to sequence learning (Gehring et al. 2017), as fairseq co
     keys   = fc2(x)                             fc2(x) times output matrix
     values = (keys + e) sqrt(1/2)
 
-m is the number of real source tokens. Where a layer is wider than the one below, x is projected.
-All products have weight normalization. sqrt(1/2) keeps the variance of a sum, sqrt(m) that of a
-mean over m values (section 3.5).
+m is the number of real source tokens. If a layer is wider than the layer below, x is projected. All
+linear layers have weight normalization. The factor sqrt(1/2) preserves the variance of a sum. The
+factor sqrt(m) preserves the variance of a mean over m values (section 3.5).
 """
 
 import math
@@ -35,7 +35,14 @@ from heedful.families.convolution import Convolution, sentence_places
 from heedful.families.row_state import RowState
 from heedful.kernels.api import Dropout, Packing, leaves_padding_out
 from heedful.model.flops import DecoderFlops, RowLengths
-from heedful.model.halves import Memory, SourceEncoder, TargetDecoder, WeightLists
+from heedful.model.halves import (
+    Memory,
+    SourceEncoder,
+    SourceMask,
+    States,
+    TargetDecoder,
+    WeightLists,
+)
 from heedful.model.layout import pad, unpad
 
 _ROOT_HALF = math.sqrt(0.5)
@@ -46,11 +53,11 @@ class LayerShape(NamedTuple):
     """The shape of one layer."""
 
     channels: int
-    """Width of its output."""
+    """Width of the layer's output."""
     kernel: int
-    """Positions that it reads."""
+    """Number of positions that the layer reads."""
     residual: int = 1
-    """Distance in layers of the added input; 1 means the layer's own, 0 means no residual."""
+    """Distance in layers of the added input; 1 is the layer's own input, 0 means no residual."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,8 @@ class ConvS2SStack(nn.Module):
         self.fc1 = self._linear(wiring.d_model, widths[0])
         self.projections, self.convolutions = nn.ModuleList(), nn.ModuleList()
         for number, (channels, kernel, residual) in enumerate(wiring.layers):
-            # residual 1 adds this layer's own input, residual 2 that of the layer below
+            # residual 1 adds this layer's own input, and residual 2 adds the input of the layer
+            # below
             source = widths[number + 1 - residual] if residual else channels
             same = source == channels
             self.projections.append(nn.Identity() if same else self._linear(source, channels))
@@ -111,7 +119,7 @@ class ConvS2SStack(nn.Module):
         convolve: Callable[[int, Tensor], Tensor],
         attend: Callable[[int, Tensor], Tensor] | None = None,
     ) -> Tensor:
-        """Run all layers from the embeddings; `convolve` and `attend` get a layer's number."""
+        """Run all layers on the embeddings; `convolve` and `attend` receive a layer's index."""
         inputs = [self.fc1(x)]  # each (batch, time, channels)
         for number, shape in enumerate(self.wiring.layers):
             y = nn.functional.glu(convolve(number, inputs[-1]))
@@ -162,12 +170,7 @@ class ConvS2SEncoder(ConvS2SStack, SourceEncoder):
     def __init__(self, wiring: ConvS2SWiring) -> None:
         super().__init__(wiring, wiring.d_model, causal=False)
 
-    def encode(
-        self,
-        x: Float[Tensor, "batch time d_model"],
-        mask: Bool[Tensor, "batch _ _ time"],
-        weights: list[Tensor] | None = None,
-    ) -> Memory:
+    def encode(self, x: States, mask: SourceMask, weights: list[Tensor] | None = None) -> Memory:
         real = mask[:, 0, 0]  # (batch, time)
         rows, packing = unpad(x, real, keys=0)  # on a CPU, only the real tokens
         places = None if packing is None else sentence_places(packing, real)
@@ -176,8 +179,7 @@ class ConvS2SEncoder(ConvS2SStack, SourceEncoder):
             """Convolve within the sentence."""
             if packing is None:
                 below = below.masked_fill(~real.unsqueeze(2), 0.0)
-            out: Tensor = self.convolutions[number](self.dropout(below), places)
-            return out
+            return self.convolutions[number](self.dropout(below), places)
 
         z = pad(self.fc2(self._run_layers(rows, convolve)), packing)
         z = z.masked_fill(~real.unsqueeze(2), 0.0)  # (batch, time, d_model)
@@ -203,7 +205,7 @@ class ConvS2SState(RowState):
     mask: Tensor
     """True at real source tokens, shape (sentences, 1, source)."""
     length: int = 0
-    """Target tokens read so far."""
+    """Number of target tokens read so far."""
     attention: Tensor | None = None
     """Weights of the last step, the mean over the layers, shape (rows, source)."""
 
@@ -227,7 +229,7 @@ class ConvS2SDecoder(ConvS2SStack, TargetDecoder):
 
     def decode(
         self,
-        x: Float[Tensor, "batch time d_model"],
+        x: States,
         memory: Memory,
         weights: WeightLists = None,
         real: Bool[Tensor, "batch time"] | None = None,
@@ -238,9 +240,8 @@ class ConvS2SDecoder(ConvS2SStack, TargetDecoder):
             places = sentence_places(packing, real)
 
         def convolve(number: int, below: Tensor) -> Tensor:
-            """Convolve all positions; real ones never read the padding, which comes after them."""
-            out: Tensor = self.convolutions[number](self.dropout(below), places)
-            return out
+            """Convolve all positions; real positions never read padding, which comes after them."""
+            return self.convolutions[number](self.dropout(below), places)
 
         out, recorded = self._run(x, self.start(memory), convolve, packing)
         if weights is not None:
@@ -332,7 +333,7 @@ class ConvS2SAttention(nn.Module):
         queries = (self.in_proj(states) + embeddings) * _ROOT_HALF  # (batch, queries, d_model)
         queries = pad(queries, packing)
         scores = torch.bmm(queries, keys.transpose(1, 2))  # (batch, queries, source)
-        # the least finite number, so that a row without a real token has no NaN
+        # the smallest finite number, so that a row without real tokens has no NaN
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
         weights = torch.softmax(scores, dim=-1)
         root = mask.sum(dim=-1, keepdim=True).to(weights.dtype).sqrt()  # (batch, 1, 1)

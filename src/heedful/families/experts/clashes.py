@@ -1,8 +1,8 @@
-"""Settings of mixtures of experts that do not go together."""
+"""Incompatible settings of mixtures of experts."""
 
 from collections.abc import Iterator
 
-from heedful.families.experts.config import ExpertsConfig, mixture_layers
+from heedful.families.experts.config import ExpertsConfig, layers_with_mixtures, mixture_layers
 from heedful.families.registry import names_with
 from heedful.settings.model import ModelSettings
 
@@ -26,6 +26,16 @@ def experts_clashes(model: ModelSettings) -> Iterator[str]:
                 f"`model.experts.{side}_layers` must be layers from 1 to {layers} "
                 f"(`model.{side}_layers`), but got {text}"
             )
+    is_gated_somewhere = any(
+        getattr(model, side) == "transformer"
+        and len(layers_with_mixtures(model, side)) < getattr(model, f"{side}_layers")
+        for side in ("encoder", "decoder")
+    )
+    if model.gated and total and not is_gated_somewhere:
+        yield (
+            "`model.gated` must be false if all layers have mixtures, because experts have no "
+            "gates, but got true"
+        )
     if not total:
         yield (
             f"`model.experts.count` must be none if no layer has a mixture, but got {experts.count}"

@@ -31,9 +31,9 @@ class Routing(NamedTuple):
     tokens: Int[Tensor, " pairs"]
     experts: Int[Tensor, " pairs"]
     gates: Float[Tensor, " pairs"]
-    """Weights of the experts; those of a token sum to one."""
+    """Weights of the experts; the weights of a token sum to one."""
     penalty: Float[Tensor, ""] | None = None
-    """Only in training."""
+    """Penalty of imbalance, only in training."""
     load: Float[Tensor, " experts"] | None = None
     """Expected tokens of each expert under fresh noise (appendix A); None without noise."""
 
@@ -61,7 +61,7 @@ class NoisyGate(nn.Module):
         super().__init__()
         self.per_token, self.experts = per_token, experts
         self.importance_loss, self.load_loss = importance_loss, load_loss
-        # zero at first, so that all experts are equally likely (appendix A)
+        # initially zero, so that all experts are equally likely (appendix A)
         self.weight = nn.Parameter(torch.zeros(experts, d_model))
         self.noise_weight = nn.Parameter(torch.zeros(experts, d_model))
 

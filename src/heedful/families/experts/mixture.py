@@ -96,7 +96,7 @@ class MixtureOfExperts(Network):
 
     @classmethod
     def log_figures(cls, networks: Sequence[Any]) -> dict[str, float]:
-        """Give the mean spread of the experts' loads, and the largest share of unserved tokens."""
+        """Return the mean spread of experts' loads, and the largest share of unserved tokens."""
         loads = [mixture.running_load for mixture in networks]
         spreads = [float(load.std(correction=0) / load.mean()) for load in loads]
         figures = {"expert_spread": sum(spreads) / len(spreads)}
@@ -122,7 +122,7 @@ class MixtureOfExperts(Network):
         return sum_by_token(weighted, routing.tokens[order], len(tokens))
 
     def _remember(self, routing: Routing, tokens: int) -> None:
-        """Keep the penalty of a pass, and the load of the experts."""
+        """Store the penalty of a pass, and the load of the experts."""
         self.penalty = routing.penalty
         with torch.no_grad():
             counts = torch.bincount(routing.experts, minlength=len(self.experts))

@@ -126,8 +126,7 @@ class Fastformer(Mixer):
 
     def _out(self, pooled: Tensor, query: Tensor) -> Tensor:
         """Combine each position's query with the global key."""
-        out: Tensor = self.out_proj(pooled * query) + query
-        return out
+        return self.out_proj(pooled * query) + query
 
 
 @dataclass(frozen=True)
@@ -168,7 +167,7 @@ class RunningSums:
         return cls(tuple([] for _ in range(layers)), like.new_zeros(len(like), 1, 0))
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> "RunningSums":
-        """Select the hypotheses that the search continues with."""
+        """Select the hypotheses with which the search continues."""
         count = len(self.mask_bias) if sentences is None else len(sentences)
         layers = tuple([mean.select(rows) for mean in layer] for layer in self.layers)
         bias = self.mask_bias.new_zeros(count, len(rows) // max(count, 1), 0)
@@ -185,7 +184,7 @@ class RunningSums:
 
 
 class CausalFastformer(Fastformer, TargetMixer):
-    """Our linear causal variant of `Fastformer`, for a decoder; none was published."""
+    """Our linear causal variant of `Fastformer` for a decoder; no causal variant was published."""
 
     def _read_mask(self, layout: Layout) -> Tensor | None:
         return None
@@ -253,7 +252,7 @@ def _mean(scores: Tensor, x: Tensor, mask: Tensor | None) -> Float[Tensor, "batc
     """Compute the softmax-weighted mean of all positions, for each head."""
     if mask is not None:
         hidden = ~mask[:, 0, 0].unsqueeze(2)  # (batch, time, 1)
-        # the least finite number, so that a row without a real token has no NaN
+        # the smallest finite number, so that a row without real tokens has no NaN
         scores = scores.masked_fill(hidden, torch.finfo(scores.dtype).min)
     weights = torch.softmax(scores, dim=1).to(x.dtype).transpose(1, 2).unsqueeze(2)
     return merge_heads(weights @ split_heads(x, scores.size(2)))
@@ -261,7 +260,7 @@ def _mean(scores: Tensor, x: Tensor, mask: Tensor | None) -> Float[Tensor, "batc
 
 def _cumulative_mean(scores: Tensor, x: Tensor) -> Float[Tensor, "batch time d_model"]:
     """
-    Compute the softmax-weighted mean of each position and all earlier ones, for each head.
+    Compute the softmax-weighted mean of each position and all earlier positions, for each head.
 
     Each chunk takes one product for its own positions, and adds the mean of all earlier ones. All
     weights are e^(score - log-sum-exp), at most one.

@@ -18,12 +18,12 @@ class Pooled(Family):
     builder = "heedful.families.pooled.build"
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
-        """Check that a Transformer's decoder keeps its own words."""
+        """Check that a Transformer's decoder attends to its own words."""
         del memory
         if model.decoder == "transformer" and not model.residuals:
             yield (
                 f"`model.residuals` must be true if `model.encoder` is {model.encoder}, because "
-                "without them a decoder would lose its own words, but got false"
+                "without them a decoder would forget the words it wrote, but got false"
             )
 
     def no_alignment(self, model: ModelSettings) -> str:

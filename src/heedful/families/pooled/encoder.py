@@ -10,12 +10,11 @@ the baseline of a translator that knows the words of a sentence, but neither the
 relevance.
 """
 
-from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.kernels.api import Dropout
 from heedful.model.flops import RowLengths
-from heedful.model.halves import Memory, SourceEncoder
+from heedful.model.halves import Memory, SourceEncoder, SourceMask, States
 
 
 class PooledEncoder(nn.Module, SourceEncoder):
@@ -33,7 +32,7 @@ class PooledEncoder(nn.Module, SourceEncoder):
 
     Notes
     -----
-    It has no weights, and adds no positions, because a mean of positions tells nothing but the
+    It has no weights, and adds no positions, because a mean of positions depends only on the
     length.
     """
 
@@ -44,12 +43,7 @@ class PooledEncoder(nn.Module, SourceEncoder):
         self.width, self.pooling = d_model, pooling
         self.dropout = Dropout(dropout)
 
-    def encode(
-        self,
-        x: Float[Tensor, "batch time d_model"],
-        mask: Bool[Tensor, "batch 1 1 time"],
-        weights: list[Tensor] | None = None,
-    ) -> Memory:
+    def encode(self, x: States, mask: SourceMask, weights: list[Tensor] | None = None) -> Memory:
         real = mask[:, 0, 0, :, None]  # (batch, time, 1)
         pooled = self.dropout(x).masked_fill(~real, 0.0).sum(dim=1, keepdim=True)
         if self.pooling == "average":

@@ -36,7 +36,7 @@ class Recurrent(Family):
         return 1, 1
 
     def no_attention(self, model: ModelSettings) -> str:
-        """Name the score if it means no attention."""
+        """Return the setting of the score if it disables attention."""
         none = model.part(RecurrentConfig).score == "none"
         return "`model.recurrent.score` is none" if none else ""
 

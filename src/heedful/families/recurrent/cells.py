@@ -20,7 +20,7 @@ from heedful.model.halves import FinalState
 
 Cell = Literal["lstm", "gru", "rnn"]
 CellState = tuple[Tensor, ...]
-"""h, and c of an LSTM, each of shape (rows, width)."""
+"""The state of a layer: h, and c of an LSTM, each of shape (rows, width)."""
 CELLS: dict[str, Callable[..., nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 
 
@@ -28,8 +28,8 @@ class RecurrentLayer(nn.Module):
     """
     One layer of recurrent cells, forwards or in both directions.
 
-    Holds torch's own module. `run` takes whole sequences; `project` and `step` are its two halves
-    for a decoder, so that products with known inputs are one large product.
+    It contains torch's own module. `run` takes complete sequences. A decoder uses its two halves,
+    `project` and `step`, so that known inputs are multiplied in one large product.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class RecurrentLayer(nn.Module):
         Run whole sequences of different lengths from a zero state.
 
         `mask`: true at real positions, which come first and are at least one a row. Returns h of
-        each position, both directions side by side, zero at padding; and the last states.
+        each position, with both directions concatenated and zeros at padding, and the last states.
 
         Sequences are packed, so neither direction reads padding.
         """
@@ -70,15 +70,15 @@ class RecurrentLayer(nn.Module):
         """
         Run packed sequences, whose rows `pack` has sorted, from a state or from zero.
 
-        Returns h of each token, both directions side by side, and the last states of each direction
-        in the order of the rows before packing.
+        Returns h of each token, with both directions concatenated. Also returns the last states of
+        each direction, in the order of the rows before packing.
         """
         data, sizes, order, back = packed
         rows = int(sizes[0])
         state = self.zero_state(rows, data) if first is None else first
         if first is not None and order is not None:
             state = tuple(part[order] for part in first)
-        projects = self.state_width != self.width  # torch runs these step by step, too, and warns
+        projects = self.state_width != self.width  # torch also runs these step by step, and warns
         on_cpu, learns = data.device.type == "cpu", torch.is_grad_enabled()
         # cuDNN has gradients in training mode only
         if (
@@ -105,7 +105,7 @@ class RecurrentLayer(nn.Module):
 
     def _flatten(self, data: Tensor) -> None:
         """
-        Lay the weights out in one piece of memory for cuDNN, unless they already are.
+        Store the weights in one block of memory for cuDNN, unless they already are in one block.
 
         `torch.nn.RNNBase.flatten_parameters` does so when a module is moved, but not in bf16, and
         not when an optimizer replaces the data of its weights.
@@ -177,11 +177,11 @@ class RecurrentLayer(nn.Module):
         return products.linear(x, self.rnn.weight_ih_l0)  # type: ignore[arg-type]
 
     def add_bias(self, product: Float[Tensor, "*batch gates"]) -> Float[Tensor, "*batch gates"]:
-        """Add the bias to the result of `product`, which gives that of `project`."""
+        """Add the bias to the result of `product`, which gives the result of `project`."""
         return product + self.rnn.bias_ih_l0  # type: ignore[operator]
 
     def input_parts(self, first: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the input weights of the first columns, those of all others, and the bias."""
+        """Return the input weights of the first columns and of all other columns, and the bias."""
         weight: Tensor = self.rnn.weight_ih_l0  # type: ignore[assignment]
         return weight[:, :first].contiguous(), weight[:, first:].contiguous(), self.rnn.bias_ih_l0  # type: ignore[return-value]
 
@@ -223,7 +223,7 @@ def pack(x: Float[Tensor, "batch time *rest"], mask: Bool[Tensor, "batch time"])
 
 
 def unpack(packed: PackedSequence, time: int) -> Float[Tensor, "batch time *rest"]:
-    """Put positions back where `pack` took them from, with zeros at padding."""
+    """Restore positions to their order before `pack`, with zeros at padding."""
     return pad_packed_sequence(packed, batch_first=True, total_length=time)[0]
 
 
@@ -241,7 +241,7 @@ def first_half(product: Float[Tensor, "*batch gates"]) -> Float[Tensor, "*batch 
     """
     Keep the first half of the input's product, for a fast-forward connection.
 
-    Zhou et al. 2016, section 3.1: no gate and no state has touched it, so a linear path leads
-    through all layers.
+    Zhou et al. 2016, section 3.1: no gate or state changes it, so a linear path leads through all
+    layers.
     """
     return product[..., : product.size(-1) // 2]

@@ -1,4 +1,4 @@
-"""Settings of recurrent models that do not go together."""
+"""Incompatible settings of recurrent models."""
 
 from collections.abc import Iterator
 
@@ -179,8 +179,8 @@ def _start(model: ModelSettings) -> Iterator[str]:
         both = " or as both directions together" if len(fitting) > 1 else ""
         yield (
             f"`model.recurrent.start` = {start} needs decoder layers as wide as one direction of "
-            f"the encoder's{both}, but they are {decoder} and {encoder} wide; bridge accepts any "
-            "width"
+            f"the encoder's layers{both}, but the decoder has width {decoder} and one direction "
+            f"{encoder}; set it to bridge, which accepts any width"
         )
     if start == "final" and model.encoder_layers != model.decoder_layers:
         yield (

@@ -55,13 +55,13 @@ class RecurrentState(RowState):
     mask: Tensor
     """True at real source tokens, shape (sentences, 1, source)."""
     length: int = 0
-    """Target tokens read so far."""
+    """Number of target tokens read so far."""
     attention: Tensor | None = None
     """Weights of the last step, shape (rows, source)."""
 
 
 class RecurrentDecoder(RecurrentStack, TargetDecoder):
-    """A recurrent decoder, with or without attention; `docs/explain/recurrent.md` lists systems."""
+    """A recurrent decoder with or without attention (`docs/explain/recurrent.md`)."""
 
     @checked
     def __init__(self, wiring: RecurrentWiring) -> None:
@@ -141,7 +141,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
 
     @property
     def _bottom_attends_alone(self) -> bool:
-        """Whether only the bottom layer queries and reads the context, before the others run."""
+        """Whether only the bottom layer queries and reads the context, before other layers run."""
         wiring = self.wiring
         alone = wiring.query == "previous" and wiring.feed_layers == "first"
         return alone and wiring.feed == "context" and not wiring.fast_forward
@@ -176,7 +176,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         """
         Run all layers position by position; results that are not fed back follow afterwards.
 
-        Rows are sorted by length, so that those whose target has ended leave the loop.
+        Rows are sorted by length, so that rows whose target has ended leave the loop.
         """
         packed, first_states = pack(x, real), state.layers
         if packed.sorted_indices is not None:
@@ -382,7 +382,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
 
 
 def _first(state: RecurrentState, rows: int) -> RecurrentState:
-    """Keep the first rows; the memory of the others stays but is not read."""
+    """Keep the first rows; the memory of the other rows is kept but not read."""
     if rows == len(state.mask):
         return state
     return replace(
@@ -422,4 +422,4 @@ class _Step:
     query: Tensor
     context: Tensor | None
     readout: Tensor | None
-    """None unless it is fed back."""
+    """The readout; None unless it is fed back."""

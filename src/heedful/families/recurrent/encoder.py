@@ -1,5 +1,5 @@
 """
-Recurrent encoders: one direction, two, or two columns with alternating directions.
+Recurrent encoders: one direction, two directions, or two columns with alternating directions.
 
 ::
 
@@ -11,7 +11,6 @@ Recurrent encoders: one direction, two, or two columns with alternating directio
 """
 
 import torch
-from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.arguments import checked
@@ -20,7 +19,7 @@ from heedful.families.recurrent.stack import RecurrentStack
 from heedful.families.recurrent.wiring import RecurrentWiring
 from heedful.kernels.api import Dropout, Linear
 from heedful.model.flops import RowLengths
-from heedful.model.halves import FinalState, Memory, SourceEncoder
+from heedful.model.halves import FinalState, Memory, SourceEncoder, SourceMask, States
 from heedful.model.parts import Parts
 
 
@@ -28,9 +27,9 @@ class RecurrentEncoder(RecurrentStack, SourceEncoder):
     """
     A recurrent encoder, with the directions of four publications.
 
-    Bahdanau et al. 2015 have two directions, and Sutskever et al. 2014 have one, of the reversed
-    source. Wu et al. 2016 have two in the first layer, and Zhou et al. 2016 interleave them with
-    fast-forward connections.
+    Bahdanau et al. 2015 use two directions, and Sutskever et al. 2014 use one direction over the
+    reversed source. Wu et al. 2016 use two directions in the first layer, and Zhou et al. 2016
+    interleave two directions with fast-forward connections.
     """
 
     @checked
@@ -47,12 +46,7 @@ class RecurrentEncoder(RecurrentStack, SourceEncoder):
             tops = wiring.columns * (wiring.hidden_size + wiring.gates)
             self.memory_proj = Linear(tops, wiring.output_width)
 
-    def encode(
-        self,
-        x: Float[Tensor, "batch time d_model"],
-        mask: Bool[Tensor, "batch 1 1 time"],
-        weights: list[Tensor] | None = None,
-    ) -> Memory:
+    def encode(self, x: States, mask: SourceMask, weights: list[Tensor] | None = None) -> Memory:
         real = mask[:, 0, 0]  # (batch, time)
         x = self.embedding_dropout(x)
         if self.wiring.reverse_source:
@@ -114,7 +108,7 @@ def _widths(wiring: RecurrentWiring) -> list[int]:
 
 
 def _is_bidirectional(wiring: RecurrentWiring) -> list[bool]:
-    """List which layers of one column read both ways."""
+    """List which layers of one column read in both directions."""
     return [
         wiring.direction == "bidirectional"
         or (wiring.direction == "first-bidirectional" and number == 0)

@@ -10,14 +10,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from heedful.families.foreign import Array, ForeignModel, number_in
+from heedful.families.foreign import Array, ForeignModel, number_in, table_in
 from heedful.families.keymap import SAME, Entry, KeyMap, OneRow, RowMap, Shape, tied_copies
 
 KIND = "recurrent"
-"""What Joey NMT calls the type of such an encoder or decoder."""
+"""Joey NMT's name for the type of a recurrent encoder or decoder."""
 
 _SCORES = {"bahdanau": "additive", "luong": "general"}
-# With every other name, Joey NMT starts from zero.
+# With any other name, Joey NMT starts decoding from a state of zeros.
 _STARTS = ("bridge", "last")
 _WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 _TABLES = {
@@ -42,13 +42,13 @@ _DROPOUT_NOTE = (
 
 
 def is_kind(settings: Mapping[str, Any]) -> bool:
-    """Return whether both sides are recurrent, which is the default only of the encoder."""
+    """Return whether both sides are recurrent; only the encoder is recurrent by default."""
     encoder, decoder = _stacks(settings)
     return encoder.get("type", KIND) == KIND and decoder.get("type") == KIND
 
 
 def problems(settings: Mapping[str, Any]) -> Iterator[str]:
-    """List settings that our recurrent models cannot express, or Joey NMT itself cannot run."""
+    """List settings that our recurrent models cannot express or Joey NMT itself cannot run."""
     stacks = encoder, decoder = _stacks(settings)
     cells = [str(stack.get("rnn_type", "gru"))[:40] for stack in stacks]
     for cell in dict.fromkeys(cells):
@@ -86,7 +86,7 @@ def read_model(
     """Read a model."""
     encoder, decoder = stacks = _stacks(settings)
     scaled = [bool(_embeddings(stack).get("scale")) for stack in stacks]
-    if settings.get("tied_embeddings"):  # the target's table is the source's, with its scale
+    if settings.get("tied_embeddings"):  # the target uses the source's table and scale
         scaled[1] = scaled[0]
     tie, notes = "none", []
     if settings.get("tied_softmax"):
@@ -178,12 +178,12 @@ def _key_map(
 
 def _stacks(settings: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Return the settings of encoder and decoder."""
-    return _part(settings, "encoder"), _part(settings, "decoder")
+    return table_in(settings, "encoder"), table_in(settings, "decoder")
 
 
 def _embeddings(stack: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the settings of the embeddings."""
-    return _part(stack, "embeddings")
+    return table_in(stack, "embeddings")
 
 
 def _embedding_width(stack: Mapping[str, Any]) -> int:
@@ -192,11 +192,5 @@ def _embedding_width(stack: Mapping[str, Any]) -> int:
 
 
 def _embedding_dropout(stack: Mapping[str, Any]) -> float:
-    """Read the dropout of the embeddings, which is that of the side unless set."""
+    """Read the dropout of the embeddings, which is by default the dropout of the side."""
     return float(number_in(_embeddings(stack), "dropout", number_in(stack, "dropout", 0)))
-
-
-def _part(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return a table of the settings, empty if there is none."""
-    part = settings.get(name)
-    return part if isinstance(part, dict) else {}

@@ -2,8 +2,8 @@
 The matrix products of a loop over target positions.
 
 Every step of the loop multiplies by the same weights and the same memory. Autograd would compute
-their gradients step by step: a thin product for each, added to a sum as large as the weight.
-Instead `LoopProducts` keeps both factors of each step, and multiplies them all at once when the
+their gradients step by step: a small product for each step, added to a sum as large as the weight.
+Instead `LoopProducts` keeps both factors of each step, and multiplies all of them at once when the
 backward pass has reached the first step. `StepProducts` is the plain version.
 
 Products of a step are small, so torch's own kernels multiply them: a call of oneDNN costs 0.1 ms.
@@ -17,13 +17,17 @@ from torch import Tensor, nn
 
 from heedful.kernels.api import bias_gradient, sigmoid_gradient
 
+Queries = Float[Tensor, "rows queries width"]
+Memory = Float[Tensor, "sentences source width"]
+Scores = Float[Tensor, "rows queries source"]
+
 
 class StepProducts:
     """
     Products of single steps, with autograd's own gradients.
 
-    `keys` and `values` may have more sentences than there are queries; the last ones, whose targets
-    have ended, are not read.
+    `keys` and `values` may have more sentences than there are queries. The last sentences, whose
+    targets have ended, are not read.
     """
 
     def linear(
@@ -35,29 +39,21 @@ class StepProducts:
         """Multiply by a weight."""
         return nn.functional.linear(x, weight, bias)
 
-    def compare(
-        self,
-        query: Float[Tensor, "rows queries width"],
-        keys: Float[Tensor, "sentences source width"],
-    ) -> Float[Tensor, "rows queries source"]:
+    def compare(self, query: Queries, keys: Memory) -> Scores:
         """Multiply each query with each key of its sentence."""
         return torch.bmm(query, keys[: len(query)].transpose(1, 2))
 
     def compare_additively(
         self,
-        query: Float[Tensor, "rows queries width"],
-        keys: Float[Tensor, "sentences source width"],
+        query: Queries,
+        keys: Memory,
         energy: Float[Tensor, " width"],
-    ) -> Float[Tensor, "rows queries source"]:
+    ) -> Scores:
         """Compute tanh(query + key) energy, with tanh(x) as 2 sigmoid(2 x) - 1."""
         half = _half_plus_half_tanh(query, keys)  # (rows, queries, source, width)
         return 2 * (half @ energy) - energy.sum()
 
-    def mix(
-        self,
-        weights: Float[Tensor, "rows queries source"],
-        values: Float[Tensor, "sentences source width"],
-    ) -> Float[Tensor, "rows queries width"]:
+    def mix(self, weights: Scores, values: Memory) -> Queries:
         """Compute the weighted mean of the values."""
         return torch.bmm(weights, values[: len(weights)])
 
@@ -85,18 +81,15 @@ class LoopProducts(StepProducts):
 
     def compare(self, query: Tensor, keys: Tensor) -> Tensor:
         shared = self._share(_MemoryUses, keys)
-        out: Tensor = _Compare.apply(query, shared.tensor, shared.uses)
-        return out
+        return _Compare.apply(query, shared.tensor, shared.uses)
 
     def compare_additively(self, query: Tensor, keys: Tensor, energy: Tensor) -> Tensor:
         shared = self._share(_KeyUses, keys)
-        out: Tensor = _CompareAdditively.apply(query, shared.tensor, energy, shared.uses)
-        return out
+        return _CompareAdditively.apply(query, shared.tensor, energy, shared.uses)
 
     def mix(self, weights: Tensor, values: Tensor) -> Tensor:
         shared = self._share(_MemoryUses, values)
-        out: Tensor = _Mix.apply(weights, shared.tensor, shared.uses)
-        return out
+        return _Mix.apply(weights, shared.tensor, shared.uses)
 
     def _share(self, kind: "type[_Uses]", tensor: Tensor, bias: Tensor | None = None) -> "_Shared":
         """Find the entry of a shared tensor in this loop, or create it at its first use."""
@@ -123,7 +116,7 @@ class _Uses:
         self.factors: dict[int, tuple[Tensor, Tensor]] = {}
 
     def begin(self) -> int:
-        """Return the number of a new step."""
+        """Return the index of a new step."""
         self.steps += 1
         return self.steps - 1
 
@@ -188,7 +181,7 @@ class _KeyUses(_Uses):
 
 
 class _Gather(torch.autograd.Function):
-    """The identity; its backward pass runs after those of all steps, with one product."""
+    """The identity, whose backward pass runs after all steps with a single matrix product."""
 
     @staticmethod
     def forward(

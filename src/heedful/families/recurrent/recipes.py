@@ -27,7 +27,7 @@ _ALL: Settings = {
     "model.tie_embeddings": "none",
     "data.shared_vocabulary": False,
     "train.warmup": 0,
-    "train.label_smoothing": 0.0,  # none in any of them
+    "train.label_smoothing": 0.0,  # no model has label smoothing
     "search.length_penalty": "none",
 }
 _WORDS: Settings = {"data.subwords": "word"}

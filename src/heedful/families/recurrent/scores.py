@@ -31,10 +31,10 @@ class RecurrentAttention(nn.Module):
     - normed-additive: g v / |v| tanh(W q + U h + b), with g beginning at width^-0.5
     - product: the sum of v tanh(W q) tanh(U h), a matrix product for all keys at once
 
-    Luong et al. 2015, section 3.1, name the first two; the additive one is from Bahdanau et al.
-    2015, section A.1.2. The two with g are from the tf-nmt tutorial (`scaled_luong` and
-    `normed_bahdanau`); g is a weight, not the Transformer's constant. The product is from Shazeer
-    et al. 2017, appendix G.
+    Luong et al. 2015, section 3.1, name the first two scores; the additive score is from Bahdanau
+    et al. 2015, section A.1.2. The two scores with g are from the tf-nmt tutorial (`scaled_luong`
+    and `normed_bahdanau`); g is a weight, not the Transformer's constant. The product score is from
+    Shazeer et al. 2017, appendix G.
     """
 
     def __init__(self, score: Score, query_width: int, memory_width: int, width: int) -> None:
@@ -85,11 +85,11 @@ class RecurrentAttention(nn.Module):
         Compute the context of each query, and the weights; each row sums to one.
 
         Queries are all hypotheses of a sentence, or all positions; `keys` and `values` may have
-        more sentences, which are not read. The additive scores hold rows x queries x source x width
-        numbers at once.
+        more sentences, which are not read. The additive scores need memory for rows x queries x
+        source x width numbers.
         """
         scores = self._scores(query, keys, products)  # (rows, queries, source)
-        # the least finite number, so that a row without a real token has no NaN
+        # the smallest finite number, so that a row without real tokens has no NaN
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
         weights = torch.softmax(scores, dim=-1)
         return products.mix(weights, values), weights

@@ -27,8 +27,8 @@ class RecurrentStack(nn.Module, Initialized):
         """
         Draw all weights except the number g of a score.
 
-        Uniform within a range, as in Luong et al. 2015, or Glorot's for each gate on its own, as in
-        Joey NMT.
+        The distribution is uniform within a range, as in Luong et al. 2015, or within Glorot's
+        bound for each gate separately, as in Joey NMT.
         """
         wiring = self.wiring
         for name, weight in self.named_parameters():
@@ -74,7 +74,7 @@ class RecurrentStack(nn.Module, Initialized):
                 self.mixtures[str(number)] = build(width)
 
     def add_residual(self, number: int, out: Tensor, below: Tensor) -> Tensor:
-        """Add the input of a layer to its output, from the layer where the residuals begin."""
+        """Add a layer's input to its output, from the first layer with a residual connection."""
         begin = self.wiring.residual_from
         return out if begin is None or number < begin else out + below
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from heedful.families.recurrent.cells import RecurrentLayer
 from heedful.families.table1 import LayerKind, LayerSizes, States
 
-# Products of an LSTM: of each of its four gates one with the input and one with the state.
+# Matrix products of an LSTM: each of its four gates has one with the input and one with the state.
 _PRODUCTS = 8
 
 
@@ -20,11 +20,10 @@ class RecurrenceUnderTest(nn.Module):
 
     def forward(self, x: States) -> States:
         """Run as a model does."""
-        out: Tensor = self.layer(x, x.new_ones(x.shape[:2], dtype=torch.bool))[0]
-        return out
+        return self.layer(x, x.new_ones(x.shape[:2], dtype=torch.bool))[0]
 
     def unrolled(self, x: States, joined: int | None = None) -> Float[Tensor, "batch width"]:
-        """Run step by step to the last state; gradients pass only the last `joined` steps."""
+        """Run step by step to the last state; gradients flow through the last `joined` steps."""
         gates = self.layer.project(x)  # (batch, time, gates)
         state = self.layer.zero_state(len(x), x)
         for time in range(x.size(1)):

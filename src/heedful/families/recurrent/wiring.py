@@ -24,10 +24,10 @@ class RecurrentWiring:
     residual_from: int | None = None
     """First layer, counted from 1, with a residual connection."""
     fast_forward: bool = False
-    """Whether a layer also reads half of the product of weights and input of the layer below."""
+    """Whether a layer also reads half of the gate projections of the layer below."""
     embedding_dropout: float = 0.0
     layer_dropout: float = 0.0
-    """Dropout probability of the input of every layer but the first."""
+    """Dropout probability of the input of every layer except the first."""
 
     direction: Literal["forward", "bidirectional", "first-bidirectional", "interleaved"] = "forward"
     """How the layers of an encoder read the source."""
@@ -37,7 +37,7 @@ class RecurrentWiring:
     memory_width: int = 0
     """Width of the states that a decoder attends to."""
     final_width: int = 0
-    """Width of the encoder's last states that a decoder starts from; 0 if it starts from none."""
+    """Width of the encoder's last states from which a decoder starts; 0 if it uses none."""
     score: Score | Literal["none"] = "none"
     attention_size: int = 0
     """Inner width of the additive scores."""
@@ -82,7 +82,7 @@ class RecurrentWiring:
 
     @property
     def columns(self) -> int:
-        """Stacks of layers side by side in an encoder."""
+        """Number of parallel stacks of layers in an encoder."""
         return 2 if self.direction == "interleaved" else 1
 
     @property
@@ -94,7 +94,7 @@ class RecurrentWiring:
 
     @property
     def top_is_bidirectional(self) -> bool:
-        """Whether the last layer, or pair of columns, of an encoder reads both ways."""
+        """Whether the last layer, or pair of columns, of an encoder reads in both directions."""
         only_first = self.direction == "first-bidirectional" and self.layers > 1
         return self.direction != "forward" and not only_first
 
@@ -108,5 +108,5 @@ class RecurrentWiring:
         return self.readout_size
 
     def inputs_above(self, below: int) -> int:
-        """Return the width of the input of a layer above one of width `below`, without `feed`."""
+        """Return the input width of a layer above a layer of width `below`, without `feed`."""
         return below + (self.gates // 2 if self.fast_forward else 0)

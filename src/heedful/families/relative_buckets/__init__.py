@@ -3,25 +3,24 @@
 from collections.abc import Iterable
 from typing import ClassVar
 
-from heedful.families.distances import beside_distances
-from heedful.families.family import Family
+from heedful.families.distances import DistanceFamily
 from heedful.families.relative_buckets.config import BUCKETS, NAME, BucketSettings
 from heedful.settings.model import ModelSettings
 
 
-class RelativeBucketsFamily(Family):
+class RelativeBucketsFamily(DistanceFamily):
     """Buckets of distances, as in T5."""
 
     positions = (NAME,)
     settings = BucketSettings
+    of_products = False
     condition = BUCKETS
     help: ClassVar = {"model.positions": f"{NAME} adds a bias by distance to the scores (T5)"}
     builder = "heedful.families.relative_buckets.build"
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
         """Check that self-attention can add numbers to scores, and the range of the buckets."""
-        del memory
-        yield from beside_distances(model)
+        yield from super().clashes(model, memory)
         buckets = model.part(BucketSettings)
         if buckets.max_distance <= buckets.count // 2:
             yield (
@@ -29,10 +28,6 @@ class RelativeBucketsFamily(Family):
                 f"`model.relative_buckets.count`, {buckets.count // 2}, because smaller distances "
                 f"have one bucket each, but got {buckets.max_distance}"
             )
-
-    def beyond_transformer(self, model: ModelSettings) -> list[tuple[str, object]]:
-        """List the positions."""
-        return [("model.positions", NAME)] if model.positions == NAME else []
 
 
 FAMILY = RelativeBucketsFamily()

@@ -1,15 +1,14 @@
-"""Rotary positions: queries and keys of self-attention turn with their place (Su et al. 2021)."""
+"""Rotary positions: queries and keys are rotated by their position (Su et al. 2021)."""
 
 from collections.abc import Iterable
 from typing import ClassVar
 
-from heedful.families.distances import beside_distances
-from heedful.families.family import Family
+from heedful.families.distances import DistanceFamily
 from heedful.families.rotary.config import NAME, ROTARY, RotarySettings
 from heedful.settings.model import ModelSettings
 
 
-class RotaryFamily(Family):
+class RotaryFamily(DistanceFamily):
     """Rotary positions."""
 
     positions = (NAME,)
@@ -19,21 +18,17 @@ class RotaryFamily(Family):
     builder = "heedful.families.rotary.build"
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
-        """Check that self-attention uses products, and that heads have even widths."""
-        del memory
-        yield from beside_distances(model, products=True)
+        """Check that scores are products of queries and keys, and that heads have even widths."""
+        yield from super().clashes(model, memory)
         for side in ("encoder", "decoder"):
             heads = getattr(model, f"{side}_heads") or model.heads
             width = model.d_k or model.d_model // heads
+            whose = "" if model.d_k else f" of the {side}"
             if getattr(model, side) == "transformer" and width % 2:
                 yield (
                     f"`model.d_k` must be even if `model.positions` is {NAME}, which turns pairs "
-                    f"of numbers, but heads of the {side} have {width}"
+                    f"of numbers, but heads{whose} are {width} wide"
                 )
-
-    def beyond_transformer(self, model: ModelSettings) -> list[tuple[str, object]]:
-        """List the positions."""
-        return [("model.positions", NAME)] if model.positions == NAME else []
 
 
 FAMILY = RotaryFamily()

@@ -6,9 +6,9 @@ Rotary positions (Su et al. 2021, arXiv 2104.09864).
     [ x_j     ]    [ cos a  -sin a ] [ x_j     ]
     [ x_{j+h} ] -> [ sin a   cos a ] [ x_{j+h} ],   a = position * base^(-j/h),   h = d_k / 2
 
-Each number of the first half of a head is paired with one of the second half, as in Llama. The
-paper pairs neighbors, which is another order of the rows of W^Q and W^K. The difference between the
-angles of a query at i and a key at j depends only on j - i, as does their product.
+Each number of the first half of a head is paired with a number of the second half, as in Llama. The
+paper pairs neighbors, which corresponds to another order of the rows of W^Q and W^K. The difference
+between the angles of a query at i and a key at j depends only on j - i, as does their product.
 
 Angles are computed in double precision, so that position 100,000 is as exact as position 1, and
 products of shorter types in fp32.
@@ -45,7 +45,7 @@ class RotaryPositions(Rotation):
     def forward(
         self, x: Float[Tensor, "batch time width"], places: Places
     ) -> Float[Tensor, "batch time width"]:
-        """Turn the heads, which lie side by side."""
+        """Rotate the heads, which are concatenated on the last axis."""
         wide = torch.promote_types(x.dtype, torch.float32)
         cos, sin = (part.to(wide).unsqueeze(-2) for part in self.circle(places))
         # (batch, time, heads, d_k / 2), times (rows, time, 1, d_k / 2)
@@ -56,7 +56,7 @@ class RotaryPositions(Rotation):
     def circle(
         self, places: Places
     ) -> tuple[Float[Tensor, "rows time half"], Float[Tensor, "rows time half"]]:
-        """Compute cosine and sine of the angle of each pair at each place."""
+        """Compute cosine and sine of the angle of each pair at each position."""
         numbers, longest = places
         # in rows of several sentences, many tokens have the same position
         if longest is not None and longest < numbers.numel():

@@ -12,7 +12,7 @@ SHAW = ActsIf("model.positions", (NAME,))
 
 
 class ShawSettings(SettingsTable):
-    """Vectors of distances, as of Shaw et al. 2018."""
+    """Vectors of distances, as in Shaw et al. 2018."""
 
     table: ClassVar[str] = "model.shaw"
 

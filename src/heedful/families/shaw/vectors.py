@@ -10,7 +10,8 @@ them, and each layer has its own.
 
 One vector for each pair would take queries x keys x d_k numbers. Instead one product multiplies the
 queries by the 2 K + 1 vectors, and each pair looks up its number. The weights of all keys at a
-distance are summed before they multiply its vector. Memory grows like that of the scores.
+distance are summed before they multiply the vector of this distance. Memory grows as for the
+scores.
 """
 
 import torch
@@ -24,10 +25,10 @@ from heedful.model.relations import Relation
 
 class DistanceVectors(Relation):
     """
-    Two vectors for each distance: one is added to keys, the other to values.
+    Two vectors for each distance: one is added to keys, and the other is added to values.
 
-    `max_distance`: K; all keys at this distance or more before a query share a vector, and so do
-    those after it.
+    `max_distance`: K; all keys at this distance or more before a query share a vector, and all such
+    keys after it share another.
     """
 
     is_static = True

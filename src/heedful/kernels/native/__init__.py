@@ -1,1 +1,1 @@
-"""C functions of search and training, compiled where there is a compiler and never required."""
+"""C functions of search and training, compiled if there is a compiler and never required."""

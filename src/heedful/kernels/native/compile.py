@@ -1,12 +1,12 @@
 """
-C functions from the wheel, or compiled here and cached.
+C functions from the wheel, or compiled on this machine and cached.
 
 A wheel for Linux on x86 has a library for each kind of processor (`variants.py`). Elsewhere, as in
 a checkout, the compiler `cc` (or the environment's ``CC``) compiles a library into the user's cache
-folder. The name of the library depends on the sources, the compiler's options and the processor, so
-a change of one of these compiles it again. The name also contains the library's SHA-256, because
-loading a truncated library would end the process. If there is no compiler, or it fails, there is no
-library, and callers compute without it.
+folder. The name of the library depends on the sources, the compiler's options and the processor. A
+change of any of these causes a new compilation. The name also contains the library's SHA-256,
+because loading a truncated library would end the process. If there is no compiler, or it fails,
+there is no library, and callers compute without it.
 """
 
 import ctypes
@@ -84,7 +84,7 @@ def built_library(source: Path) -> Path | None:
 
 
 def processor_flags() -> set[str]:
-    """Name the processor's instruction sets as /proc/cpuinfo does."""
+    """List the processor's instruction sets, with their names in /proc/cpuinfo."""
     return {flag for line in processor_facts("flags") for flag in line.split()}
 
 
@@ -108,12 +108,12 @@ def _cached_library(folder: Path, stem: str) -> Path | None:
                 return path
             path.unlink()
         except OSError:
-            continue  # of another user, not a file, or just deleted: compiled again
+            continue  # not a file, deleted, or of another user: compile again
     return None
 
 
 def _compile(command: list[str], folder: Path, stem: str, functions: Functions) -> ctypes.CDLL:
-    """Compile and load; cache a library that loads."""
+    """Compile and load a library; cache it if it loads."""
     with tempfile.TemporaryDirectory(
         prefix=".compile-", dir=folder, ignore_cleanup_errors=True
     ) as own:
@@ -172,5 +172,5 @@ def _fingerprint(source: Path, command: list[str]) -> str:
 
 
 def _processor() -> bytes:
-    """Describe the processor's instruction sets: several machines may share a cache folder."""
+    """Describe the instruction sets, because machines with a common cache folder may differ."""
     return "".join(sorted(set(processor_facts("flags", "model name")))).encode()

@@ -1,7 +1,7 @@
 """
 All layers of a stack in one call of ``steps.c``.
 
-The plain twins are the modules of `heedful.model.layers`.
+The plain equivalents are the modules of `heedful.model.layers`.
 """
 
 import ctypes
@@ -16,13 +16,13 @@ from torch import Tensor, nn
 from heedful.kernels.native.product import FP32, NativeLinear, Product, native_products
 
 _POINTER, _INT = ctypes.c_void_p, ctypes.c_int
-# Rows that one thread computes at a time: with more, the weights are read less often.
+# Number of rows that one thread computes at a time; with more rows, weights are read less often.
 # docs/results/speed-bf16.md compares 256 with 64.
 ROWS_OF_A_BLOCK = 256
 # With fewer rows per thread, reading the weights takes most of the time, so threads share rows.
 _WORTH = 16
 NATIVE_ACTIVATIONS = ("relu", "silu", "gelu", "gelu_tanh")
-"""Activations that the functions know, in the order of their numbers in ``activations.h``."""
+"""Supported activations, in the order of their numbers in ``activations.h``."""
 Norm = nn.LayerNorm | nn.RMSNorm
 
 
@@ -94,12 +94,12 @@ class AttendedStates:
     """
     Keys (sentences, heads, slots, d_k) and values (sentences, heads, slots, d_v).
 
-    In fp32 if the products are in fp32, else in bf16.
+    They are fp32 if the matrix products are in fp32, else bf16.
     """
     mask_bias: Float[Tensor, "sentences seen slots"]
     """Negative where attention is forbidden."""
     filled: int
-    """Slots in use."""
+    """Number of slots in use."""
     distances: Float[Tensor, "heads distances"] | None = None
     """Bias of scores by the key's position minus the query's; the middle entry is for zero."""
     is_step: bool = False
@@ -127,7 +127,7 @@ class NativeLayers:
     The layers of a stack, run by compiled functions.
 
     Uses as many threads as torch does at the time of the call. Several threads may call the same
-    object. `dtype` is that of keys and values.
+    object. `dtype` is the type of keys and values.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class NativeLayers:
         norms_per_layer = len(norms) // len(products)
         self.layers = (_Layer * len(products))()
         for number, (layer, own) in enumerate(zip(self.layers, products, strict=True)):
-            # an encoder layer has four products, a decoder layer six
+            # an encoder layer has four linear layers, and a decoder layer has six
             layer.qkv_proj, layer.out_proj, *cross, layer.linear1, layer.linear2 = (
                 projection.product for projection in own
             )
@@ -183,7 +183,7 @@ class NativeLayers:
         """
         Run some positions of each sentence through all layers.
 
-        Each position is computed alone, whatever the number of threads.
+        Each position is computed independently, so the number of threads does not change results.
         """
         sentences, width = x.shape[:2]
         states = x.contiguous().clone()
@@ -208,7 +208,7 @@ class NativeLayers:
         return normal
 
     def _room(self, needed: int) -> int:
-        """Return the address of a buffer that calls reuse: each fresh page costs a page fault."""
+        """Return the address of a buffer that calls reuse, because new pages cause page faults."""
         room = getattr(self.memory, "room", None)
         if room is None or room.numel() < needed:
             self.memory.room = room = torch.empty(needed, dtype=torch.uint8)
@@ -244,8 +244,8 @@ def best_of_rows(
     `wanted`: numbers per row, at most `width`. Returns the numbers, largest first, with their
     indices; None without compiled functions.
 
-    Same as `torch.topk`, which is slow on a CPU. Rows with too few finite numbers are filled with
-    minus infinity at index 0.
+    The result equals `torch.topk`, which is slow on a CPU. Rows with too few finite numbers are
+    filled with minus infinity at index 0.
     """
     library = native_products()
     if library is None:
@@ -279,7 +279,7 @@ def best_continuations(
     beams, width, vocabulary = scores.shape
     per_row = min(wanted, vocabulary)
     wanted = min(wanted, width * per_row)
-    # the best of each row, then of each beam
+    # the best tokens of each row, then the best continuations of each beam
     row_scores, sums, chosen = (
         torch.empty(size) for size in ((beams, width, per_row), (beams, wanted), (beams, wanted))
     )

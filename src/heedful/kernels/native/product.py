@@ -1,7 +1,7 @@
 """
 Matrix products in fp32, in bf16 and of 8-bit integers, in the layout of ``product.h``.
 
-The plain twins are `heedful.kernels.linear.PrepackedLinear` and `Int8Linear`, by torch
+The plain equivalents are `heedful.kernels.linear.PrepackedLinear` and `Int8Linear`, which use torch
 and oneDNN.
 """
 
@@ -80,7 +80,7 @@ def load_products() -> ctypes.CDLL:
 
 @functools.cache
 def _products() -> tuple[ctypes.CDLL | None, str]:
-    """Load the compiled functions once, or keep the reason why there are none."""
+    """Load the compiled functions once; otherwise return the reason why there are none."""
     if is_plain_torch():
         return None, f"{SWITCH}=plain turned them off"
     try:
@@ -100,7 +100,7 @@ FLOATS = (torch.float32, torch.bfloat16)
 
 
 def is_plain(x: Tensor) -> bool:
-    """Decide whether C functions can read a tensor's numbers in the CPU's memory."""
+    """Return whether C functions can read a tensor's values in the CPU's memory."""
     return type(x) in (Tensor, nn.Parameter) and x.device.type == "cpu" and not x.is_neg()
 
 
@@ -108,9 +108,10 @@ def kernels_kind(device: torch.device) -> str:
     """
     Name the kernels of attention, loss and dropout in training; kinds differ in rounding.
 
-    `torch` means functions of torch alone, and `plain` kernels that are not compiled. `compiled-16`
-    and `compiled-8` give the numbers in a vector, which determine the order of sums. On a GPU,
-    `tiles` means the kernels of `heedful.kernels.varlen` and others in Triton.
+    `torch` means functions of torch alone, and `plain` means kernels that are not compiled.
+    `compiled-16` and `compiled-8` give the number of values in a vector, which determines the order
+    of sums. On a GPU, `tiles` means the kernels of `heedful.kernels.varlen` and other kernels in
+    Triton.
     """
     if is_plain_torch():
         return "torch" if device.type == "cpu" else "plain"
@@ -136,7 +137,7 @@ def why_not_native() -> str:
 
 
 def can_multiply(inner: int) -> bool:
-    """Decide whether rows of this width, a multiple of four, can be multiplied."""
+    """Return whether rows of this width can be multiplied; the width must be a multiple of four."""
     return native_products() is not None and inner % _FOUR == 0
 
 
@@ -146,13 +147,13 @@ def can_multiply_bf16() -> bool:
     return library is not None and bool(library.can_multiply_bfloat16())
 
 
-FP32, BF16, INT8 = range(3)  # kinds of numbers, as in `numbers.h`
-_BYTES = {FP32: 0, BF16: 2, INT8: 1}  # of a rounded input
+FP32, BF16, INT8 = range(3)  # number types, as in `numbers.h`
+_BYTES = {FP32: 0, BF16: 2, INT8: 1}  # bytes per rounded input value
 
 
 class NativeLinear(nn.Module):
     """
-    A linear layer by compiled functions; no gradients.
+    A linear layer with compiled functions and without gradients.
 
     `weight`: the matrix; `d_in` must be a multiple of four. `library`: library of the functions;
     None means the library for this machine.
@@ -187,13 +188,13 @@ class NativeLinear(nn.Module):
             self.bias[: self.outer] = bias.detach()
 
     def _panels(self, filled: Tensor, together: int) -> Tensor:
-        """Lay a matrix out in panels with some inputs of each output side by side."""
+        """Arrange a matrix in panels, in which several inputs of each output are adjacent."""
         shape = (self.filled // self.lanes, self.lanes, filled.size(1) // together, together)
         return filled.view(shape).transpose(1, 2).contiguous()
 
     @property
     def product(self) -> Product:
-        """The C struct of this layer; valid as long as this module lives."""
+        """The C struct of this layer; valid as long as this module exists."""
         parts = (self.weights, self.sums, self.scales, self.bias)
         pointers = (None if part is None else part.data_ptr() for part in parts)
         return Product(*pointers, self.inner, self.outer, self.kind)
@@ -221,7 +222,7 @@ class NativeLinear(nn.Module):
     def room(self, rows: int) -> tuple[Tensor, Tensor]:
         """Allocate buffers for the rounded rows and for each row's largest value; empty in fp32."""
         rows = 0 if self.kind == FP32 else rows
-        # four bytes behind the last row are read
+        # the functions also read four bytes after the last row
         size = rows * self.inner * _BYTES[self.kind] + _FOUR
         return torch.empty(size, dtype=torch.uint8), torch.empty(rows)
 
@@ -242,7 +243,7 @@ class NativeBf16Linear(NativeLinear):
     """
     A linear layer in bf16, by compiled functions: inputs and weights are rounded, sums are fp32.
 
-    Only where `can_multiply_bf16`.
+    Use this class only if `can_multiply_bf16`.
     """
 
     kind = BF16
@@ -264,8 +265,9 @@ class NativeInt8Linear(NativeLinear):
 
     `nonnegative`: whether inputs come from a ReLU.
 
-    Each row of inputs is quantized with a scale of its own; weights once, with one scale per
-    output. Where the processor adds products in 16 bits (AVX2 without VNNI), both have 7 bits.
+    Each row of inputs is quantized with its own scale. Weights are quantized once, with one scale
+    per output. If the processor adds products in 16 bits (AVX2 without VNNI), inputs and weights
+    have 7 bits.
     """
 
     kind = INT8

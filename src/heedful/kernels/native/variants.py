@@ -4,8 +4,8 @@ Compilers' options, and the variants of the C functions in a wheel; this module 
 `setup.py` compiles each variant, and `compile.py` loads the first that the processor can run.
 """
 
-# Sums may be computed in another order, so that they can be vectorized. Not -ffast-math: a library
-# linked with it makes the whole process round the smallest numbers to zero.
+# Sums may be computed in another order, so that they can be vectorized. -ffast-math is not used,
+# because a library linked with it makes the complete process round the smallest numbers to zero.
 OPTIONS = (
     *("-O3", "-std=c11", "-fopenmp", "-fPIC", "-shared"),
     *("-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math", "-fno-math-errno"),

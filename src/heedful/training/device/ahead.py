@@ -2,33 +2,46 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, Full, Queue
+from typing import Protocol, runtime_checkable
 
 from heedful.data.batching import MicroBatches, Rows
 from heedful.model.contracts import Seq2Seq, training_flops
 from heedful.training.device.buffers import Buffers, Slot
-from heedful.training.device.source import PackedSource
+from heedful.training.device.packed import PackedBatch, Room
 from heedful.training.state import StepTotals
+from heedful.training.trainer import BatchSource
 
-# Number of prepared steps that wait for the device; one more is being prepared.
+# Maximum number of prepared steps that wait for the device, in addition to one in preparation.
 _READY = 1
 # Seconds after which a waiting thread checks whether the other thread has ended.
 _PATIENCE = 0.1
 
 
+@runtime_checkable
+class PackedSource(BatchSource, Protocol):
+    """A source of batches that can be packed without padding."""
+
+    def room(self, batches: Sequence[Rows]) -> Room:
+        """Return a room with space for any micro-batch of these batches."""
+
+    def pack(self, rows: Rows, room: Room) -> PackedBatch:
+        """Pack pairs into a room."""
+
+
 @dataclass(frozen=True)
 class PreparedStep:
-    """A step with its micro-batches in memory of the host."""
+    """A step with its micro-batches in the memory of the host."""
 
     rows: Rows
-    """Row numbers of the pairs in the batch."""
+    """Row indices of the pairs in the batch."""
     slots: list[Slot]
     """The micro-batches."""
     counts: StepTotals
-    """Tokens and operations; the sums that the device computes are still zero."""
+    """Counts of tokens and operations; the sums that the device computes are still zero."""
 
 
 class StepLayout:
@@ -53,7 +66,7 @@ class StepLayout:
 
 class StepsAhead:
     """
-    An iterator over steps whose thread prepares the next step while the caller uses one.
+    An iterator over steps; a thread prepares the next step while the caller uses the current step.
 
     `waited`: seconds that the caller has waited for steps. `close` ends the thread.
     """
@@ -87,7 +100,7 @@ class StepsAhead:
         self._thread.join()
 
     def _work(self) -> None:
-        """Prepare all steps, in the thread."""
+        """Prepare all steps; runs in the thread."""
         try:
             for rows in self._batches:
                 self._put(self._prepare(rows))

@@ -1,9 +1,9 @@
 """
 Fixed memory on the device for a micro-batch, and the copying of batches into it.
 
-A graph reads the same addresses in every replay. Batches are packed into page-locked memory of the
-host, from which they are copied while the device computes. This memory may be overwritten only when
-its last copy has ended.
+A CUDA graph reads the same addresses in every replay. Batches are packed into page-locked memory of
+the host, from which they are copied while the device computes. This memory may be overwritten only
+after the last copy from it has ended.
 """
 
 from collections import deque
@@ -75,7 +75,7 @@ class Sides(NamedTuple):
 
 
 class Buffers:
-    """Memory on the device for one micro-batch, and on the host for several."""
+    """Memory on the device for one micro-batch, and on the host for several micro-batches."""
 
     def __init__(self, room: Room, device: torch.device) -> None:
         self.room = room

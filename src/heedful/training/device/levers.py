@@ -1,4 +1,4 @@
-"""Techniques that make a training step on a GPU fast; a measurement can disable each."""
+"""Techniques that make a training step on a GPU fast; benchmarks can disable each of them."""
 
 from dataclasses import dataclass
 
@@ -15,13 +15,13 @@ class Levers:
     """The techniques of a training step on a GPU, each on or off."""
 
     unpadded: bool = True
-    """Sentences are packed without padding, into a room of the same size in every step."""
+    """Whether sentences are packed without padding, into a room of the same size in every step."""
     compiled: bool = True
-    """Torch's compiler fuses the operations between two products into one kernel."""
+    """Whether torch's compiler fuses the operations between two matrix products into one kernel."""
     graphs: bool = True
-    """A step replays one graph for losses and gradients, and one for the update."""
+    """Whether a step replays CUDA graphs: one for losses and gradients, and one for the update."""
     ahead: bool = True
-    """A thread prepares the next batch while the current batch is computed."""
+    """Whether a thread prepares the next batch while the current batch is computed."""
 
 
 def why_padded(

@@ -4,10 +4,10 @@ Batches without padding for a GPU: sentences one after the other in a room of fi
 ::
 
     room 12     B a b c . B d . B e f .        real tokens: starts 0 4 6 9
-                                    ^ filling: sentences that count in no sum and no loss
+                                    ^ filling: sentences that no sum or loss includes
 
-Every step has the same room, so that all shapes stay the same. Free space is filled with sentences
-of padding, which are not longer than the maximum of the room.
+Every step has a room of the same size, so that all shapes stay the same. Free space is filled with
+sentences of padding, which are not longer than the maximum of the room.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from heedful.model.flops import RowLengths
 
 Numbers = Int[np.ndarray, "_"]
 
-# Sizes are multiples of this number, so that most epochs need the same room.
+# Room sizes are multiples of this number, so that most epochs need the same room.
 _STEP = 128
 
 
@@ -34,9 +34,9 @@ class Room(NamedTuple):
     target: int
     """Tokens of each side."""
     rows: int
-    """Number of sentences, those of the filling included."""
+    """Number of sentences, including sentences of padding."""
     longest: int
-    """Maximum tokens of a sentence, on either side."""
+    """Maximum number of tokens of a sentence on either side."""
 
     @classmethod
     def of(
@@ -83,14 +83,14 @@ class Room(NamedTuple):
     def joined(self, other_room: "Room") -> "Room":
         """Make a room for the batches of two rooms."""
         room = Room(*map(max, self, other_room))
-        # a side with more tokens may need more sentences of filling than either room had
+        # a side with more tokens may need more sentences of padding than either of the two rooms
         pairs = max(part.rows - part.filling for part in (self, other_room))
         return room._replace(rows=max(room.rows, pairs + room.filling))
 
 
 @dataclass(frozen=True)
 class PackedBatch:
-    """A packed batch of pairs; starts are 32-bit integers, ids and places 64-bit integers."""
+    """A packed batch of pairs; starts are 32-bit integers, ids and positions 64-bit integers."""
 
     source: Numbers
     target_in: Numbers
@@ -153,7 +153,7 @@ def _lay_out(
 
 
 def _filling(source: int, target: int, room: Room) -> tuple[Numbers, Numbers]:
-    """Divide the rest of both sides into the same number of sentences; some may be empty."""
+    """Divide the free space of both sides into equally many sentences, some possibly empty."""
     count = max(-(-source // room.longest), -(-target // room.longest))
     sides = (
         np.full(count, left // max(count, 1)) + (np.arange(count) < left % max(count, 1))

@@ -1,15 +1,15 @@
 """
 A plan of a training on GPUs: memory, and hours computed from a measured rate.
 
-    state     fp32 weights, in bf16 rounded copies, fp32 gradients, the optimizer's moments
+    state     fp32 weights, rounded copies in bf16, fp32 gradients, the optimizer's moments
     states    all tensors that the forward pass keeps for the backward pass
     hours     steps x passes x target tokens of a step / rate, on one device
-    several   a batch is divided among n devices; after the backward pass each sends and receives
-              2 (n - 1) / n of the fp32 gradients, as in a ring
+    several   a batch is divided among n devices; after the backward pass each device sends and
+    receives 2 (n - 1) / n of the fp32 gradients, as in a ring
 
-The forward pass runs without numbers, on torch's device `meta`. For the base model and the paper's
-batch the plan has 8.3 GB; 8.8 GB were measured. Devices are less efficient for the smaller parts of
-a batch that several devices get, which the plan ignores.
+The forward pass runs on torch's device `meta`, which computes only shapes. For the base model and
+the paper's batch the plan has 8.3 GB; 8.8 GB were measured. Devices are less efficient for the
+smaller parts of a batch that several devices get, which the plan ignores.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,8 @@ from heedful.errors import SettingError
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.weights import parameter_count
 
-# Sentences and tokens of the batch whose states are counted; bytes per token are assumed constant.
+# Number of sentences, and of tokens in each, of the batch whose states are counted. The number of
+# bytes per token is assumed to be constant.
 _SENTENCES, _LENGTH = 8, 25
 _GRADIENT_BYTES = 4
 
@@ -32,7 +33,7 @@ class Devices:
     """The devices of a plan."""
 
     rate: float
-    """Target tokens a second, measured on one device."""
+    """Number of target tokens per second, measured on one device."""
     count: int = 1
     bandwidth: float | None = None
     """GB that each device can send per second, and receive at the same time."""
@@ -60,7 +61,7 @@ class PlannedTraining:
     state_bytes: int
     """Bytes per parameter for weights, gradients and moments."""
     token_bytes: float | None
-    """Bytes per pair of tokens that stay for the backward pass; None if unknown."""
+    """Bytes per pair of tokens that are kept for the backward pass; None if unknown."""
     mean_passes: float = 1.0
     """Mean number of passes of a step."""
 
@@ -144,7 +145,7 @@ def _hours(hours: float) -> str:
 
 
 def _states_of_a_token(model: EncoderDecoder, is_bf16: bool) -> float | None:
-    """Count the bytes that a pair of tokens keeps; None if `meta` cannot run the model."""
+    """Count the bytes kept for a pair of tokens; None if `meta` cannot run the model."""
     storages: dict[int, torch.UntypedStorage] = {}
 
     def keep(tensor: Tensor) -> Tensor:
@@ -154,12 +155,12 @@ def _states_of_a_token(model: EncoderDecoder, is_bf16: bool) -> float | None:
 
     ids = torch.ones(_SENTENCES, _LENGTH, dtype=torch.long, device="meta")
     model.train().to(torch.bfloat16 if is_bf16 else torch.float32)
-    # kept alive, so that ids stay unique
+    # the weights are kept alive, so that their ids stay unique
     weights = [weight.untyped_storage() for weight in model.parameters()]
     try:
         with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
             model.states(ids, ids)
-    except (NotImplementedError, RuntimeError):  # the model reads numbers, which `meta` lacks
+    except (NotImplementedError, RuntimeError):  # the model reads values, which `meta` lacks
         return None
     for weight in weights:
         storages.pop(id(weight), None)

@@ -1,5 +1,5 @@
 """
-A training step in two recorded graphs: losses and gradients, and the update.
+A training step as recorded CUDA graphs: losses and gradients, and the update.
 
 ::
 
@@ -8,7 +8,7 @@ A training step in two recorded graphs: losses and gradients, and the update.
 
 The host does not wait within a step. The device checks whether loss and gradients are finite. From
 the first step that fails the check, updates change nothing; the host reads the failure one step
-later. So weights and moments stay as they were before the failed step.
+later. So weights and moments keep their values from before the failed step.
 """
 
 import functools
@@ -28,7 +28,7 @@ from heedful.training.device.packed import Room
 from heedful.training.objective.likelihood import Likelihood
 from heedful.training.optimizer import MixedPrecisionOptimizer
 
-# Maximum number of steps whose results are being copied to the host.
+# Maximum number of steps whose results are copied to the host at the same time.
 _READS = 4
 
 
@@ -45,7 +45,7 @@ class StepResults(NamedTuple):
 
 
 class PendingResults:
-    """The results of a step, while they are copied to the host."""
+    """The results of a step while they are copied to the host."""
 
     def __init__(self, results: Tensor, host: Tensor) -> None:
         self._host = host
@@ -85,7 +85,7 @@ class DeviceStep:
         self.model, self.optimizer, self.objective = model, optimizer, objective
         self.device, self.clip_norm = model.device, clip_norm
         self.buffers = Buffers(room, self.device)
-        has_packed_kernel(optimizer.model_parameters[0])  # imports what a compiler cannot import
+        has_packed_kernel(optimizer.model_parameters[0])  # imports what the compiler cannot
         self._graphs_on = self.device if levers.graphs else torch.device("cpu")
         self._run = compiled_calls() if levers.compiled and self.device.type == "cuda" else None
         self._say = say
@@ -99,13 +99,14 @@ class DeviceStep:
         self._host_inputs = [torch.zeros(3, pin_memory=is_cuda) for _ in range(_READS)]
         self._count = 0
         self._graphs: dict[str, Graph] = {}
-        self._tables: list[Tensor] = []  # encodings of positions, kept alive for graphs
+        self._tables: list[Tensor] = []  # positional encodings, kept alive for the graphs
 
     def prepare(self, slot: Slot, parts: int) -> None:
         """
         Record the graphs with a first micro-batch in the buffers, without changing weights.
 
-        `parts`: number of micro-batches of a step; the first has its own graph, the others another.
+        `parts`: number of micro-batches of a step. The first has its own graph; the others share a
+        second graph.
         """
         needed = {"first", "update", *(["more"] if parts > 1 else [])}
         if needed <= self._graphs.keys():
@@ -122,7 +123,7 @@ class DeviceStep:
             if parts > 1 and "more" not in self._graphs:
                 self._graphs["more"] = self._graph(functools.partial(self._differentiate, False))
             if "update" not in self._graphs:
-                # the flag is off, so runs for the recording change no weights
+                # the flag is 0, so the runs that record the graph change no weights
                 before = self._is_finite.clone()
                 self._is_finite.zero_()
                 self._graphs["update"] = self._graph(self._update)
@@ -158,13 +159,13 @@ class DeviceStep:
         return PendingResults(self._results, self._hosts[place])
 
     def _record_first(self) -> None:
-        """Record losses and gradients; if the compiler fails, without it."""
+        """Record losses and gradients; if the compiler fails, record them without the compiler."""
         work = functools.partial(self._differentiate, True)
         try:
             self._graphs["first"] = self._graph(work)
         except torch.OutOfMemoryError:
             raise
-        except Exception as error:  # the compiler raises errors of several kinds
+        except Exception as error:  # the compiler raises several kinds of errors
             if self._run is None:
                 raise
             reason = str(error).strip().partition("\n")[0]
@@ -244,7 +245,7 @@ class DeviceStep:
 
 def compiled_calls() -> Callable[..., Any]:
     """Return a function that calls other functions, each compiled once by torch."""
-    # compilations for another room would count toward the limit for each function
+    # without a reset, compilations for other rooms would count toward the limit of each function
     torch.compiler.reset()
     translated: dict[Any, Callable[..., Any]] = {}
 

@@ -18,9 +18,8 @@ from heedful.data.batching import Rows
 from heedful.errors import DeviceError
 from heedful.machine.memory import is_lack_of_memory
 from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.training.device.ahead import PreparedStep, StepLayout, StepsAhead
+from heedful.training.device.ahead import PackedSource, PreparedStep, StepLayout, StepsAhead
 from heedful.training.device.levers import Levers
-from heedful.training.device.source import PackedSource
 from heedful.training.device.step import DeviceStep, PendingResults
 from heedful.training.objective.likelihood import Likelihood
 from heedful.training.state import StepTotals
@@ -28,7 +27,7 @@ from heedful.training.trainer import LOG_SECONDS, LOG_STEPS, Trainer, seed_dropo
 
 
 class _Started(NamedTuple):
-    """A step that was started, but whose results were not read yet."""
+    """A started step whose results have not been read yet."""
 
     prepared: PreparedStep
     results: PendingResults
@@ -50,10 +49,10 @@ class DeviceTrainer(Trainer):
         self._read_at, self._waited, self._logged_waiting = 0.0, 0.0, (0.0, 0.0)
 
     def check_memory(self) -> None:
-        """Do nothing: the first step needs as much memory as any, and fails before any change."""
+        """Do nothing: the first step needs the maximum memory, and fails before any update."""
 
     def _run_epoch(self, batches: Sequence[Rows]) -> str:
-        """Take the remaining steps of an epoch; return the reason to stop, empty if none."""
+        """Take the remaining steps of an epoch; return the reason to stop, or an empty string."""
         reason, started = "", deque[_Started]()
         counters = self.train_state.counters
         rest = [*batches[counters.position :]]
@@ -87,7 +86,7 @@ class DeviceTrainer(Trainer):
         if self._step is None or not self._step.buffers.room.holds(room):
             if self._step is not None:
                 room = room.joined(self._step.buffers.room)
-            self._step = None  # free its memory first
+            self._step = None  # free the memory of the old step first
             assert isinstance(self.model, EncoderDecoder)
             assert isinstance(self.objective, Likelihood)
             self._step = DeviceStep(
@@ -105,7 +104,7 @@ class DeviceTrainer(Trainer):
     def _steps(
         self, prepare: Callable[[Rows], PreparedStep], batches: list[Rows]
     ) -> Iterator[Iterator[PreparedStep]]:
-        """Prepare steps ahead, or each one when it is needed."""
+        """Prepare steps ahead, or prepare each step when it is needed."""
         if not self.levers.ahead:
             yield map(prepare, batches)
             return
@@ -161,7 +160,7 @@ class DeviceTrainer(Trainer):
         return reason
 
     def _warn_of_warmup(self, step: int, ended: bool) -> None:
-        """Warn as soon as the pace is known; not in the first steps, which record graphs."""
+        """Warn as soon as the speed is known, but not in the first steps, which record graphs."""
         if ended or step - self._began_at >= LOG_STEPS:
             super()._warn_of_warmup(step, ended)
 
@@ -173,7 +172,7 @@ class DeviceTrainer(Trainer):
 
     @contextmanager
     def _explain(self) -> Iterator[None]:
-        """Turn a lack of memory into a `DeviceError` with the setting to change."""
+        """Convert an out-of-memory error to a `DeviceError` that names the setting to change."""
         try:
             yield
         except (torch.OutOfMemoryError, RuntimeError) as error:

@@ -3,19 +3,20 @@ A check that attention is used: where the decoder attends, and its loss without 
 
 ::
 
-    weights of each layer, the mean of its heads ── entropy, largest weights, diagonal
-    memory with every state the mean of all      ── nats lost with uniform attention
+    weights of each layer, averaged over heads   ── entropy, largest weights, diagonal
+    memory whose states all equal their mean     ── nats lost with uniform attention
     memory of another sentence                   ── nats lost with another source
 
-Weights sum to one, and values are affine in the states of the memory. So if all states of a memory
-equal their mean, any weights have the effect of uniform weights. The initial state of a recurrent
-decoder is not changed.
+Attention weights sum to one, and values are affine in the states of the memory. So if all states of
+a memory equal their mean, any weights have the effect of uniform weights. The initial state of a
+recurrent decoder is unchanged.
 
 A decoder that has not learned to attend often uses the first state as a constant. In an encoder
 that reads forward, this state differs from all others.
 """
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float
@@ -25,24 +26,40 @@ from heedful.data.batching import Batch
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.halves import Memory
 from heedful.search.scoring import token_log_probabilities
-from heedful.training.health.check import Figures, HeldOutSample
 
-# Minimum number of source tokens, end symbol included, of sentences whose attention is checked: in
-# shorter sentences the first position is often the right one.
+# Minimum number of source tokens, end symbol included, of sentences whose attention is checked. In
+# shorter sentences the first position is often the correct position.
 SHORTEST = 5
-# In 600 steps, a small GNMT on Multi30k attends to the first position for 96 to 100 % of its
-# tokens, and with guided attention for 6 %. The thresholds were chosen by hand.
+# After 600 steps, a small GNMT on Multi30k attends to the first position for 96 to 100 % of its
+# tokens; with guided attention it does so for 6 %. The thresholds were chosen by hand.
 MOST_ON_ONE_PLACE = 0.9
 LEAST_NATS = 0.1
+
+
+Figures = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class HeldOutSample:
+    """A sample of held-out pairs, in batches of similar length, and the model to check."""
+
+    model: EncoderDecoder
+    batches: tuple[Batch, ...]
 
 
 class AttentionUse:
     """The check that the decoder uses its attention to the source."""
 
     name = "attention"
+    """Key of the figures in a validation line of the log."""
 
     def measure(self, sample: HeldOutSample) -> Figures | None:
-        """Measure both losses, and the layer that attends least to the first or last position."""
+        """
+        Measure the increase of the loss without attention, and where one layer attends.
+
+        This layer attends least to the first or last position. The model must be in evaluation
+        mode. Returns None if no attention can be measured.
+        """
         model = sample.model
         if not model.decoder.attends or not sample.batches:
             return None
@@ -59,7 +76,7 @@ class AttentionUse:
         return figures | {name: float(value) / tokens for name, value in nats.items()}
 
     def warning(self, figures: Figures) -> str | None:
-        """Warn if the decoder attends to one position, or loses nothing without attention."""
+        """Warn if the decoder attends to one position, or if its loss needs no attention."""
         first, last = figures.get("first", 0.0), figures.get("last", 0.0)
         nats = figures["nats_of_uniform"]
         if max(first, last) > MOST_ON_ONE_PLACE:
@@ -73,12 +90,13 @@ class AttentionUse:
         return (
             f"attention is not used: {fault}, so the model translates as if it had no attention. "
             "More steps seldom help. Try guided attention (train.guided_attention=1), another "
-            "learning rate, a longer warm-up or wider first weights. In a recurrent encoder, try "
-            "layers that read both ways (model.recurrent.direction=bidirectional) or fewer layers."
+            "learning rate, a longer warm-up or larger initial weights. For a recurrent encoder, "
+            "use layers that read both ways (model.recurrent.direction=bidirectional), or fewer "
+            "layers."
         )
 
     def summary(self, figures: Figures) -> str:
-        """Describe where the decoder attends."""
+        """Describe to which positions the decoder attends."""
         costs = (
             f"uniform attention would cost {figures['nats_of_uniform']:.2f} nats a token, another "
             f"source {figures['nats_of_other_source']:.2f}"
@@ -94,13 +112,13 @@ class AttentionUse:
 
 
 def _alike(memory: Memory) -> bool:
-    """Return whether all positions of each source have the same state."""
+    """Return whether all positions of each source have the same encoder state."""
     places = memory.mask[:, 0, 0].unsqueeze(2)  # (batch, source, 1)
     return bool(((memory.states == memory.states[:, :1]) | ~places).all())
 
 
 def _losses(model: EncoderDecoder, batch: Batch, memory: Memory) -> tuple[float, float, float, int]:
-    """Sum negative log-probabilities: unchanged, with uniform attention, with another source."""
+    """Sum negative log-probabilities: as usual, with uniform attention, with another source."""
     others = model.encode(batch.source.roll(1, 0))  # (batch, source)
     memories = (memory, _uniform(memory), others)
     true, uniform, other_source = (_loss(model, kind, batch) for kind in memories)

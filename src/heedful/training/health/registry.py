@@ -1,4 +1,11 @@
-"""The list of checks of a training, and the code that runs them at a validation."""
+"""
+The list of checks of a training, and the code that runs them at a validation.
+
+::
+
+    held-out pairs ── measure ── figures ── a line of the log
+                                    └────── warning, once, when figures are past the threshold
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -7,20 +14,19 @@ from typing import Any
 from heedful.data.batching import Collator
 from heedful.data.length_batches import by_length
 from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.training.health.attention_use import AttentionUse
-from heedful.training.health.check import Figures, HealthCheck, HeldOutSample
+from heedful.training.health.attention_use import AttentionUse, Figures, HeldOutSample
 
-CHECKS: tuple[HealthCheck, ...] = (AttentionUse(),)
+CHECKS = (AttentionUse(),)
 """All checks, in the order of their warnings."""
 
 KEY = "health"
 """Key of all figures of checks in a validation line of the log."""
 
-# Number of held-out pairs that are checked, spread over the text; tokens of a batch of these.
+# Number of held-out pairs to check, spread over the text, and maximum tokens of their batches.
 _PAIRS = 128
 _BATCH_TOKENS = 4096
-# Checks warn only after the peak of the learning rate, this many updates and this share of the
-# training: before, even healthy models often have nearly uniform attention.
+# Checks warn only after the peak of the learning rate, this many updates, and this share of the
+# training. Earlier, even healthy models often have nearly uniform attention.
 _FIRST_UPDATES = 300
 _EARLY = 0.2
 
@@ -44,13 +50,13 @@ def take_sample(
 
 
 def measure_all(sample: HeldOutSample) -> dict[str, Figures]:
-    """Measure all checks; leave out checks with nothing to measure."""
+    """Compute the figures of all checks; omit checks that return None."""
     measured = {check.name: check.measure(sample) for check in CHECKS}
     return {name: figures for name, figures in measured.items() if figures is not None}
 
 
 class HealthWarnings:
-    """The warnings of a training: once for each check that fails, not early in the training."""
+    """The warnings of a training: one for each check that fails, but not early in the training."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say, self._said = say, set[str]()

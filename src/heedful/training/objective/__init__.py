@@ -1,1 +1,1 @@
-"""Objectives of training: likelihood of references, risk of the model's translations, others."""
+"""Objectives of training, such as the likelihood of references and the risk of translations."""

@@ -1,4 +1,4 @@
-"""Construction of the objective that a run's settings request."""
+"""Construction of the objective that the settings of a run select."""
 
 from typing import Any
 

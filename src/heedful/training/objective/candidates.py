@@ -3,7 +3,7 @@ Candidates: the model's own translations, their log-probabilities with gradients
 
 ::
 
-    source ─ search ─ candidates ─ text ─ reward of each ─┐
+    source ─ search ─ candidates ─ text ──────── rewards ─┐
                           └─ model, with gradients ─ log P ┴─ loss of the pair (`PairLosses`)
 
 Dropout is off in both passes, as in GNMT, so the model that scores candidates equals the model that
@@ -50,7 +50,7 @@ class Judge:
     metric: SentenceMetric
 
     def __call__(self, candidates: Sequence[OwnTranslation], reference: Ids) -> list[float]:
-        """Compute the reward of each candidate; equal texts are compared once."""
+        """Compute the reward of each candidate; equal texts are scored once."""
         texts = [self.decode(candidate.tokens) for candidate in candidates]
         unique = list(dict.fromkeys(texts))
         reward = dict(zip(unique, self.metric(unique, self.decode(reference)), strict=True))
@@ -61,7 +61,7 @@ class PairLosses(NamedTuple):
     """Losses of several pairs."""
 
     loss: Tensor
-    """A sum with the gradient of the objective; its value may differ from the objective."""
+    """A sum whose gradient is that of the objective; its value may differ from the objective."""
     value: float
     """Sum of the objective over the pairs."""
     figure: float
@@ -79,11 +79,11 @@ class CandidateObjective(ABC):
     likelihood_weight: float
     """Factor of the log-likelihood: alpha in GNMT's equation 9."""
     limit: LengthLimit
-    """Maximum tokens of a candidate."""
+    """Maximum number of tokens of a candidate."""
     allowed: AllowedTokens
     """Tokens that searches may generate; probabilities are normalized over these tokens."""
     micro_batch_tokens: int
-    """Number of candidate tokens, padding included, that are computed at once."""
+    """Maximum number of candidate tokens, padding included, that are computed at once."""
 
     @abstractmethod
     def describe(self) -> str:
@@ -98,7 +98,7 @@ class CandidateObjective(ABC):
         rows: Rows,
         step: int,
     ) -> list[list[OwnTranslation]]:
-        """Find candidates of each pair. `limits`: maximum number of tokens for each pair."""
+        """Find candidates for each pair. `limits`: maximum number of tokens for each pair."""
 
     @abstractmethod
     def losses(
@@ -146,7 +146,7 @@ class CandidateObjective(ABC):
         candidates = self.with_references(candidates, references)
         rewards = [self.judge(*pair) for pair in zip(candidates, references, strict=True)]
 
-        # for each candidate: its pair, and its index among the candidates of the pair
+        # for each candidate: the index of its pair, and its index among the candidates of this pair
         owners = [pair for pair, pair_candidates in enumerate(candidates) for _ in pair_candidates]
         places = [place for pair_candidates in candidates for place in range(len(pair_candidates))]
         where = (
@@ -179,7 +179,7 @@ def candidate_log_probabilities(
     allowed: AllowedTokens,
 ) -> Float[Tensor, " rows"]:
     """Compute each candidate's log-probability over the allowed tokens, with gradients."""
-    # Searches generate only allowed tokens, so probabilities are normalized over these.
+    # Searches generate only allowed tokens, so probabilities are normalized over these tokens.
     start, end, padding = model.start_token, model.end_token, model.padding
     target_in = pad([[start, *candidate.tokens] for candidate in candidates], padding).to(
         source.device
@@ -193,7 +193,7 @@ def candidate_log_probabilities(
     zeros = torch.zeros(1, weight.size(0), device=source.device)
     barred = allowed(zeros, nothing, nothing.new_zeros(1))[0]  # (vocabulary,), 0 or minus infinity
     tokens = target_out[real]  # (tokens,)
-    # logits are recomputed in the backward pass, because those of all tokens are too large to keep
+    # the backward pass recomputes the logits, because the logits of all tokens need too much memory
     scores = [
         checkpoint(
             _log_probabilities, states[part], tokens[part], weight, bias, barred,

@@ -1,5 +1,5 @@
 """
-Token cutoff: some tokens of a batch are read as zeros (Shen et al. 2020; Gao et al. 2022).
+Token cutoff: some token embeddings of a batch become zero (Shen et al. 2020; Gao et al. 2022).
 
 ::
 
@@ -21,7 +21,7 @@ from heedful.model.encoder_decoder import EncoderDecoder
 
 @contextmanager
 def cut_embeddings(model: EncoderDecoder, probability: float) -> Iterator[None]:
-    """Within the block, read each token of both sides as zeros with a probability."""
+    """Within the context, set each token embedding of both sides to zero with a probability."""
 
     def cut(module: nn.Module, arguments: Any, out: Tensor) -> Tensor:
         del module
@@ -30,7 +30,7 @@ def cut_embeddings(model: EncoderDecoder, probability: float) -> Iterator[None]:
         zeros &= (ids != model.start_token) & (ids != model.end_token)
         return out.masked_fill(zeros.unsqueeze(-1), 0.0)
 
-    # both are the same module if the sides share a table
+    # both embeddings are the same module if the two sides share a table
     tables = dict.fromkeys((model.embed_source, model.embed_target))
     handles = [table.register_forward_hook(cut) for table in tables]
     try:

@@ -1,9 +1,9 @@
 """
-Guided attention: a penalty on weights far from the diagonal, which fades in the first steps.
+Guided attention: a fading penalty on attention weights far from the diagonal.
 
 A decoder that starts from the last state of its encoder can learn much without attending to the
-source; some decoders never begin to attend. The penalty shows them where to attend at first. After
-it has faded, only the likelihood remains. (Tachibana et al. 2018, “Efficiently Trainable
+source; some decoders never begin to attend. The penalty initially pulls attention to the diagonal.
+After it has faded, only the likelihood remains. (Tachibana et al. 2018, “Efficiently Trainable
 Text-to-Speech System Based on Deep Convolutional Networks with Guided Attention”, section 4.)
 """
 
@@ -36,7 +36,7 @@ class GuidedAttention:
         padding: int,
         step: int,
     ) -> Float[Tensor, ""]:
-        """Sum the weight off the diagonal over target tokens, as the mean over layers and heads."""
+        """Sum attention off the diagonal over tokens, and average it over layers and heads."""
         distance = _distance(batch, padding).unsqueeze(1)  # (batch, 1, target, source)
         off = sum((layer.float() * distance).sum(dim=(2, 3)).mean(dim=1) for layer in weights)
         return self.strength_at(step) * torch.as_tensor(off).sum() / len(weights)

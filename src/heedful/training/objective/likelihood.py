@@ -1,5 +1,5 @@
 """
-The interface of objectives, and the usual objective: the likelihood of the references.
+The interface of objectives, and the default objective: the likelihood of the references.
 
 An objective yields the losses of a micro-batch one after the other. The trainer runs the backward
 pass of each loss before it requests the next. So only one graph is in memory.
@@ -27,7 +27,7 @@ class LossPart(NamedTuple):
     """
     Read the sums of this part, without the counts of tokens and operations.
 
-    Call it after the backward pass, because reading a number waits for the GPU.
+    Call this function after the backward pass, because reading a number waits for the GPU.
     """
     has_penalty: bool = False
     """Whether the model has a penalty (`Seq2Seq.penalty`)."""
@@ -39,11 +39,10 @@ class Objective(Protocol):
 
     @property
     def figure(self) -> str:
-        """Name of `StepTotals.figure` in the log; empty if there is none."""
+        """Name of `StepTotals.figure` in the log; empty if the objective has no figure."""
 
     def describe(self) -> str:
         """Describe the objective for the first lines of a training."""
-        ...
 
     def parts(self, model: Seq2Seq, batch: Batch, rows: Rows, step: int) -> Iterator[LossPart]:
         """
@@ -56,7 +55,7 @@ class Objective(Protocol):
         batch : Batch
             The pairs, padded: `source`, `target_in` and `target_out`.
         rows : array of int
-            The numbers of the pairs in the training text.
+            The indices of the pairs in the training text.
         step : int
             The update to which the batch belongs.
 
@@ -69,7 +68,6 @@ class Objective(Protocol):
         -----
         The gradient is divided by the target tokens of the whole batch.
         """
-        ...
 
 
 class Likelihood:

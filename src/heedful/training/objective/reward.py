@@ -62,13 +62,13 @@ class ExpectedReward(CandidateObjective):
     def losses(self, log_probabilities: Tensor, rewards: Tensor, real: Tensor) -> PairLosses:
         del real  # each pair has all its samples
         means = rewards.mean(dim=1, keepdim=True)  # (pairs, 1)
-        # (r - mean of the others) / samples = (r - mean of all) / (samples - 1)
+        # (r - mean of the other rewards) / samples = (r - mean of all rewards) / (samples - 1)
         advantages = (rewards - means) / (rewards.size(1) - 1)  # (pairs, samples)
         loss = -(advantages * log_probabilities).sum()
         return PairLosses(loss, float((1.0 - means).sum()), float(means.sum()))
 
 
 def _seed(seed: int, step: int) -> int:
-    """Mix seed and step into 63 bits."""
+    """Hash the seed and the step to 63 bits."""
     word = np.random.SeedSequence([seed, step]).generate_state(1, np.uint64)[0]
     return int(word) >> 1

@@ -30,7 +30,7 @@ class MinimumRisk(CandidateObjective):
     """
     The risk of the n-best list that beam search finds for each pair.
 
-    The list itself is constant; gradients flow only through the probabilities.
+    The list itself is treated as constant; gradients flow only through the probabilities.
     """
 
     figure = "risk"

@@ -6,7 +6,7 @@ Two passes over each batch that should agree: SimCut and R-Drop.
     batch ─┬─ pass, dropout ───────────── p ─┐
            └─ pass, other dropout, cut? ─ q ─┴─ cross-entropy and divergence (`chunked_pair_loss`)
 
-SimCut (Gao et al. 2022, “Bi-SimCut”, equation 5): the second pass reads some tokens as zeros,
+SimCut (Gao et al. 2022, “Bi-SimCut”, equation 5): in the second pass some embeddings are zero,
 
 ::
 
@@ -44,7 +44,7 @@ class TwoPasses:
     """
     The likelihood of references, with a divergence between two passes.
 
-    `name`: name in the log. `cut`: probability that the second pass reads a token as zeros.
+    `name`: name in the log. `cut`: probability that an embedding is zero in the second pass.
     `single_pass_steps`: number of steps with only the likelihood, before two passes begin.
     """
 
@@ -87,11 +87,11 @@ class TwoPasses:
             self.likelihood.form,
         )
         loss, value = pair.loss, pair.loss.detach()
-        # the trainer has counted one pass; add the other
+        # the trainer has counted one pass; add the second pass
         flops, needed_flops = count_flops(model, batch.source_lengths, batch.target_lengths)
         tokens = batch.target_tokens
         if penalty is not None and other_penalty is not None:
-            # turn the mean over the tokens of both passes into a sum over the tokens of one
+            # turn the mean over the tokens of both passes into a sum over the tokens of one pass
             penalty = (penalty.float() + other_penalty.float()) / 2 * tokens
             loss = loss + penalty
         added = None if penalty is None else penalty.detach()

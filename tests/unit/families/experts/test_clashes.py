@@ -34,6 +34,13 @@ def test_what_does_not_fit_is_named(settings, words):
     assert words in str(caught.value)
 
 
+def test_networks_are_gated_only_where_a_layer_has_no_mixture():
+    gated = ["model.gated=true", "model.experts.count=4"]
+    with pytest.raises(SettingError, match=r"`model.gated` must be false if all layers have"):
+        load_config("tiny", gated)
+    assert load_config("tiny", [*gated, "model.experts.encoder_layers=2"]).model.gated
+
+
 @pytest.mark.parametrize("settings", [["count=1", "per_token=1"], ["count=6", "groups=3"]])
 def test_what_fits_has_no_clash(settings):
     config = load_config("tiny", [f"model.experts.{setting}" for setting in settings])

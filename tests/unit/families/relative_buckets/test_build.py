@@ -56,7 +56,7 @@ def test_gradients_reach_both_tables():
 
 
 def test_a_gpu_s_packed_rows_are_not_for_it():
-    reason = "RelativeBuckets is added to the scores of padded rows"
+    reason = "RelativeBuckets needs padded rows, because it is added to the scores"
     assert why_not_packed(small(**SETTINGS)) == reason
 
 

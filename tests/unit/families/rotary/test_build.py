@@ -37,6 +37,7 @@ def test_recorded_graphs_and_packed_rows_have_it_and_compiled_layers_do_not():
     ("settings", "words"),
     [
         (["model.d_k=5", "model.d_v=4"], "`model.d_k` must be even if `model.positions` is rotary"),
+        (["model.d_k=5", "model.d_v=4"], "but heads are 5 wide."),
         (["model.attention.score=additive"], "`model.attention.score` must be scaled or unscaled"),
         (["model.rotary.base=1"], "model.rotary.base"),
         (["model.position_offset=1"], "`model.position_offset` acts only if"),

@@ -14,6 +14,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from heedful.config.model import ModelConfig
+from heedful.config.train import TrainConfig
 from heedful.families.build import build_model
 from heedful.kernels import varlen
 from heedful.training.device.levers import Levers
@@ -28,7 +29,7 @@ varlen._loaded["tiles"] = "there"
 with FakeTensorMode():
     sizes = {"d_model": 32, "d_ff": 64, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}
     model = build_model(ModelConfig(**sizes), 24, 24, max_length=12)
-    optimizer = MixedPrecisionOptimizer(model, "bf16", ema_decay=0.9)
+    optimizer = MixedPrecisionOptimizer(model, "bf16", TrainConfig(ema_decay=0.9))
     room = Room.of(100, 100, 20, 10)
     step = DeviceStep(model, optimizer, Likelihood(0.1), 1.0, room, Levers(), print)
     for positions in (model.source_positions, model.target_positions):

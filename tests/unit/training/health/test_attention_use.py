@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from heedful.data.batching import Collator
-from heedful.training.health.attention_use import AttentionUse
-from heedful.training.health.check import HeldOutSample
+from heedful.training.health.attention_use import AttentionUse, HeldOutSample
 from tests.support.models import FAMILIES, small
 
 SOURCES = [[4, 5, 6, 7, 8, 9], [9, 8, 7, 6, 5, 4], [5, 7, 9, 4]]
