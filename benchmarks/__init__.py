@@ -1,4 +1,4 @@
-"""Measurements of heedful, their records and pages."""
+"""Benchmarks of heedful, with their records and pages."""
 
-# Before torch, so that idle threads do not spin.
+# This import must precede torch, so that idle threads do not spin.
 import heedful  # noqa: F401

@@ -6,8 +6,8 @@ Measurements of batching: content of batches, balance between ranks, cost of mix
     python -m benchmarks.batches run RUN              the validations of a run
     python -m benchmarks.batches cost                 steps of mixed and of equal lengths
 
-Batches of one length, which the page compares, were those of commit ad5f5b8. Results go to
-docs/results/batches.json and .md.
+The page also shows the earlier batches of one length, which commit ad5f5b8 made. Results are
+written to docs/results/batches.json and .md.
 """
 
 import json
@@ -40,7 +40,7 @@ RUNS = {
 
 
 def main() -> None:
-    """Measure one part and add it to the results."""
+    """Measure one part, and add it to the results."""
     parser = arguments(__doc__, "batches")
     parser.add_argument("what", choices=("layout", "quickstart", "run", "cost"))
     parser.add_argument("run", nargs="?", type=Path)
@@ -71,30 +71,30 @@ def prepare(recipe: str, folder: Path, settings: Sequence[str]) -> Path:
 
 
 def europarl_lengths(folder: Path) -> list[np.ndarray]:
-    """Return the tokens of each side of every pair, the end symbol included, at most 256."""
+    """Return the lengths of each side of pairs of at most 256 tokens, end symbols included."""
     settings = ("data.vocabulary_size=32000", "data.max_length=256")
     (pairs,) = PreparedText.open(prepare("paper-base", folder, settings)).open_pairs()
-    return [np.diff(offsets) + 1 for offsets in (pairs.source_offsets, pairs.target_offsets)]
+    return [pairs.source_lengths + 1, pairs.target_lengths + 1]
 
 
 def layout(source: np.ndarray, target: np.ndarray, batch_tokens: int) -> dict[str, float]:
-    """Measure the batches of an epoch: sizes, spread of lengths, and idle work of ranks."""
+    """Measure the batches of an epoch: sizes, spread of lengths, and idle time of ranks."""
     row: dict[str, float] = {"batch_tokens": batch_tokens}
     for ranks in RANKS:
-        # what a GPU computes at once by default
+        # the default size of a micro-batch on a GPU
         micro = -(-batch_tokens // ranks)
         order = BatchOrder(source, target, batch_tokens, micro, "real", 1)
         batches = order.epoch(0)
         useful = []
         for batch in batches[:40]:
-            # tokens, padding included, for which a rank has time while the slowest rank computes
+            # number of tokens, padding included, that each rank computes
             places = [
                 sum(len(part) * int(source[part].max() + target[part].max()) for part in parts)
                 for parts in order.cut(batch, ranks)
             ]
             useful.append((source[batch].sum() + target[batch].sum()) / (ranks * max(places)))
         row[f"useful_{ranks}"] = float(np.mean(useful))
-    # the batches themselves are the same for any number of ranks
+    # the batches do not depend on the number of ranks
     sizes = [max(source[b].sum(), target[b].sum()) / batch_tokens for b in batches]
     return row | {
         "mean_size": float(np.mean(sizes)),
@@ -107,7 +107,7 @@ def layout(source: np.ndarray, target: np.ndarray, batch_tokens: int) -> dict[st
 
 
 def cost(recipe: str, folder: Path) -> dict[str, Any]:
-    """Train with batches of mixed and of equal lengths; return seconds for each real token."""
+    """Train with batches of mixed and of equal lengths; return the seconds per real token."""
     data = prepare(recipe, folder, ("data.vocabulary_size=8000",))
     result: dict[str, Any] = {"recipe": recipe}
     steps = (f"train.steps={STEPS_OF_COST}", "train.checkpoint_minutes=none")
@@ -124,13 +124,13 @@ def cost(recipe: str, folder: Path) -> dict[str, Any]:
 
 
 def read_config(run: Path) -> dict[str, Any]:
-    """Read the settings and choices of a run."""
+    """Read the settings and machine settings of a run."""
     config: dict[str, Any] = json.loads((run / "config.json").read_text("utf-8"))
     return config
 
 
 def quickstart(folder: Path, seed: int) -> dict[str, Any]:
-    """Run the quickstart with a seed, unless it was run before, and return its log's figures."""
+    """Run the quickstart with a seed, unless it was run before, and return figures of its log."""
     from heedful.quickstart import quickstart as make
 
     bleu = folder / "bleu.json"
@@ -141,7 +141,7 @@ def quickstart(folder: Path, seed: int) -> dict[str, Any]:
 
 
 def curve(run: Path) -> dict[str, Any]:
-    """Return the validations of a run, and its training perplexity at every fifty steps."""
+    """Return the validations of a run, and its training perplexity every fifty steps."""
     lines = read_log(run)
     training = [line for line in lines if "nll" in line]
     config = read_config(run)
@@ -162,7 +162,7 @@ def curve(run: Path) -> dict[str, Any]:
 
 
 def body(record: Record) -> str:
-    """Lay the figures out."""
+    """Lay out the figures."""
     parts = record.measurements
     sections = [
         "This page compares two ways to choose the sentence pairs of a batch, that is, of one "
@@ -252,7 +252,7 @@ def _run_table(parts: dict[str, Any], recipe: str) -> str:
 
 
 def _cost_table(parts: dict[str, Any]) -> str:
-    """Lay out the time of a step for each token."""
+    """Lay out the time of a step per token."""
     return (
         table(
             "recipe | precision | threads | mixed, µs a token | equal, µs a token | ratio",

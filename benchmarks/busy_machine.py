@@ -30,7 +30,7 @@ PYTHON = "Python"
 SHORT = "Python, `GOMP_SPINCOUNT=1000`"
 COMMAND = "`heedful train`"
 SETTINGS = ("train.precision=fp32", "train.steps=1000000", "train.checkpoint_steps=1000000")
-# A training that makes no step in its time fails, because it leaves no weights.
+# A training that completes no step in its time fails, because it writes no weights.
 PROGRAM = """
 import json, sys
 from pathlib import Path
@@ -61,10 +61,10 @@ def main() -> None:
 def measure(
     folder: Path, busy: int, seconds: float, rounds: int
 ) -> dict[str, dict[str, list[int]]]:
-    """Count the steps of each way of waiting, alone and next to busy processes."""
+    """Count the steps with each way of waiting, alone and next to busy processes."""
     pairs, _ = split_pairs(15_000, 100, seed=1)
     files = text_files(write_sides(folder, {"train": pairs}))
-    # encoded once, so that every training begins at once
+    # encode the text only once, so that every training begins immediately
     heedful("data", "prepare", "tiny", *files, "--out", folder / "data")
     settings = [*SETTINGS, f"train.minutes={seconds / 60}"]
     steps: dict[str, dict[str, list[int]]] = {
@@ -98,7 +98,7 @@ def train(way: str, data: Path, out: Path, settings: list[str]) -> None:
 
 @contextmanager
 def busy_processes(count: int) -> Iterator[None]:
-    """Keep processors busy within a `with` statement."""
+    """Keep CPU cores busy within a `with` statement."""
     processes = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
     try:
         yield
@@ -116,7 +116,7 @@ def count_steps(run: Path) -> int:
 
 
 def body(record: Record) -> str:
-    """Lay the figures out."""
+    """Lay out the figures."""
     measured = record.measurements
     untouched = measured["steps"][UNTOUCHED]["busy"]
     rows = [
@@ -140,7 +140,7 @@ def body(record: Record) -> str:
 
 
 def _steps(counts: list[int]) -> str:
-    """Write the median of some counts and their range."""
+    """Format the median and the range of counts."""
     return f"{statistics.median(counts):,.0f} ({min(counts):,}-{max(counts):,})"
 
 

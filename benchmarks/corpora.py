@@ -1,4 +1,4 @@
-"""The corpora below HEEDFUL_DATA, as `heedful paper` reads them."""
+"""Corpora in the folder HEEDFUL_DATA, unpacked for `heedful paper`."""
 
 import gzip
 import lzma
@@ -14,13 +14,13 @@ _TATOEBA = {"train": "train", "valid": "dev", "test": "test"}
 
 
 def multi30k(folder: Path) -> TableCorpus:
-    """Unpack Multi30k's raw English and German as `heedful paper` reads them."""
+    """Unpack the raw English and German text of Multi30k for `heedful paper`."""
     packed = {part: f"multi30k/raw/{name}" for part, name in _PARTS.items()}
     return _unpack(folder / "multi30k", packed, "de", "gz", gzip.decompress)
 
 
 def tatoeba(folder: Path) -> TableCorpus:
-    """Unpack Tatoeba's English and French as `heedful paper` reads them."""
+    """Unpack the English and French text of Tatoeba for `heedful paper`."""
     packed = {part: f"tatoeba-en-fr/{name}" for part, name in _TATOEBA.items()}
     return _unpack(folder / "tatoeba", packed, "fr", "xz", lzma.decompress)
 
@@ -32,7 +32,7 @@ def _unpack(
     ending: str,
     decompress: Callable[[bytes], bytes],
 ) -> TableCorpus:
-    """Write the English and foreign parts of a corpus below HEEDFUL_DATA as text."""
+    """Write the English and target files of a corpus in HEEDFUL_DATA as uncompressed text."""
     data = data_folder()
     folder.mkdir(parents=True, exist_ok=True)
     for part, name in packed.items():

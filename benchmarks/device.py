@@ -11,6 +11,7 @@ all of them. Hours are computed from the newest measured rate; missing measureme
 
 import json
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,12 @@ from heedful.experiments.page import markdown, table
 from heedful.experiments.record import Record
 
 RECIPES = {"paper-base": "step-base", "paper-big": "step-big"}
-"""The recipes of the plan, and the part that measures the step of each."""
+"""The recipes of the plan, and the parts that measure their steps."""
 PAIRS = 4_500_000
 TOKENS_OF_A_SENTENCE = 30
 """Tokens assumed for a target sentence of WMT14, to count epochs; hours do not depend on it."""
 SEVERAL, BANDWIDTH = 8, 450.0
-"""Devices of the plan, and GB a second that each sends: NVLink between eight H100s."""
+"""Number of devices in the plan, and the GB per second that each sends over NVLink (H100)."""
 VOCABULARY = 37_000
 FACTS = (
     *("seconds", "memory", "target_tokens", "target_tokens_per_second", "perplexity"),
@@ -43,7 +44,7 @@ FACTS = (
 
 
 def main() -> None:
-    """Write records, and the page from them."""
+    """Write records, and the page from these records."""
     parser = arguments(__doc__)
     parser.add_argument("what", choices=("plan", "keep"))
     parser.add_argument("folders", nargs="*", type=Path)
@@ -139,7 +140,7 @@ def plan_body(record: Record) -> str:
 
 
 def measured_rate(recipe: str) -> tuple[float, str] | None:
-    """Return the newest measured target tokens a second on one GPU, and a link if it is older."""
+    """Return the newest target tokens per second on one GPU, and a link if the rate is older."""
     for entry in measurements_of(f"gpu/{RECIPES[recipe]}").get("entries", ()):
         if entry["levers"] == ALL_ON and "seconds" in entry:
             return entry["counts"]["target tokens"] / entry_seconds(entry), ""
@@ -150,14 +151,9 @@ def measured_rate(recipe: str) -> tuple[float, str] | None:
     return rate, " ([earlier](speed.md#on-a-gpu))"
 
 
-def correct_body(record: Record) -> str:
-    """Lay out the differences from results of the processor."""
-    return f"## Compared with the processor\n\n{_rows(record)}"
-
-
-def rates_body(record: Record) -> str:
-    """Lay out the limits of the device."""
-    return f"## Limits of the device\n\n{_rows(record)}"
+def rows_body(title: str, key: str, record: Record) -> str:
+    """Lay out the measurements of a part, which differ in `key`."""
+    return f"## {title}\n\n{_rows(record, key)}"
 
 
 def step_body(record: Record) -> str:
@@ -179,16 +175,6 @@ def search_body(record: Record) -> str:
     )
     ending = f"\n\nWith graphs, a search is {gains}." if gains else ""
     return f"## A search\n\n{_rows(record, 'kernels')}{ending}"
-
-
-def train_peers_body(record: Record) -> str:
-    """Lay out the step of heedful and of peers."""
-    return f"## The step compared with other toolkits\n\n{_rows(record, 'who')}"
-
-
-def search_peers_body(record: Record) -> str:
-    """Lay out the search of heedful and of peers."""
-    return f"## The search compared with other toolkits\n\n{_rows(record, 'who')}"
 
 
 def _rows(record: Record, key: str = "") -> str:
@@ -224,12 +210,12 @@ PAGE = ResultPage(
     "On a GPU",
     {
         "gpu/plan": plan_body,
-        "gpu/correct": correct_body,
-        "gpu/rates": rates_body,
+        "gpu/correct": partial(rows_body, "Compared with the processor", ""),
+        "gpu/rates": partial(rows_body, "Limits of the device", ""),
         **{f"gpu/step-{name}": step_body for name in ("base", "big", "small")},
         "gpu/search": search_body,
-        "gpu/peers-train": train_peers_body,
-        "gpu/peers-search": search_peers_body,
+        "gpu/peers-train": partial(rows_body, "The step compared with other toolkits", "who"),
+        "gpu/peers-search": partial(rows_body, "The search compared with other toolkits", "who"),
         "gpu/training": training_body,
     },
     "[`heedful bench device`](../howto/benchmark.md) measures steps and searches on your GPU. A "

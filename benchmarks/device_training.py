@@ -44,8 +44,8 @@ DATA_SETTINGS = (
     "data.max_length_ratio=3",
     "data.drop_duplicates=true",
 )
-# A session trains for some thirty epochs on half a million pairs, so dropout is higher than the
-# base model's.
+# A session trains for about thirty epochs on half a million pairs, so dropout is higher than in the
+# base model.
 SETTINGS = (
     "model.dropout=0.2",
     "train.steps=1000000",
@@ -56,7 +56,7 @@ SETTINGS = (
 
 
 class Form(NamedTuple):
-    """Functions and options to pack the files of a kind."""
+    """Functions and options to pack the files with one suffix."""
 
     pack: Callable[[bytes], bytes]
     unpack: Callable[[bytes], bytes]
@@ -90,7 +90,7 @@ def main() -> None:
 
 
 def prepare(folder: Path) -> None:
-    """Hold lines out, learn subwords and encode half a million pairs without the lines."""
+    """Hold out lines, learn subwords, and encode half a million pairs without these lines."""
     raw = data_folder() / "europarl-fr-en"
     folder.mkdir(parents=True)
     held_out = []
@@ -160,7 +160,7 @@ def offsets_of(lengths: bytes) -> bytes:
     return np.cumsum(np.frombuffer(lengths, "<u2"), dtype="<u8").tobytes()
 
 
-_WORDS = {"lp": 1, "pb": 1}  # numbers of two bytes
+_WORDS = {"lp": 1, "pb": 1}  # LZMA2 options for two-byte numbers
 _FORMS = {
     ".ids": Form(bytes, bytes, {**_WORDS, "dict_size": 1 << 26}),
     ".offsets": Form(lengths_of, offsets_of, _WORDS),
@@ -168,7 +168,7 @@ _FORMS = {
 
 
 def _form(path: Path) -> Form:
-    """Choose how a file is packed, by the ending of its name."""
+    """Choose how a file is packed, by its suffix."""
     return _FORMS.get(path.suffix, Form(bytes, bytes, {}))
 
 
@@ -185,7 +185,7 @@ def train(
     run: Path = RUN,
     scored: bool = True,
 ) -> None:
-    """Train until the minutes are spent, score, and write the files to keep to `out`."""
+    """Train until the minutes are spent, score, and write the results to `out`."""
     if not folder.exists():
         unpack(PACKED, folder)
     out.mkdir(parents=True, exist_ok=True)

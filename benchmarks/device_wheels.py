@@ -23,9 +23,9 @@ WHEELS = Path("build/device-wheels")
 DATA = Path("build/device-data")
 """Data of a training, packed by `benchmarks.device_training`."""
 LIMIT = 45 << 20
-"""The most bytes that may be copied."""
+"""Maximum number of bytes to copy."""
 
-# Each name is imported by heedful, by its tests, or by one of these packages.
+# Each package is imported by heedful, by its tests, or by another package of this list.
 PACKAGES = (
     "annotated-doc",
     "annotated-types",
@@ -61,7 +61,7 @@ def main() -> None:
     """Download the wheels, and print the sizes of everything that is copied."""
     folder = ROOT / WHEELS
     folder.mkdir(parents=True, exist_ok=True)
-    for wheel in folder.glob("*.whl"):  # pip installs one version of each
+    for wheel in folder.glob("*.whl"):  # remove other versions of the same packages
         wheel.unlink()
     pins = pins_of((ROOT / "constraints.txt").read_text("utf-8"))
     platforms = [word for platform in _PLATFORMS for word in ("--platform", platform)]
@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def pins_of(constraints: str) -> list[str]:
-    """Return the pins of the packages, ``name==version`` each."""
+    """Return a pin ``name==version`` for each package."""
     lines = [line for line in constraints.splitlines() if "==" in line]
     pins = {line.partition("==")[0]: line for line in lines}
     return [pins[name] for name in PACKAGES]

@@ -10,7 +10,17 @@ have the operations of its two experts, or the weights of all eight. Writes
 `docs/results/experts-*.json` and the page from them.
 """
 
-from benchmarks.families import Systems, measure_part, speed_table
+from functools import partial
+from pathlib import Path
+
+from benchmarks.families import (
+    Measured,
+    Systems,
+    measure_part,
+    measure_quality,
+    measure_speed,
+    speed_table,
+)
 from benchmarks.report import ResultPage
 from benchmarks.training import info, note, score_sentence, validation_table
 from heedful.experiments.page import table
@@ -26,14 +36,18 @@ SYSTEMS: Systems = {
 
 
 def main() -> None:
-    """Measure one part and write the page."""
-    measure_part(
-        __doc__, PAGE, SYSTEMS, "moe-small", more=lambda run: {"load": info(run)["experts"]}
-    )
+    """Measure one part, and write the page."""
+    measure_part(__doc__, PAGE, partial(measure_speed, SYSTEMS), measure_mixture)
+
+
+def measure_mixture(runs: Path) -> tuple[Measured, Measured]:
+    """Train the mixture; return its scores and expert loads, and its translations."""
+    measurements, outputs = measure_quality("moe-small", runs)
+    return measurements | {"load": info(runs / "moe-small")["experts"]}, outputs
 
 
 def quality(record: Record) -> str:
-    """Lay out scores and loads."""
+    """Lay out the scores and the loads of the experts."""
     measured = record.measurements
     return (
         "## Multi30k English-German\n\n"
@@ -52,7 +66,7 @@ def quality(record: Record) -> str:
 
 
 def speed(record: Record) -> str:
-    """Lay out the speeds, relative to the dense model of as many operations."""
+    """Lay out the speeds, relative to the dense model with as many operations."""
     return f"## Speed compared with dense models\n\n{speed_table(record)}"
 
 

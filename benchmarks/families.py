@@ -1,5 +1,5 @@
 """
-Families and kinds of attention compared with the Transformer.
+Comparison of other model families and kinds of attention with the Transformer.
 
     python -m benchmarks.families speed
     python -m benchmarks.families quality [--runs FOLDER]
@@ -12,6 +12,7 @@ unfinished run is continued; a finished run is only measured again. Writes
 
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median_high
 from typing import Any
@@ -34,6 +35,7 @@ from heedful.model.weights import parameter_count
 VOCABULARY = 4000
 TRANSFORMER = ("model.d_model=256", "model.d_ff=384", "model.heads=4", "model.encoder_layers=3")
 TRANSFORMER += ("model.decoder_layers=3",)
+Measured = dict[str, Any]
 Systems = dict[str, tuple[str, tuple[str, ...]]]
 """A recipe and settings, by the name of the system."""
 SYSTEMS: Systems = {
@@ -65,37 +67,41 @@ SYSTEMS: Systems = {
 
 
 def main() -> None:
-    """Measure one part and write the page."""
-    measure_part(__doc__, PAGE, SYSTEMS, "convolutional-small")
+    """Measure one part, and write the page."""
+    quality = partial(measure_quality, "convolutional-small")
+    measure_part(__doc__, PAGE, partial(measure_speed, SYSTEMS), quality)
 
 
 def measure_part(
     description: str | None,
     page: ResultPage,
-    systems: Systems,
-    recipe: str,
-    more: Callable[[Path], dict[str, Any]] = lambda run: {},
+    speed: Callable[[int], Measured],
+    quality: Callable[[Path], tuple[Measured, Measured]],
 ) -> None:
     """
-    Measure the speed of systems, or the quality of a recipe.
+    Measure speed or quality, and write the page.
 
-    `more`: reads further facts of the trained run.
+    `speed`: a function that measures a number of rounds. `quality`: a function that trains in a
+    folder and returns measurements and outputs.
     """
     parser = arguments(description, page.name)
     parser.add_argument("part", choices=("speed", "quality"))
     parser.add_argument("--rounds", type=int, default=3, help="turns of each system")
     options = parser.parse_args()
     if options.part == "speed":
-        measurements, outputs = measure_speed(options.rounds, systems), {}
+        measurements, outputs = speed(options.rounds), {}
     else:
-        run = options.runs / recipe
-        measurements, lines = train_on_multi30k(run, recipe)
-        measurements |= more(run)
-        outputs = {recipe: lines}
+        measurements, outputs = quality(options.runs)
     page.keep(f"{page.name}-{options.part}", measurements, options.commit, outputs=outputs)
 
 
-def measure_speed(rounds: int, systems: Systems) -> dict[str, Any]:
+def measure_quality(recipe: str, runs: Path) -> tuple[Measured, Measured]:
+    """Train a recipe on Multi30k; return its scores and its translations."""
+    measurements, lines = train_on_multi30k(runs / recipe, recipe)
+    return measurements, {recipe: lines}
+
+
+def measure_speed(systems: Systems, rounds: int) -> Measured:
     """Time steps and searches of all systems in turns."""
     turns: dict[str, Any] = {name: {"train": [], "translate": []} for name in systems}
     with tempfile.TemporaryDirectory() as folder:
@@ -128,12 +134,12 @@ def quality(record: Record) -> str:
 
 
 def speed(record: Record) -> str:
-    """Lay out the speeds, relative to the Transformer's in the same turn."""
+    """Lay out the speeds, relative to the Transformer's speed in the same turn."""
     return f"## Speed compared with a Transformer of equal size\n\n{speed_table(record)}"
 
 
 def speed_table(record: Record) -> str:
-    """Lay out the speeds of systems, relative to the first system's in the same turn."""
+    """Lay out the speeds of systems, relative to the first system's speed in the same turn."""
     systems = record.measurements["systems"]
     first = next(iter(systems.values()))
     rows = [

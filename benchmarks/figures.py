@@ -10,67 +10,27 @@ page differs from the records.
 
 import json
 import re
+from importlib import import_module
 from pathlib import Path
 
-from benchmarks import (
-    batches,
-    busy_machine,
-    device,
-    experts,
-    families,
-    held_out,
-    hub_models,
-    joey,
-    multi30k,
-    new_language,
-    noise,
-    parsers,
-    parsing,
-    parts,
-    prepare,
-    quality,
-    quickstart,
-    recurrent,
-    reward,
-    sequences,
-    table_pages,
-    tuning,
-    window,
-)
-from benchmarks.report import RESULTS, ROOT, measurements_of
-from benchmarks.serving import page as serving
+from benchmarks import reward, sequences
+from benchmarks.report import RESULTS, ROOT, ResultPage, measurements_of
 from benchmarks.speed.comparisons import fastest, searches
 from benchmarks.speed.page import page_texts
 from benchmarks.speed.whole import best_rates
 
-PAGES = [
-    module.PAGE
-    for module in (
-        *(
-            batches,
-            busy_machine,
-            device,
-            experts,
-            families,
-            held_out,
-            hub_models,
-            joey,
-            multi30k,
-            new_language,
-            noise,
-            parsers,
-            parsing,
-            parts,
-            prepare,
-        ),
-        *(quality, quickstart, recurrent, reward, sequences, serving, table_pages, tuning, window),
-    )
-]
+_MODULES = (
+    *("batches", "busy_machine", "device", "experts", "families", "held_out", "hub_models"),
+    *("joey", "multi30k", "new_language", "noise", "parsers", "parsing", "parts", "prepare"),
+    *("quality", "quickstart", "recurrent", "reward", "sequences", "serving.page"),
+    *("table_pages", "tuning", "window"),
+)
+PAGES: list[ResultPage] = [import_module(f"benchmarks.{name}").PAGE for name in _MODULES]
 _MARK = re.compile(r"<!--([a-z0-9.-]+)-->([^\n]*?)<!--/-->")
 
 
 def rewrite() -> list[Path]:
-    """Write the pages that differ from the records; return them."""
+    """Write the pages that differ from the records; return the paths of these pages."""
     changed = {
         path: text
         for path, text in texts().items()
@@ -82,7 +42,7 @@ def rewrite() -> list[Path]:
 
 
 def texts() -> dict[Path, str]:
-    """Lay out every page of results, and every other page with a figure."""
+    """Build the text of every page of results, and of every other page with a figure."""
     pages = {RESULTS / f"{name}.md": text for name, text in results().items()}
     known = figures()
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
@@ -104,7 +64,7 @@ def fill_in(text: str, known: dict[str, str]) -> str:
 
 
 def results() -> dict[str, str]:
-    """Lay out the pages of results that were measured."""
+    """Build the texts of all pages of results that have records."""
     return {page.name: text for page in PAGES if (text := page.text())} | page_texts()
 
 
@@ -114,7 +74,7 @@ def figures() -> dict[str, str]:
         name: form.format_map(measurements_of(record))
         for name, (record, form) in _AS_MEASURED.items()
     }
-    # figures that were measured by hand, as texts
+    # add figures that were measured by hand, which are recorded as texts
     for name, record in json.loads((RESULTS / "asides.json").read_text("utf-8")).items():
         known |= {f"{name}.{what}": str(text) for what, text in record["measurements"].items()}
     for part in (_of_results, _of_recurrent, _of_sequences, _of_speed):
@@ -144,7 +104,7 @@ _AS_MEASURED = {
 
 
 def _of_results() -> dict[str, str]:
-    """Write figures that are computed from the pages of results."""
+    """Format figures that are computed from the records of several pages."""
     joey_nmt, tuned = measurements_of("joey")["rows"], measurements_of("reward")["systems"]
     ids = next(
         row
@@ -165,7 +125,7 @@ def _of_results() -> dict[str, str]:
 
 
 def _of_recurrent() -> dict[str, str]:
-    """Write figures of the other families, each the smallest over several shapes."""
+    """Format figures of other model families; each is the smallest over several shapes."""
     speed = measurements_of("recurrent-speed")
     ratios = {
         name: min(
@@ -191,7 +151,7 @@ def _of_recurrent() -> dict[str, str]:
 
 
 def _of_sequences() -> dict[str, str]:
-    """Write figures of the tasks other than translation."""
+    """Format figures of the tasks other than translation."""
     return {
         f"{name}.{kind}": text
         for name, row in measurements_of("sequences").items()
@@ -205,7 +165,7 @@ def _of_sequences() -> dict[str, str]:
 
 
 def _of_speed() -> dict[str, str]:
-    """Write ratios of a step to Hugging Face's Marian, and of searches to CTranslate2."""
+    """Format speed ratios: of a step to Hugging Face's Marian, of searches to CTranslate2."""
     ours, *others = measurements_of("speed/step")["measurements"]
     known = {"step.share": f"{100 * ours['share']:.0f}"}
     sides = {"step": (ours, fastest(others, "marian"))}

@@ -1,5 +1,5 @@
 """
-Held-out text in the training text of known corpora, as `heedful train` reports it.
+Held-out pairs that occur in the training text of known corpora, as `heedful train` reports them.
 
     python -m benchmarks.held_out
 
@@ -20,7 +20,7 @@ from heedful.experiments.record import Record
 from heedful.preparation.held_out import read_held_out
 from heedful.text.corpus import Corpus, expand
 
-# Pairs that are read at once, as in training.
+# Number of pairs that are read at once, as in training.
 _PAIRS = 10_000
 
 
@@ -30,16 +30,16 @@ class ComparedCorpus(NamedTuple):
     name: str
     languages: tuple[str, str]
     train: tuple[str, ...]
-    """Patterns, with `*` for the language."""
+    """Patterns of the training files, with `*` for the language."""
     held_out: tuple[str, ...]
-    """A pattern for each held-out set."""
+    """A file pattern for each held-out set, with `*` for the language."""
 
 
 _WMT = tuple(f"newstest{year}" for year in range(2009, 2013))
 
 
 def _tatoeba(languages: tuple[str, str], folder: str) -> ComparedCorpus:
-    """Name the files of a corpus that has all three parts."""
+    """Describe a corpus that has training, development and test files."""
     train, dev, test = (f"{folder}/{part}.*.xz" for part in ("train", "dev", "test"))
     return ComparedCorpus(folder, languages, (train,), (dev, test))
 
@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def compare(corpus: ComparedCorpus, folder: Path) -> Iterator[dict[str, Any]]:
-    """Compare the training text with each held-out set, one row each."""
+    """Compare the training text with each held-out set; yield a row for each set."""
     for name in corpus.held_out:
         held_out, _ = read_held_out(_read([name], corpus.languages, folder))
         begun = process_time()
@@ -119,7 +119,7 @@ def _read(names: Iterable[str], languages: tuple[str, str], folder: Path) -> Cor
 
 
 def body(record: Record) -> str:
-    """Lay the figures out."""
+    """Lay out the figures."""
     rows = [
         row | {"share": row["repeated"] / row["held_out_pairs"]}
         for row in record.measurements["rows"]

@@ -1,4 +1,4 @@
-"""Folders of Hugging Face's classes with random weights, in the sizes that are downloaded most."""
+"""Folders of Hugging Face models with random weights, in the sizes of the most popular models."""
 
 import io
 import json
@@ -7,11 +7,17 @@ from pathlib import Path
 from typing import Any
 
 PIECES = 8_000
-"""Subwords that are learned from the text; further rows of a table are placeholders."""
+"""Number of subwords that are learned from the text; further embeddings are placeholders."""
+_BART_SYMBOLS = {
+    "bos_token_id": 0,
+    "pad_token_id": 1,
+    "eos_token_id": 2,
+    "decoder_start_token_id": 2,
+}
 
 
 def subwords(lines: Sequence[str], **options: Any) -> bytes:
-    """Learn a sentencepiece model."""
+    """Learn a SentencePiece model, and return its bytes."""
     import sentencepiece
 
     made = io.BytesIO()
@@ -27,19 +33,23 @@ def subwords(lines: Sequence[str], **options: Any) -> bytes:
     return made.getvalue()
 
 
+def pieces_of(content: bytes) -> list[str]:
+    """List the subwords of a SentencePiece model, without its three special symbols."""
+    import sentencepiece
+
+    processor = sentencepiece.SentencePieceProcessor(model_proto=content)
+    return [processor.id_to_piece(n) for n in range(3, processor.get_piece_size())]
+
+
 def marian(folder: Path, lines: Sequence[str]) -> int:
     """Write a model of the size of opus-mt-en-de."""
-    import sentencepiece
-    from transformers import GenerationConfig, MarianConfig, MarianMTModel
+    from transformers import MarianConfig, MarianMTModel
 
-    rows = 58_101
-    folder.mkdir(parents=True)
-    content = subwords(lines)
+    rows, content = 58_101, subwords(lines)
     for name in ("source.spm", "target.spm"):
         (folder / name).write_bytes(content)
-    processor = sentencepiece.SentencePieceProcessor(model_proto=content)
-    pieces = [processor.id_to_piece(n) for n in range(3, processor.get_piece_size())]
-    names = [*_placeholder_names(["</s>", "<unk>", *dict.fromkeys(pieces)], rows - 1), "<pad>"]
+    pieces = dict.fromkeys(pieces_of(content))
+    names = [*_placeholder_names(["</s>", "<unk>", *pieces], rows - 1), "<pad>"]
     _write_json(folder / "vocab.json", {name: number for number, name in enumerate(names)})
     _write_json(
         folder / "tokenizer_config.json",
@@ -60,17 +70,13 @@ def marian(folder: Path, lines: Sequence[str]) -> int:
         forced_eos_token_id=0,
         **special,
     )
-    model = MarianMTModel(config)
-    search = {"num_beams": 4, "max_length": 32, "bad_words_ids": [[rows - 1]]}
-    model.generation_config = GenerationConfig(**special, **search)
-    return _save(model, folder)
+    return _save(MarianMTModel(config), folder, bad_words_ids=[[rows - 1]], **special)
 
 
 def t5(folder: Path, lines: Sequence[str]) -> int:
     """Write a model of the size of t5-small."""
-    from transformers import GenerationConfig, T5Config, T5ForConditionalGeneration
+    from transformers import T5Config, T5ForConditionalGeneration
 
-    folder.mkdir(parents=True)
     content = subwords(lines, pad_id=0, eos_id=1, unk_id=2, bos_id=-1)
     (folder / "spiece.model").write_bytes(content)
     _write_json(
@@ -78,19 +84,16 @@ def t5(folder: Path, lines: Sequence[str]) -> int:
         {"tokenizer_class": "T5Tokenizer", "extra_ids": 100, "model_max_length": 512},
     )
     model = T5ForConditionalGeneration(T5Config(vocab_size=32_128, decoder_start_token_id=0))
-    search = {"num_beams": 4, "max_length": 32, "decoder_start_token_id": 0}
-    model.generation_config = GenerationConfig(pad_token_id=0, eos_token_id=1, **search)
-    return _save(model, folder)
+    return _save(model, folder, pad_token_id=0, eos_token_id=1, decoder_start_token_id=0)
 
 
 def bart(folder: Path, lines: Sequence[str]) -> int:
     """Write a model of the size of bart-base."""
     from tokenizers import Tokenizer, pre_tokenizers, trainers
     from tokenizers.models import BPE
-    from transformers import BartConfig, BartForConditionalGeneration, GenerationConfig
+    from transformers import BartConfig, BartForConditionalGeneration
 
     rows = 50_265
-    folder.mkdir(parents=True)
     tokenizer = Tokenizer(BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(
@@ -118,36 +121,17 @@ def bart(folder: Path, lines: Sequence[str]) -> int:
             decoder_attention_heads=12,
         )
     )
-    network.generation_config = GenerationConfig(
-        bos_token_id=0,
-        pad_token_id=1,
-        eos_token_id=2,
-        decoder_start_token_id=2,
-        forced_bos_token_id=0,
-        num_beams=4,
-        max_length=32,
-    )
-    return _save(network, folder)
+    return _save(network, folder, **_BART_SYMBOLS, forced_bos_token_id=0)
 
 
 def m2m100(folder: Path, lines: Sequence[str]) -> int:
     """Write a model of the size of m2m100_418M."""
-    import sentencepiece
-    from transformers import (
-        GenerationConfig,
-        M2M100Config,
-        M2M100ForConditionalGeneration,
-        M2M100Tokenizer,
-    )
+    from transformers import M2M100Config, M2M100ForConditionalGeneration, M2M100Tokenizer
 
-    folder.mkdir(parents=True)
     content = subwords(lines)
     (folder / "sentencepiece.bpe.model").write_bytes(content)
-    processor = sentencepiece.SentencePieceProcessor(model_proto=content)
-    pieces = [processor.id_to_piece(n) for n in range(3, processor.get_piece_size())]
-    names = _placeholder_names(
-        ["<s>", "<pad>", "</s>", "<unk>", *pieces], 128_004
-    )  # then the languages
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    names = _placeholder_names([*special, *pieces_of(content)], 128_004)  # the languages follow
     _write_json(folder / "vocab.json", {name: number for number, name in enumerate(names)})
     files = str(folder / "vocab.json"), str(folder / "sentencepiece.bpe.model")
     tokenizer = M2M100Tokenizer(*files, src_lang="en", tgt_lang="de")
@@ -155,32 +139,26 @@ def m2m100(folder: Path, lines: Sequence[str]) -> int:
     model = M2M100ForConditionalGeneration(
         M2M100Config(vocab_size=128_112, encoder_layerdrop=0.0, decoder_layerdrop=0.0)
     )
-    model.generation_config = GenerationConfig(
-        bos_token_id=0,
-        pad_token_id=1,
-        eos_token_id=2,
-        decoder_start_token_id=2,
-        forced_bos_token_id=tokenizer.get_lang_id("de"),
-        num_beams=4,
-        max_length=32,
-    )
-    return _save(model, folder)
+    german = tokenizer.get_lang_id("de")
+    return _save(model, folder, **_BART_SYMBOLS, forced_bos_token_id=german)
 
 
 def _placeholder_names(names: list[str], count: int) -> list[str]:
-    """Add names of placeholder rows."""
+    """Add names of placeholders until there are `count` names."""
     return names + [f"row{n}" for n in range(count - len(names))]
 
 
-def _save(model: Any, folder: Path) -> int:
+def _save(model: Any, folder: Path, **search: Any) -> int:
     """
-    Draw random weights, write them, and count them.
+    Draw random weights, save the model, and count the weights. `search`: options of generation.
 
-    The row of padding is zero, as in torch and in trained models. Marian's class begins a
-    translation with this row, and CTranslate2 does not read it.
+    The embedding of the padding token is zero, as in torch and in trained models. Marian's class
+    begins a translation with this embedding, and CTranslate2 does not read it.
     """
     import torch
+    from transformers import GenerationConfig
 
+    model.generation_config = GenerationConfig(num_beams=4, max_length=32, **search)
     torch.manual_seed(1)
     with torch.no_grad():
         for parameter in model.parameters():

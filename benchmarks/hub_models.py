@@ -38,7 +38,7 @@ from heedful.experiments.record import Record
 LENGTH, BEAM, COMPARED = 24, 4, 4
 CONVERTED = "ctranslate2"
 SHAPES = {"32 lines together": (32, 32), "a line at a time": (1, 4)}
-"""Lines of a batch, and lines of a measurement."""
+"""Number of lines in a batch, and number of lines in a measurement."""
 _THIS, _ANSWER = (sys.executable, "-m", "benchmarks.hub_models"), "seconds: "
 PRECISIONS = {
     "heedful": ("fp32", "bf16", "int8"),
@@ -67,17 +67,16 @@ def main() -> None:
         rows = measure(folder, options.rounds, options.only)
         known = measurements_of("hub-models").get("models", {})
         size = json.loads((folder / "done").read_text(encoding="utf-8"))
-        made = {"parameters": size, "rows": rows, "commit": options.commit}
-        made["equal"] = equal
+        made = {"parameters": size, "rows": rows, "commit": options.commit, "equal": equal}
         PAGE.keep("hub-models", {"models": known | {name: made}}, options.commit)
 
 
 def make(name: str, folder: Path, runs: Path) -> None:
-    """Write a model in its own layout, as a run, and for CTranslate2."""
-    lines = _lines(runs, "train", None)
-    parameters = MAKERS[name](folder / "theirs", lines)
+    """Write a model as a Hugging Face folder, as a run, and for CTranslate2."""
     theirs, programs = folder / "theirs", Path(sys.executable).parent
-    # With random weights the last digit may decide a search, so translations may differ.
+    theirs.mkdir(parents=True)
+    parameters = MAKERS[name](theirs, _lines(runs, "train", None))
+    # With random weights, rounding errors may decide a search, so translations may differ.
     words = ("import", theirs, "--from", "huggingface", "--accept-differences", "--out")
     subprocess.run([programs / "heedful", *words, folder / "run"], check=True)
     convert(theirs, folder / CONVERTED)
@@ -95,7 +94,7 @@ def compare(folder: str, count: str) -> int:
 
 
 def measure(folder: Path, rounds: int, only: Sequence[str]) -> list[dict[str, Any]]:
-    """Measure all toolkits in turns, each in a process that has loaded the model before."""
+    """Measure all toolkits in turns, each in a process that has already loaded the model."""
     seconds: dict[tuple[str, str, str], list[float]] = {}
     with ExitStack() as stack:
         workers = {
@@ -134,7 +133,7 @@ def _ask(worker: subprocess.Popen[str], question: str) -> float:
 
 
 def _is_supported(precision: str) -> bool:
-    """Tell whether this processor has a precision, if it is one of CTranslate2's."""
+    """Tell whether this CPU supports a precision of CTranslate2; True for other precisions."""
     import ctranslate2
 
     known = PRECISIONS["CTranslate2"]
@@ -142,7 +141,7 @@ def _is_supported(precision: str) -> bool:
 
 
 def work(toolkit: str, precision: str, folder: str) -> None:
-    """Load a model, then translate at each request and print the processor seconds."""
+    """Load a model; then, for each request, translate and print the CPU seconds."""
     translate = _TOOLKITS[toolkit](Path(folder), precision)
     for question in sys.stdin:
         batch, count = map(int, question.split())
@@ -160,11 +159,11 @@ def _lines(runs: Path, part: str, count: int | None) -> list[str]:
 
 
 Translate = Callable[[list[str]], Sequence[object]]
-"""Translates lines to text, or to ids of subwords that it also converts to text."""
+"""A function that translates lines and returns texts, or subword ids that it also decodes."""
 
 
 def _heedful(folder: Path, precision: str) -> Translate:
-    """Load the run."""
+    """Load the run with heedful."""
     import heedful
 
     model = heedful.Translator.load(
@@ -176,7 +175,7 @@ def _heedful(folder: Path, precision: str) -> Translate:
 
 
 def _transformers(folder: Path, precision: str) -> Translate:
-    """Load the folder with `generate`."""
+    """Load the folder with transformers, and translate with `generate`."""
     import torch
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
@@ -192,13 +191,13 @@ def _transformers(folder: Path, precision: str) -> Translate:
         lengths = {"min_new_tokens": LENGTH, "max_new_tokens": LENGTH}
         ids = model.generate(**rows, num_beams=BEAM, **lengths)
         tokenizer.batch_decode(ids, skip_special_tokens=True)
-        return [row[1 : LENGTH + 1] for row in ids.tolist()]  # without the start
+        return [row[1 : LENGTH + 1] for row in ids.tolist()]  # without the start symbol
 
     return translate
 
 
 def _ctranslate2(folder: Path, precision: str) -> Translate:
-    """Load the converted model, with transformers' tokenizer."""
+    """Load the converted model with CTranslate2, and the tokenizer with transformers."""
     import ctranslate2
     from transformers import AutoTokenizer, GenerationConfig
 
@@ -237,9 +236,9 @@ def fastest(
     rows: Sequence[dict[str, Any]], shape: str, toolkit: str, fp32: bool = False
 ) -> dict[str, Any] | None:
     """
-    Choose the precision with the least median, or fp32.
+    Choose the row of a toolkit with the smallest median time, or its row in fp32.
 
-    None if the toolkit was not measured.
+    None if there is no such row.
     """
     chosen = [row for row in rows if row["shape"] == shape and row["toolkit"] == toolkit]
     if fp32:

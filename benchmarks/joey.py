@@ -31,7 +31,7 @@ from heedful.experiments.record import Record
 JOEY = ROOT / "benchmarks" / "peers" / "joey" / ".venv" / "bin" / "python"
 LANGUAGES = ("en", "fr")
 SIZES = (2, 4, 64, 128, 0.1)
-"""Layers, heads, widths and dropout of a Transformer."""
+"""Layers, heads, model width, feed-forward width and dropout of a Transformer."""
 RECURRENT_SIDE = {
     "type": "recurrent",
     "embeddings": {"embedding_dim": 64},
@@ -69,7 +69,7 @@ RECURRENT: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 def main() -> None:
-    """Train, import and compare once for each place of the norms and each recurrent wiring."""
+    """Train, import and compare a model for each norm position and each recurrent architecture."""
     options = arguments(__doc__).parse_args()
     if not JOEY.exists():
         raise SystemExit("Joey NMT must be installed in its own environment: run make peers")
@@ -93,7 +93,7 @@ def main() -> None:
 
 
 def body(record: Record) -> str:
-    """Lay the figures out."""
+    """Lay out the figures."""
     measured = record.measurements
 
     rows = {

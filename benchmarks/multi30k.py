@@ -30,7 +30,7 @@ CASES = {"cased": (), "lower-cased": ("--lowercase",)}
 
 
 def main() -> None:
-    """Train, average, translate with beam and greedily, score, write the page."""
+    """Train, average, translate with beam search and greedy search, score, and write the page."""
     options = arguments(__doc__, "multi30k").parse_args()
     run = options.runs / "multi30k"
     train(run, "multi30k", multi30k_files(), [f"train.minutes={MINUTES}"])
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def score(run: Path, name: str, weights: str, beam: int) -> dict[str, dict[str, Any]]:
-    """Translate one set and score it with and without case."""
+    """Translate a test set, and score it with and without case."""
     output = _output(run, name, weights, beam)
     translate(run, output, "--weights", weights, "--beam", beam, part=name)
     files = ("--hypothesis", output, "--reference", multi30k(name, "de"), "--json")
@@ -72,7 +72,7 @@ def _output(run: Path, name: str, weights: str, beam: int) -> Path:
 
 
 def body(record: Record) -> str:
-    """Lay the figures out."""
+    """Lay out the figures."""
     measured = record.measurements
     scores = table(
         "set | weights | beam | lower-cased BLEU | cased BLEU | chrF | TER",

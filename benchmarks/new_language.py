@@ -32,13 +32,13 @@ _SETTINGS = (
     *("train.threads=1", "train.precision=fp32", "train.device=cpu", "train.checkpoint_steps=100"),
 )
 EXTENDED = {"pieces": PIECES, "tag": 0}
-"""Runs with a longer vocabulary, and their new subwords."""
+"""Runs with an extended vocabulary, and the number of their new subwords."""
 TUNED = {
     "pieces, new alone": ("pieces", ("new",)),
     "pieces, both": ("pieces", ("old", "new")),
     "tag, both": ("tag", ("old", "new")),
 }
-"""Runs that are fine-tuned: the run they start from, and their corpora."""
+"""Fine-tuned runs: for each, the run from which it starts, and its corpora."""
 SHOWN = {
     "old": "the old model",
     "pieces": f"extended by {PIECES} subwords, not trained",
@@ -83,7 +83,7 @@ def write_text(folder: Path, language: str) -> None:
 
 
 def extend(runs: Path, name: str, pieces: int) -> None:
-    """Add German; subwords of French and English stay the same."""
+    """Add German to the old model; the subwords of French and English do not change."""
     words: list[object] = ["extend", runs / "old", "--out", runs / name, "--tag", NEW]
     words += ["--pieces", pieces]
     if pieces:
@@ -93,7 +93,7 @@ def extend(runs: Path, name: str, pieces: int) -> None:
 
 
 def score(runs: Path, name: str) -> dict[str, Any]:
-    """Score the test sets of both languages; the old model has no tag of the new one."""
+    """Score the test sets of both languages; the old model has no tag for the new language."""
     run = _folder(runs, name)
     scores = {}
     for language in (OLD,) if name == "old" else (OLD, NEW):
@@ -136,7 +136,7 @@ def body(record: Record) -> str:
 
 
 def _cell(scores: dict[str, Any], language: str) -> str:
-    """Write both scores of a language, or a dash if there are none."""
+    """Format chrF and BLEU of a language, or a dash if there are no scores."""
     if language not in scores:
         return "–"
     return "{chrf:.1f}, {bleu:.1f}".format(**scores[language])

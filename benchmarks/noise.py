@@ -22,18 +22,18 @@ from benchmarks.noisy_copy import NAMES, Copies, noisy_copies
 from benchmarks.report import ResultPage, arguments, measurements_of
 from benchmarks.training import last_line, multi30k, text_files, train
 from heedful.data.toy_grammar.corpus import write_grammar_text
-from heedful.evaluation.bleu import corpus_bleu
+from heedful.evaluation.validation import score_bleu
 from heedful.experiments.page import table
 from heedful.experiments.record import Record
 from heedful.text.corpus import read_lines
 
 READINGS: tuple[Literal["exact", "text"], ...] = ("exact", "text")
 AUGMENT = "capitals:0.07 title:0.07 typos:0.07 punctuation:0.05 symbols:0.07 tags:0.07"
-"""Changes a third of the pairs."""
+"""All augmentations together, which change a third of the pairs."""
 SHARE = 0.1
-"""Share of the pairs that an augmentation changes alone."""
+"""Share of the pairs that a single augmentation changes."""
 COST, GAIN = 0.3, 5.0
-"""Limits for an augmentation: BLEU lost on the clean test set and gained on its noisy copy."""
+"""Limits of BLEU lost on the clean test set, and of BLEU gained on the noisy copy."""
 _SETTINGS = ("train.threads=1", "train.precision=fp32", "train.device=cpu")
 _BOTH = {"clean": (), "augmented": (f"data.augment={AUGMENT}",)}
 ALONE = tuple(name for name in NAMES if name != "blanks")
@@ -49,7 +49,7 @@ _PIECES = {
 
 
 class NoiseTask(NamedTuple):
-    """A text to train on."""
+    """A text for training, with its recipe and settings."""
 
     recipe: str
     settings: tuple[str, ...]
@@ -99,7 +99,7 @@ def measure(
     """
     Train and test the runs of a text.
 
-    `alone`: augmentations to try alone, if enough BLEU is missing on their own noisy copy. `every`:
+    `alone`: augmentations to try alone if enough BLEU is missing on their noisy copy. `every`:
     whether to try them in any case.
     """
     files, valid, test = _files(name, runs)
@@ -125,7 +125,7 @@ def score_run(run: Path, copies: Copies) -> dict[str, Any]:
     """
     Translate the copies with both readings.
 
-    Returns BLEU of each copy, the shares of kept pieces, and how many translations of the clean
+    Returns the BLEU of each copy, the shares of kept pieces, and how many translations of the clean
     test set depend on the reading.
     """
     texts, scores, shares = {}, {}, {}
@@ -139,7 +139,7 @@ def score_run(run: Path, copies: Copies) -> dict[str, Any]:
             for name, (sources, _) in copies.items()
         }
         scores[reading] = {
-            name: corpus_bleu(lines, copies[name][1], language=language)
+            name: score_bleu(copies[name][1], language)(lines)
             for name, lines in texts[reading].items()
         }
         shares[reading] = kept_shares(copies, texts[reading])
@@ -168,7 +168,7 @@ def kept_shares(copies: Copies, texts: Mapping[str, Sequence[str]]) -> dict[str,
 
 
 def added_pieces(original: str, noisy: str) -> list[str]:
-    """List the pieces that a noisy copy adds before and behind the original line."""
+    """List the pieces that a noisy copy adds before and after the original line."""
     before, _, behind = noisy.partition(original)
     return [piece for piece in (before.strip(), behind.strip()) if piece]
 
@@ -206,30 +206,30 @@ def _files(name: str, runs: Path) -> tuple[list[Path], list[Path], list[Path]]:
 
 
 class AugmentationEffect(NamedTuple):
-    """Cost and gain of a single augmentation on a text, in BLEU, read as text."""
+    """Cost and gain in BLEU of a single augmentation with `data.reading = text`."""
 
     cost: float
     gain: float
 
     @property
     def wins(self) -> bool:
-        """Tell whether the cost is small and the gain large."""
+        """Tell whether the cost is below `COST` and the gain above `GAIN`."""
         return self.cost < COST and self.gain > GAIN
 
 
 def room(runs: Mapping[str, Any], name: str) -> bool:
-    """Tell whether an augmentation could win, because enough BLEU is missing on its copy."""
+    """Tell whether enough BLEU is missing on a noisy copy for its augmentation to win."""
     return bool(runs["clean"]["scores"]["text"][name] < 100 - GAIN)
 
 
 def effect(runs: Mapping[str, Any], name: str) -> AugmentationEffect:
-    """Compare a run with one augmentation with the run that has none."""
+    """Compare the run with one augmentation to the run without augmentation."""
     before, after = (runs[run]["scores"]["text"] for run in ("clean", name))
     return AugmentationEffect(before["clean"] - after["clean"], after[name] - before[name])
 
 
 def mixture_cost(runs: Mapping[str, Any]) -> float:
-    """Compute the cost of all augmentations together on the clean test set, read as text."""
+    """Compute the BLEU that all augmentations cost on the clean test set, read as text."""
     before, after = (runs[run]["scores"]["text"]["clean"] for run in _BOTH)
     return float(before - after)
 
@@ -243,13 +243,14 @@ def winners(texts: Mapping[str, Any]) -> list[str]:
 
 
 def body(record: Record) -> str:
-    """Lay the figures out."""
+    """Lay out the figures."""
     texts = {name: record.measurements[name] for name in TASKS if name in record.measurements}
     parts = [
         "These tables compare BLEU on a clean test set with BLEU on noisy copies of it, for both "
         "values of `data.reading`, with and without `data.augment`. `benchmarks/noisy_copy.py` "
-        "makes the copies; their references have the same capitals, marks, symbols and tags. Each "
-        "model was trained once, so differences of some tenths of a point may be due to chance.",
+        "makes the copies; their references have the same capitals, punctuation, symbols and tags. "
+        "Each model was trained once, so differences of some tenths of a point may be due to "
+        "chance.",
         *(part for name, text in texts.items() for part in _of_text(TASKS[name], text)),
     ]
     if len(texts) == len(TASKS):
@@ -300,7 +301,7 @@ def _of_text(task: NoiseTask, text: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _decision(texts: Mapping[str, Any]) -> str:
-    """Say which augmentations win."""
+    """State which augmentations win."""
     chosen = winners(texts)
     costs = " and ".join(f"{mixture_cost(text['runs']):.1f}" for text in texts.values())
     result = (
@@ -329,7 +330,7 @@ def _heads(shown: Mapping[str, str]) -> list[str]:
 
 
 def _columns_table(head: str, rows: Mapping[str, Sequence[float]], heads: Sequence[str]) -> str:
-    """Lay out numbers."""
+    """Lay out a table of numbers, with a column for each of `heads`."""
     lines = [
         {"name": name, "values": " | ".join(f"{value:.1f}" for value in values)}
         for name, values in rows.items()

@@ -4,9 +4,9 @@ A noisy copy of a test set, drawn from a seed.
     python -m benchmarks.noisy_copy SOURCE REFERENCE DIR [--seed N]
 
 Writes a file of sources and a file of references to DIR for each kind of noise. The kinds are
-capitals, title case, blanks, typing errors, end marks, symbols, placeholders and tags, and all of
-them mixed. References also have the changes that a translation
-must keep, such as capitals and symbols. All changes but the blanks are those of `data.augment`.
+capitals, title case, blanks, typing errors, end marks, symbols, placeholders and tags, and a
+mixture of all. References also have the changes that a translation must keep, such as capitals and
+symbols. All changes except blanks are those of `data.augment`.
 """
 
 import argparse
@@ -24,7 +24,7 @@ _BLANKS = ("  ", "   ", "\u00a0", "\t", " \u200b")
 
 
 def blanks(source: str, target: str, generator: Random) -> Pair:
-    """Replace the blanks around and between the words of the source."""
+    """Replace blanks around and between the words of the source by other white space."""
     words = source.split(" ")
     between = [generator.choice(_BLANKS) if generator.random() < 0.3 else " " for _ in words]
     joined = "".join(word + blank for word, blank in zip(words, between, strict=True))

@@ -1,8 +1,8 @@
 """
 Count the operations of a table's trainings again from its plan, without training.
 
-Batches are a function of text, settings and seed, so a plan determines each step. The
-record's numbers of target tokens tell whether they are the same batches.
+Batches are a function of text, settings and seed, so a plan determines each step. The numbers of
+target tokens in the record show whether the batches are the same.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,11 +37,11 @@ def count_again(
     """
     Count the operations of measured systems again.
 
-    `systems`: the systems of the table, with the runs that they continue and the members of
-    ensembles. `out`: the folder for the encoded text. Ends the program if a training saw other
+    `systems`: the systems of the table, which name the runs that they continue and the members of
+    ensembles. `out`: the folder for the encoded text. Ends the program if a training had different
     batches.
     """
-    # 1. the text of each training, by the settings in its plan
+    # 1. encode the text of each training by the settings in its plan
     every = [TableSystem(part.name, part.name, part.settings) for part in plan.systems]
     task = TableTask(plan.recipe, (), every, corpus, out, plan.equal)
     folders = {name: out / encoded.folder for name, encoded in encode_all(task).items()}
@@ -98,6 +98,6 @@ def _count(
 
 
 def _batches(source: TrainingPairs) -> Iterator[object]:
-    """Yield the batches of epoch after epoch."""
+    """Yield the batches of one epoch after the other, without end."""
     for epoch in count():
         yield from source.epoch(epoch)

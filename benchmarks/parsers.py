@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.parsing import BEAM, PENALTY, with_interval
+from benchmarks.parsing import BEAM, PENALTY, with_interval, write_trees
 from benchmarks.pcfg import WSJ, measure_grammar, read_treebank
 from benchmarks.report import ResultPage, arguments, data_folder, measurements_of, outputs_of
 from benchmarks.training import last_line, read_log, train
@@ -58,7 +58,7 @@ SYSTEMS = {
 
 
 class SampleParts(NamedTuple):
-    """The sample in three parts."""
+    """The sample of the Wall Street Journal in three parts."""
 
     train: list[Tree]
     unseen: list[Tree]
@@ -106,7 +106,7 @@ def main() -> None:
 def _keep(
     kind: str, made: dict[str, Any], commit: str, outputs: Mapping[str, list[str]] | None = None
 ) -> None:
-    """Write one part of the record, and add outputs to the earlier ones."""
+    """Write one part of the record, and add outputs to the earlier outputs."""
     outputs = outputs_of("parsers") | {**(outputs or {})}
     PAGE.keep("parsers", measurements_of("parsers") | {kind: made}, commit, outputs=outputs)
 
@@ -136,7 +136,7 @@ def trainings(kind: str) -> Iterator[Training]:
 
 
 def chosen_rate(trials: dict[str, Any], system: str) -> str | None:
-    """Return the rate of a system's trial with the lowest perplexity; none until all trials ran."""
+    """Return the learning rate with the lowest perplexity; None until all trials are complete."""
     made = {rate: trials[key] for rate in RATES if (key := f"{system}, {rate}") in trials}
     if len(made) < len(RATES):
         return None
@@ -151,24 +151,19 @@ def steps_in(system: str, minutes: float) -> int:
 
 def fit(training: Training, run: Path, parts: SampleParts, steps: int, validations: int) -> None:
     """Train for a number of steps."""
-    files: list[str | Path] = []
-    for option, part in (("--trees", parts.train), ("--valid-trees", parts.dev)):
-        path = run.with_name(f"{run.name}{option}.trees")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(f"{tree}\n" for tree in part), encoding="utf-8")
-        files += [option, path]
+    files = write_trees(run, parts.train, parts.dev)
     lengths = (
         f"train.steps={steps}",
         f"train.warmup={max(1, steps // 12)}",
         f"train.validate_steps={-(-steps // validations)}",
-        f"train.checkpoint_steps={max(1, steps // 40)}",  # ten are averaged: the last quarter
+        f"train.checkpoint_steps={max(1, steps // 40)}",  # the average is over the last quarter
     )
     system = SYSTEMS[training.system]
     train(run, system.recipe, files, (*training.settings, *lengths), task=("parse",))
 
 
 def measure_speed(training: Training, run: Path, parts: SampleParts) -> dict[str, Any]:
-    """Measure the seconds of a step, in the second half of a short training."""
+    """Measure the seconds per step in the second half of a short training."""
     fit(training, run, parts, SPEED_STEPS, 1)
     lines = [line for line in read_log(run) if "target_tokens" in line]
     first, last = lines[len(lines) // 2 - 1], lines[-1]
@@ -186,7 +181,7 @@ def measure_trial(training: Training, run: Path, parts: SampleParts) -> dict[str
 
 
 def measure_seed(training: Training, run: Path, parts: SampleParts) -> dict[str, Any]:
-    """Train, and parse the files that selected the rate and the files that selected nothing."""
+    """Train, and parse both the files that selected the rate and the unseen files."""
     steps = steps_in(training.system, MINUTES)
     fit(training, run, parts, steps, 2 * _VALIDATIONS)
     parser = Parser.load(run, threads=1, precision="fp32", device="cpu")
@@ -241,7 +236,7 @@ def _grammar_row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _system_row(seeds: dict[str, Any], name: str) -> dict[str, Any]:
-    """Format the mean and spread of a system's seeds; empty if none is trained."""
+    """Format the mean and spread over the seeds of a system; empty if no seed is trained."""
     made = [seeds[key] for seed in SEEDS if (key := f"{name}, seed {seed}") in seeds]
     if not made:
         return {}

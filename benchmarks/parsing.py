@@ -64,10 +64,10 @@ class ParserTraining(NamedTuple):
     recipe: str = "parsing-small"
     settings: tuple[str, ...] = ()
     trees: int | None = None
-    """The number of first trees to train on; None for all."""
+    """Number of training trees, from the first tree on; None for all trees."""
     threads: int = 1
     agreed: float | None = None
-    """Also trains on trees of news on which wsj-1 and wsj-2 agree with at least this F1."""
+    """Minimum F1 between wsj-1 and wsj-2 on parsed news that is added to the training trees."""
 
 
 class ParserEnsemble(NamedTuple):
@@ -157,40 +157,46 @@ def members_of(name: str) -> tuple[str, ...]:
 
 @cache
 def treebank(name: str) -> Treebank:
-    """Read a treebank, once."""
+    """Read a treebank; repeated calls return the same object."""
     return TREEBANKS[name](data_folder())
 
 
 @cache
 def grammar_score(name: str) -> TreeScore:
-    """Parse the development part of a treebank by the grammar of its training part, once."""
+    """Score a grammar of a treebank's training part on its development part; cached."""
     bank = treebank(name)
     grammar = Pcfg(bank.train)
     return score_trees(bank.dev, [grammar.parse(tree.words).tree for tree in bank.dev])
 
 
 def train_parser(system: ParserTraining, run: Path, bank: Treebank) -> None:
-    """Train, or finish a training, and average."""
+    """Train a parser, or finish its training, and average its checkpoints."""
     if (run / "average").exists():
         return
     more: list[Tree] = []
     if system.agreed is not None:
         parsers = [run.with_name(name) for name in ("wsj-1", "wsj-2")]
         more = agreed_trees(parsers, data_folder(), system.agreed)
-    files: list[str | Path] = []
-    parts = {"train": bank.train[: system.trees] + more, "dev": bank.dev}
-    for option, (part, trees) in zip(("--trees", "--valid-trees"), parts.items(), strict=True):
-        files += [option, run.with_name(f"{run.name}.{part}.trees")]
-        run.parent.mkdir(parents=True, exist_ok=True)
-        Path(files[-1]).write_text("".join(f"{tree}\n" for tree in trees), encoding="utf-8")
+    files = write_trees(run, bank.train[: system.trees] + more, bank.dev)
     threads = ("--threads", system.threads)
     train(run, system.recipe, files, system.settings, threads, task=("parse",))
+
+
+def write_trees(run: Path, train: list[Tree], dev: list[Tree]) -> list[str | Path]:
+    """Write the trees of a training next to its run; return command-line arguments for them."""
+    run.parent.mkdir(parents=True, exist_ok=True)
+    files: list[str | Path] = []
+    for option, part, trees in (("--trees", "train", train), ("--valid-trees", "dev", dev)):
+        path = run.with_name(f"{run.name}.{part}.trees")
+        path.write_text("".join(f"{tree}\n" for tree in trees), encoding="utf-8")
+        files += [option, path]
+    return files
 
 
 def measure(
     runs: list[Path], gold: list[Tree], grammar: TreeScore
 ) -> tuple[dict[str, Any], list[str]]:
-    """Score a parser or an ensemble against a grammar; return its trees as well."""
+    """Score a parser or an ensemble, and compare it with a grammar; also return its trees."""
     lines, tags = [" ".join(tree.words) for tree in gold], [tree.tags for tree in gold]
     options = SearchOptions(beam=BEAM, length_penalty=PENALTY)
     parser, free = (
@@ -208,7 +214,7 @@ def measure(
 
 
 def compare_trees(gold: list[Tree], trees: list[Tree], grammar: TreeScore) -> dict[str, Any]:
-    """Score trees, also those of a record, and compare them with a grammar's, with intervals."""
+    """Score trees with intervals, and compare them with the trees of a grammar."""
     score = score_trees(gold, trees)
     (test,) = compare([score.statistics()], [grammar.statistics()], "bootstrap", Resampling())
     return {

@@ -1,4 +1,4 @@
-"""Trees on which two parsers agree, for sentences without a tree."""
+"""Trees on which two parsers agree, for sentences that have no gold trees."""
 
 import lzma
 from pathlib import Path
@@ -13,13 +13,13 @@ from heedful.tasks.parsing.trees.score import score_trees
 from heedful.tasks.parsing.trees.tree import Tree
 
 LONGEST = 40
-"""Words of the longest sentence that is parsed."""
+"""Maximum number of words in a sentence that is parsed."""
 
 
 def read_sentences(data: Path) -> list[str]:
-    """Read the English sides of WMT's news tests, cut into words as the Penn Treebank is."""
+    """Read the English sides of WMT's news tests, tokenized as in the Penn Treebank."""
     cut = TreebankWordTokenizer()
-    sentences: dict[str, None] = {}  # each sentence once, in its order
+    sentences: dict[str, None] = {}  # without duplicates, in order
     for archive in sorted((data / "wmt-newstest" / "en-de").glob("*.en.xz")):
         for line in lzma.decompress(archive.read_bytes()).decode().splitlines():
             words = cut.tokenize(line)
@@ -29,7 +29,7 @@ def read_sentences(data: Path) -> list[str]:
 
 
 def agreed_trees(runs: list[Path], data: Path, least: float) -> list[Tree]:
-    """Keep the first run's trees that have at least this F1 with the second run's trees."""
+    """Return the first run's trees that have an F1 of at least `least` with the second run's."""
     first, second = (_parse_all(run, data) for run in runs)
     agreed = []
     for tree, rival in zip(first, second, strict=True):
@@ -41,7 +41,7 @@ def agreed_trees(runs: list[Path], data: Path, least: float) -> list[Tree]:
 
 
 def _parse_all(run: Path, data: Path) -> list[Tree]:
-    """Parse all sentences with a run, once; the trees are kept next to it."""
+    """Parse all sentences with a run, or read the trees that an earlier call saved next to it."""
     file = run.with_name(f"{run.name}.news.trees")
     if not file.exists():
         parser = Parser.load(run, threads=1, precision="fp32", device="cpu")

@@ -13,6 +13,7 @@ from typing import Any
 
 from benchmarks.report import ResultPage, arguments, heedful
 from benchmarks.training import text_files, train, validations
+from heedful.data.text_parts import Pair, side_files, write_lines
 from heedful.data.toy_grammar.corpus import split_pairs
 from heedful.evaluation.bleu import evaluate_texts
 from heedful.experiments.page import table, with_names
@@ -33,14 +34,14 @@ COMMON = (
 
 
 def main() -> None:
-    """Train, measure and write the page."""
+    """Train and measure all models, and write the page."""
     options = arguments(__doc__, "parts").parse_args()
     runs, outputs = measure(options.runs)
     PAGE.keep("parts", {"runs": runs}, options.commit, outputs=outputs)
 
 
 def measure(runs: Path) -> tuple[dict[str, Any], dict[str, list[str]]]:
-    """Train each model and score its translations of unseen sentences."""
+    """Train each model, and score its translations of unseen sentences."""
     pairs, unseen = split_pairs(15_500, 300, seed=1)
     files = write_sides(runs, {"train": pairs[:-500], "valid": pairs[-500:]})
     scores, outputs = {}, {}
@@ -58,17 +59,11 @@ def measure(runs: Path) -> tuple[dict[str, Any], dict[str, list[str]]]:
     return scores, outputs
 
 
-def write_sides(
-    folder: Path, parts: dict[str, list[tuple[str, str]]], languages: tuple[str, str] = ("en", "fr")
-) -> list[Path]:
-    """Write the sides of parts of a text, such as `train.en` and `train.fr`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    files = []
-    for name, pairs in parts.items():
-        for side, language in enumerate(languages):
-            files.append(folder / f"{name}.{language}")
-            files[-1].write_text("".join(f"{pair[side]}\n" for pair in pairs), encoding="utf-8")
-    return files
+def write_sides(folder: Path, parts: dict[str, list[Pair]]) -> list[Path]:
+    """Write the source and target files of each part, such as `train.en` and `train.fr`."""
+    files = side_files(parts, ("en", "fr"))
+    write_lines(folder, files, "this benchmark")
+    return [folder / name for name in files]
 
 
 def body(record: Record) -> str:

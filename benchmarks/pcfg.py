@@ -1,5 +1,5 @@
 """
-Baselines of parsing: a grammar read off a treebank, and floors.
+Baselines of parsing: a grammar read from a treebank, and floors.
 
     python -m benchmarks.pcfg
 
@@ -31,7 +31,7 @@ SIZES = {"wsj": (500, 1_000, 2_000), "craft": (2_000,)}
 
 
 class Treebank(NamedTuple):
-    """Trees to learn from, and trees to parse."""
+    """The training trees and the development trees of a treebank."""
 
     train: list[Tree]
     dev: list[Tree]

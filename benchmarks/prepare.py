@@ -34,7 +34,7 @@ IDS = ("source.ids", "source.offsets", "target.ids", "target.offsets", "meta.jso
 
 
 def main() -> None:
-    """Prepare with and without learning subwords, with one process and two, plain and cleaned."""
+    """Prepare with and without learning subwords, with one and two processes, and with cleaning."""
     parser = arguments(__doc__)
     parser.add_argument("folder", nargs="?", type=Path, help="folder for the prepared data")
     options = parser.parse_args()
@@ -68,7 +68,7 @@ def main() -> None:
 def prepare(
     what: str, out: Path, settings: Sequence[str], processes: int, more: Sequence[object] = ()
 ) -> dict[str, Any]:
-    """Run `heedful data prepare` and watch it."""
+    """Run `heedful data prepare`, and measure its time and memory."""
     raw = data_folder() / "europarl-fr-en"
     text = ("--source", raw / f"{FILES}.fr.xz", "--target", raw / f"{FILES}.en.xz")
     words = ("data", "prepare", "paper-base", *text, "--out", out, *chosen(settings), *more)
@@ -85,7 +85,7 @@ def prepare(
 
 
 def body(record: Record) -> str:
-    """Lay the figures out."""
+    """Lay out the figures."""
     measured = record.measurements
     rows = [
         row | {"rate": 60 * PAIRS / row["seconds"], "megabytes": row["peak"] / 1e6}

@@ -1,4 +1,4 @@
-"""Commands with their time, and the memory of all their processes."""
+"""Execution of commands, with their time and the memory of all their processes."""
 
 import os
 import resource
@@ -26,7 +26,7 @@ class FinishedCommand:
 def run_watched(
     command: Sequence[object], environment: Mapping[str, str] | None = None
 ) -> FinishedCommand:
-    """Run a command from start to end; `environment` has further variables."""
+    """Run a command from start to end; `environment` has additional variables."""
     words, spent, started = [*map(str, command)], _children_seconds(), time.monotonic()
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, encoding="utf-8", env=os.environ | (environment or {})
@@ -61,7 +61,7 @@ class MemoryWatch(threading.Thread):
 
 
 def status_bytes(name: str, process: int | str = "self") -> int:
-    """Read bytes from the status of a process: `VmRSS` (now) or `VmHWM` (at most)."""
+    """Read the memory of a process in bytes: `VmRSS` (current) or `VmHWM` (peak)."""
     lines = Path(f"/proc/{process}/status").read_text("ascii").splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith(f"{name}:"))
 
@@ -78,7 +78,7 @@ def _family(pid: int) -> list[int]:
 
 
 def _resident(pid: int) -> int:
-    """Read the bytes that a process holds; 0 if it has ended."""
+    """Read the resident memory of a process in bytes; 0 if the process has ended."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) * 4096
     except OSError:
@@ -86,6 +86,6 @@ def _resident(pid: int) -> int:
 
 
 def _children_seconds() -> float:
-    """Count the processor seconds of all child processes that have ended."""
+    """Return the CPU seconds of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

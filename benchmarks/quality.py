@@ -34,9 +34,9 @@ from heedful.experiments.record import Record
 
 RECIPE = "multi30k"
 SENTENCE = (14, 14)
-"""Mean subwords of a sentence of Multi30k, English and German."""
+"""Mean number of subwords per sentence of Multi30k, in English and in German."""
 SLOWDOWN = {"likelihood": 1.0, "simcut": 2.3, "rdrop": 2.5}
-"""Time of a step by its objective, from docs/howto/two-passes.md."""
+"""Time of a step with each objective, relative to likelihood (docs/howto/two-passes.md)."""
 _COSINE = ("train.schedule=cosine", "train.warmup=500", "data.vocabulary_size=4000")
 _WIDE = (*_COSINE, "model.d_model=256", "model.d_ff=512", "train.learning_rate=3e-3")
 _WIDE_SIMCUT = (*_WIDE, "train.objective=simcut", "train.second_pass_start=0.5")
@@ -55,7 +55,7 @@ TRIALS: dict[str, tuple[str, ...]] = {
 
 
 class SmallCorpus(NamedTuple):
-    """A corpus with its training and test."""
+    """A corpus, and the settings of its training."""
 
     title: str
     folder: str
@@ -101,7 +101,7 @@ CORPORA = {
 
 
 def main() -> None:
-    """Measure the rates, or run the trainings that the record lacks, one after the other."""
+    """Measure the rates, or run the trainings that the record lacks."""
     parser = arguments(__doc__, "quality")
     parser.add_argument("kind", choices=("rates", "trials", "corpora"))
     parser.add_argument("--name", action="append", default=[])
@@ -138,7 +138,7 @@ def _keep(measured: dict[str, Any], outputs: dict[str, list[str]], commit: str) 
 
 
 def measure_rates() -> dict[str, float]:
-    """Measure the target tokens a second of each trial by likelihood, on one thread."""
+    """Measure the target tokens per second of each trial with likelihood, on one thread."""
     by_likelihood = {name: _without_second_pass(settings) for name, settings in TRIALS.items()}
     distinct = list(dict.fromkeys(by_likelihood.values()))
     rates = rates_in_turns(RECIPE, [TimedSettings(row, *SENTENCE) for row in distinct], 1)
@@ -146,13 +146,13 @@ def measure_rates() -> dict[str, float]:
 
 
 def _without_second_pass(settings: Sequence[str]) -> tuple[str, ...]:
-    """Leave out the settings of a second pass."""
+    """Remove the settings of a second pass."""
     second_pass = ("train.objective=", "train.second_pass_start=")
     return tuple(setting for setting in settings if not setting.startswith(second_pass))
 
 
 def steps_in(name: str, seconds: float) -> int:
-    """Compute the steps of a trial in a time, from its rate and the cost of its second pass."""
+    """Compute the steps of a trial in some seconds, from its rate and its second pass's cost."""
     rate: float = measurements_of("quality")["rates"][name]
     training = load_config(RECIPE, TRIALS[name]).train
     alone = 1.0 if training.objective == "likelihood" else training.second_pass_start
@@ -183,7 +183,7 @@ def measure_corpus(corpus: SmallCorpus, seed: int, run: Path) -> tuple[dict[str,
 def _measure(
     corpus: SmallCorpus, settings: Sequence[str], part: str, run: Path
 ) -> tuple[dict[str, Any], list[str]]:
-    """Train, and score the average of the last checkpoints, with a beam of 4."""
+    """Train a model, and score the average of its last checkpoints with a beam of 4."""
     train(run, corpus.recipe, corpus.arguments(), settings)
     source, reference = corpus.paths(part)
     output = run / f"{part}.translated"
@@ -202,7 +202,7 @@ def _measure(
 
 
 def body(record: Record) -> str:
-    """Lay out the corpora, and the trials in a fold."""
+    """Lay out the corpora, and the trials in a collapsed section."""
     measured = record.measurements
     parts = []
     if rows := measured.get("corpora"):
@@ -231,13 +231,13 @@ def body(record: Record) -> str:
 
 
 def _signatures(rows: Iterable[dict[str, Any]]) -> str:
-    """List the different signatures of BLEU."""
+    """List all signatures of BLEU, without duplicates."""
     every = dict.fromkeys(signature for row in rows for signature in row["signatures"])
     return ", ".join(f"`{signature}`" for signature in every)
 
 
 def _format_settings(settings: Sequence[str]) -> str:
-    """Write settings as code."""
+    """Format settings as inline code."""
     return " ".join(f"`{setting}`" for setting in settings)
 
 

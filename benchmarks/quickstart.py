@@ -44,14 +44,14 @@ def main() -> None:
 
 
 def _help_seconds() -> float:
-    """Time the help page."""
+    """Return the seconds that the command line needs to print its help."""
     started = time.monotonic()
     subprocess.check_output([sys.executable, "-m", "heedful", "--help"])
     return time.monotonic() - started
 
 
 def body(record: Record) -> str:
-    """Lay the figures out."""
+    """Lay out the figures."""
     measured = record.measurements
     return (
         "In a clean clone, `make quickstart` takes "

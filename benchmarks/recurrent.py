@@ -13,7 +13,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import ResultPage, arguments, data_folder
+from benchmarks.families import measure_part
+from benchmarks.report import ResultPage, data_folder
 from benchmarks.speed.context import Context
 from benchmarks.speed.whole import best_rates, epoch
 from benchmarks.training import (
@@ -34,7 +35,7 @@ SHAPES = {
         *("--set", "model.recurrent.start=bridge"),
     ),
 }
-# words of both languages become subwords of one vocabulary, which both toolkits have
+# both languages share one vocabulary of subwords, which both toolkits support
 SUBWORDS = (
     *("data.subwords=bpe", "data.shared_vocabulary=true"),
     *("data.vocabulary_size=8000", "train.schedule=constant"),
@@ -44,21 +45,13 @@ WITHOUT = (
     "model.recurrent.readout=state",
 )
 RUNS = {"attention": (), "without": WITHOUT}
-# words of the source, end exclusive
+# ranges of source lengths in words; the ends are exclusive
 BUCKETS = ((1, 9), (9, 12), (12, 15), (15, 19), (19, 1000))
 
 
 def main() -> None:
-    """Measure one part and write the page."""
-    parser = arguments(__doc__, "recurrent")
-    parser.add_argument("part", choices=("speed", "quality"))
-    parser.add_argument("--rounds", type=int, default=3, help="turns of each toolkit")
-    options = parser.parse_args()
-    if options.part == "speed":
-        PAGE.keep("recurrent-speed", measure_speed(options.rounds), options.commit)
-    else:
-        measurements, outputs = measure_quality(options.runs)
-        PAGE.keep("recurrent-quality", measurements, options.commit, outputs=outputs)
+    """Measure one part, and write the page."""
+    measure_part(__doc__, PAGE, measure_speed, measure_quality)
 
 
 def measure_speed(rounds: int) -> dict[str, Any]:
@@ -82,7 +75,7 @@ def measure_speed(rounds: int) -> dict[str, Any]:
 
 
 def measure_quality(runs: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Train both models, translate, and score all lines and the lines of each length."""
+    """Train both models, translate, and score all lines and the lines of each length range."""
     words = [len(line.split()) for line in read_lines(multi30k(SET, "en"))]
     groups = [
         [row for row, count in enumerate(words) if first <= count < end] for first, end in BUCKETS
@@ -141,7 +134,7 @@ def quality(record: Record) -> str:
 
 
 def _range(group: dict[str, int]) -> str:
-    """Write the lengths of a group."""
+    """Format the range of lengths of a group."""
     first, last = group["first"], group["end"] - 1
     return f"{first} to {last}" if last < 100 else f"{first} and more"
 

@@ -1,4 +1,4 @@
-"""Records and pages of results, in the form that all benchmarks share."""
+"""Records and pages of results, in the format that all benchmarks share."""
 
 import argparse
 import os
@@ -24,12 +24,12 @@ class ResultPage(NamedTuple):
     name: str
     title: str
     parts: Mapping[str, Callable[[Record], str]]
-    """The function that lays out the body of a record, by the record's name."""
+    """The functions that lay out the records of the page, by the name of the record."""
     head: str = ""
-    """Text above all parts."""
+    """Text above all parts of the page."""
 
     def text(self) -> str:
-        """Lay out the parts that were measured; empty if none was."""
+        """Lay out the parts that were measured; empty if no part was measured."""
         sections = [
             part.strip()
             for name, body in self.parts.items()
@@ -40,36 +40,36 @@ class ResultPage(NamedTuple):
         return "\n\n".join([*head, *sections]) + "\n" if sections else ""
 
     def keep(self, name: str, measurements: dict[str, Any], commit: str, **more: Any) -> None:
-        """Write a record, and the page from it. `more`: further fields of the record."""
+        """Write a record, and then the page. `more`: additional fields of the record."""
         more = {"commands": [command()]} | more
         Record(commit, machine(), measurements, **more).write(RESULTS / f"{name}.json")
         self.write()
 
     def write(self) -> None:
-        """Write the page; `python -m benchmarks.figures` writes the figures of other pages."""
+        """Write the page; `python -m benchmarks.figures` updates the figures on other pages."""
         (RESULTS / f"{self.name}.md").write_text(self.text(), encoding="utf-8")
 
 
 def read(name: str) -> Record | None:
-    """Read a record; None where nothing was measured yet."""
+    """Read a record; None if there is no record yet."""
     path = RESULTS / f"{name}.json"
     return Record.read(path) if path.exists() else None
 
 
 def measurements_of(name: str) -> dict[str, Any]:
-    """Return the measurements of a record; none where nothing was measured yet."""
+    """Return the measurements of a record; empty if there is no record yet."""
     record = read(name)
     return {} if record is None else record.measurements
 
 
 def outputs_of(name: str) -> dict[str, Any]:
-    """Return the outputs of a record; none where nothing was measured yet."""
+    """Return the outputs of a record; empty if there is no record yet."""
     record = read(name)
     return {} if record is None else record.outputs
 
 
 def arguments(description: str | None, runs: str = "") -> argparse.ArgumentParser:
-    """Build the parser of a benchmark. `runs`: the folder of its models below `runs`, if any."""
+    """Build the argument parser of a benchmark. `runs`: subfolder of `runs` for its models."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -87,27 +87,27 @@ def data_folder() -> Path:
 
 
 def heedful(*words: object, **options: Any) -> str:
-    """Run a command as a user would and return its output."""
+    """Run a heedful command as a user would, and return its output."""
     line = [sys.executable, "-m", "heedful", *map(str, words)]
     done = subprocess.run(line, check=True, encoding="utf-8", stdout=subprocess.PIPE, **options)
     return str(done.stdout)
 
 
 def command() -> str:
-    """Write the running command as anybody could type it."""
+    """Return the running command as one would type it in a shell."""
     spec = sys.modules["__main__"].__spec__
     module = "" if spec is None else spec.name.removesuffix(".__main__")
     return shlex.join(["python", "-m", module, *sys.argv[1:]]).replace(f"{ROOT}/", "")
 
 
 def commit() -> str:
-    """Name the measured commit; mark a changed work tree."""
+    """Name the measured commit, and mark uncommitted changes."""
     head = _git("rev-parse", "--short", "HEAD")
     return head + (" with changes" if _git("status", "--porcelain", "src", "benchmarks") else "")
 
 
 def machine() -> str:
-    """Describe the machine in a line."""
+    """Describe the machine in one line."""
     held = "; held to AVX2 by benchmarks/held_to_avx2.sh" if HELD in os.environ else ""
     return describe_this_machine() + held
 
@@ -117,5 +117,5 @@ def _commands(record: Record) -> list[str]:
 
 
 def _git(*words: str) -> str:
-    """Run git and return its output."""
+    """Run git, and return its output."""
     return subprocess.check_output(["git", "-C", str(ROOT), *words], encoding="utf-8").strip()

@@ -32,13 +32,13 @@ from benchmarks.training import (
     translate,
 )
 from heedful.evaluation.bleu import text_metrics
-from heedful.evaluation.gleu import GleuCounts, gleu_counts
+from heedful.evaluation.gleu import gleu_counts
 from heedful.evaluation.significance import Resampling, compare, confidence_intervals
 from heedful.evaluation.sufficient_statistics import SufficientStatistics, measure
 from heedful.experiments.page import table, with_names
 from heedful.experiments.record import Record
 
-# a small model, nearly converged after a quarter of an hour
+# a small model, which has almost converged after a quarter of an hour
 BASE = (
     "model.encoder_layers=2",
     "model.decoder_layers=2",
@@ -64,7 +64,7 @@ METRICS = ("bleu", "chrf", "gleu")
 
 
 def main() -> None:
-    """Train, fine-tune, score and write the page."""
+    """Train, fine-tune and score all models, and write the page."""
     parser = arguments(__doc__, "reward")
     parser.add_argument("--base", type=Path, help="a trained run of Multi30k English-German")
     parser.add_argument("--minutes", type=float, default=15.0, help="for the base run")
@@ -105,7 +105,7 @@ def describe_model(run: Path) -> str:
 
 
 def describe_log(run: Path) -> dict[str, Any]:
-    """Read length and rewards or risks of a training from its log."""
+    """Read the length of a training and its rewards or risks from the log."""
     last = last_line(run)
     return {
         "steps": last["step"],
@@ -122,10 +122,10 @@ def describe_log(run: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class GleuStatistics(SufficientStatistics):
-    """Counts of each line's n-grams, shared and of the longer text, for GLEU of any lines."""
+    """Counts per line of matching n-grams, and of n-grams in the longer text, for GLEU."""
 
     def scores(self, sums: np.ndarray) -> np.ndarray:
-        return np.array([100.0 * GleuCounts(*row).gleu for row in sums.tolist()])
+        return 100.0 * (sums[:, 0] / np.maximum(sums[:, 1], 1))
 
 
 def statistics(lines: Sequence[str], references: Sequence[str]) -> list[SufficientStatistics]:
@@ -162,7 +162,7 @@ def add_scores(
 
 
 def body(record: Record) -> str:
-    """Lay the scores out."""
+    """Lay out the scores."""
     measured = record.measurements
     base, systems = measured["base"], measured["systems"]
     rows = [
@@ -205,7 +205,7 @@ def _score(score: dict[str, Any]) -> str:
 
 
 def change(test: dict[str, Any]) -> str:
-    """Write a difference with its interval."""
+    """Format a difference with its interval."""
     return "{difference:+.2f} ({interval[0]:+.2f} to {interval[1]:+.2f})".format_map(test)
 
 

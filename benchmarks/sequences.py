@@ -23,12 +23,12 @@ from heedful.text.corpus import read_lines
 
 
 class SequenceTask(NamedTuple):
-    """A task of docs/howto."""
+    """A task from a page in docs/howto."""
 
     data: str
-    """The name for `heedful data get`."""
+    """The name of the task's data in `heedful data get`."""
     sides: tuple[str, str]
-    """Endings of the task's files."""
+    """File suffixes of the source and target files."""
     page: str
 
 
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def measure(recipe: str, task: SequenceTask, runs: Path) -> tuple[dict[str, Any], list[str]]:
-    """Run the commands of a task's page; return its outputs as well."""
+    """Run the commands on a task's page; return measurements and outputs."""
     text, run = runs / "text" / task.data, runs / recipe
     if not text.exists():
         text.parent.mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ def measure(recipe: str, task: SequenceTask, runs: Path) -> tuple[dict[str, Any]
 
 
 def score_lines(lines: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
-    """Score outputs, also those of a record, as `heedful evaluate --confidence` does."""
+    """Score outputs as `heedful evaluate --confidence` does."""
     metrics = text_metrics([references])
     counted = [measure_lines(metrics[name], lines) for name in _SCORES]
     intervals = confidence_intervals(counted, Resampling(_TRIALS))
@@ -97,12 +97,12 @@ def _lines(file: Path) -> int:
 
 
 def score(scores: dict[str, Any], kind: str) -> str:
-    """Write a score with its interval."""
+    """Format a score with its interval."""
     return "{score:.1f} ({interval[0]:.1f} to {interval[1]:.1f})".format_map(scores[kind])
 
 
 def body(record: Record) -> str:
-    """Lay the figures out."""
+    """Lay out the figures."""
     rows = [
         row
         | {kind: score(row["scores"], kind) for kind in _SCORES}

@@ -1,4 +1,4 @@
-"""The page of the paper's tables and claims, laid out from their records."""
+"""The pages of the paper's tables and claims, laid out from their records."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -75,7 +75,7 @@ def french(record: Record) -> str:
 
 
 def _read_table2(record: Record) -> Table2:
-    """Read a Table 2 from its record."""
+    """Rebuild Table 2 from its record."""
     measured = record.measurements
     differences = (
         ScoreDifference(**pair | {"interval": tuple(pair["interval"])})
@@ -86,7 +86,7 @@ def _read_table2(record: Record) -> Table2:
 
 
 def _steps(measured: Mapping[str, Any]) -> str:
-    """Describe the plan from which trainings of equal time have their steps."""
+    """Describe the plan that gives the number of steps of trainings of equal time."""
     plan = measured["plan"]
     planned = {system["name"]: system["steps"] for system in plan["systems"]}
     earlier = [
@@ -153,11 +153,14 @@ def claims(record: Record) -> str:
 
 
 def _origin(record: Record) -> list[str]:
-    return [*_origin_of_counts(record), *_earlier_origins(record, "Trained")]
+    """Name the commits and machines of a table's parts."""
+    counted = record.measurements.get("counted")
+    again = [f"Operations were counted at commit {counted}, from the plan."] if counted else []
+    return [*again, *_earlier_origins(record, "Trained")]
 
 
 def _earlier_origins(record: Record, done: str) -> list[str]:
-    """Name the parts that were made at earlier commits or on other machines."""
+    """Name the parts that were measured at earlier commits or on other machines."""
     sentences = []
     for key, last, where, what in (
         ("commits", record.commit, "at", "at an earlier commit"),
@@ -180,10 +183,3 @@ PAGE = ResultPage(
     "describes [how they are measured, and which conclusions they allow](../howto/tables.md). "
     "Table 4 has [its own page](parsing.md).",
 )
-
-
-def _origin_of_counts(record: Record) -> list[str]:
-    """Name the commit at which operations were counted again."""
-    again = "Operations were counted at commit {}, from the plan."
-    measured = record.measurements
-    return [again.format(measured["counted"])] if "counted" in measured else []

@@ -59,9 +59,9 @@ class Call(NamedTuple):
 
     out: Path
     budget: float
-    """In seconds."""
+    """Time budget in seconds."""
     names: list[str]
-    """Systems, rows or claims; all if none."""
+    """Names of systems, rows or claims; all if empty."""
     replan: bool
     record: Record | None
     """The record of earlier calls."""
@@ -73,7 +73,7 @@ class Call(NamedTuple):
 
     @property
     def plan(self) -> Measurements | None:
-        """The plan of all systems: the recorded one, unless there is a new plan."""
+        """The recorded plan of all systems; None if there is no plan or a new plan is requested."""
         return None if self.replan else self.earlier.get("plan")
 
 
@@ -114,7 +114,7 @@ def main() -> None:
 
 
 def _time(text: str) -> float:
-    """Read a time in seconds."""
+    """Parse a duration, and return it in seconds."""
     try:
         return parse_duration(text, "--budget")
     except SettingError as error:
@@ -122,7 +122,7 @@ def _time(text: str) -> float:
 
 
 def _check(parser: argparse.ArgumentParser, options: argparse.Namespace, has_record: bool) -> None:
-    """End with a message if the options do not go together."""
+    """End with a message if the options are incompatible."""
     what, chosen = options.what, bool(options.system)
     refusals = {
         "--system is for table2, table3 and claims": chosen and what in ("table1", "french"),
@@ -157,7 +157,7 @@ def _table1(call: Call) -> Measurements:
 
 
 def _table2(call: Call) -> Measurements:
-    """Train scaled-down systems of Table 2, and add them to those of earlier calls."""
+    """Train scaled-down systems of Table 2, and add them to the systems of earlier calls."""
     made = _train_table2(call, multi30k, call.names, OF_TABLE2)
     if call.names and call.record is not None:
         recorded = _with_outputs(call.record)
@@ -180,12 +180,12 @@ def _with_outputs(record: Record) -> Record:
     ]
     measurements = record.measurements | {"here": here}
     if not here:
-        measurements.pop("counted", None)  # it is about systems that are left out
+        measurements.pop("counted", None)  # it belongs to systems that are left out
     return replace(record, measurements=measurements)
 
 
 def _plan_table2(call: Call) -> Measurements:
-    """Plan all systems of Table 2 with the rates of the record, and train none."""
+    """Plan all systems of Table 2 with the recorded rates, without training."""
     corpus = multi30k(call.out.parent)
     rates = {
         system["name"]: system["tokens_per_second"] for system in call.earlier["plan"]["systems"]
@@ -199,7 +199,7 @@ def _plan_table2(call: Call) -> Measurements:
 
 
 def _write_outputs(record: Record, out: Path) -> None:
-    """Write the translations of earlier calls, to compare them with those of this call."""
+    """Write the translations of earlier calls, to compare them with translations of this call."""
     for name, lines in record.outputs.items():
         file = out / f"{name}.txt"
         if not file.exists():
@@ -236,7 +236,7 @@ def _train_table2(
 
 
 def _table3(call: Call) -> Measurements:
-    """Train rows of Table 3, and add them to those of earlier calls."""
+    """Train rows of Table 3, and add them to the rows of earlier calls."""
     text, plan = multi30k(call.out.parent), call.plan
     measured = train_rows(
         *(text, call.out, call.budget),
@@ -273,7 +273,7 @@ def _count(name: str, earlier: Measurements, commit: str) -> Measurements:
 def _beside(
     made: Measurements, record: Record, names: Sequence[str], order: Sequence[str]
 ) -> Measurements:
-    """Merge the systems `names` with the others of an earlier record, in an order."""
+    """Merge the systems `names` with the other systems of an earlier record, in a given order."""
     earlier = record.measurements
     others = [system for system in earlier["here"] if system["name"] not in names]
     here = sorted([*made["here"], *others], key=lambda system: order.index(system["name"]))
@@ -282,7 +282,7 @@ def _beside(
 
 
 def _origins(record: Record, names: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Name commit and machine of each part that stays from an earlier record."""
+    """Name the commit and machine of each part that is kept from an earlier record."""
     names, known = [*names], record.measurements
     return {
         "commits": {name: known.get("commits", {}).get(name, record.commit) for name in names},
@@ -291,7 +291,7 @@ def _origins(record: Record, names: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def _claims(call: Call) -> Measurements:
-    """Decide claims, and add them to the others; models learn the embedded grammar."""
+    """Decide claims with models of the embedded grammar, and add them to the recorded claims."""
     earlier, plans = call.earlier.get("claims", {}), call.earlier.get("plans", {})
     checks = check_claims(
         call.names or [*CLAIMS],
@@ -332,7 +332,7 @@ _MAKERS: dict[str, tuple[Callable[[Call], Measurements], float]] = {
     "claims": (_claims, 3_600.0),
     "french": (_french, 3_600.0),
 }
-"""For each table, the function that makes it, and its budget in seconds."""
+"""For each table, the function that makes the table, and its default budget in seconds."""
 
 
 _COUNTED: dict[str, tuple[Callable[[Path], TableCorpus], Sequence[TableSystem]]] = {
@@ -344,7 +344,7 @@ _COUNTED: dict[str, tuple[Callable[[Path], TableCorpus], Sequence[TableSystem]]]
 
 
 def _write_plan(out: Path, plan: Measurements | None, names: Sequence[str]) -> Path | None:
-    """Write a plan, or its part for `names`, to repeat that run."""
+    """Write a plan, or its part for `names`, so that its run can be repeated."""
     if plan is None:
         return None
     out.mkdir(parents=True, exist_ok=True)

@@ -24,7 +24,7 @@ def multi30k(part: str, language: str) -> Path:
 
 
 def text_files(train: Sequence[Path], valid: Sequence[Path] = ()) -> list[str | Path]:
-    """Convert the two files of a training, and of its validation, to command-line arguments."""
+    """Convert the training files and the validation files to command-line arguments."""
     options = ("--source", "--target", "--valid-source", "--valid-target")
     return [word for pair in zip(options, (*train, *valid), strict=False) for word in pair]
 
@@ -45,9 +45,9 @@ def train(
     task: Sequence[str] = (),
 ) -> None:
     """
-    Train, or finish a training, and average; a finished run stays as it is.
+    Train, or finish a training, and average the checkpoints; a finished run does not change.
 
-    `more`, `average`: further arguments of `train` and `average`. `task`: words before `train`.
+    `more`, `average`: additional arguments of `train` and `average`. `task`: words before `train`.
     """
     if not (run / "average").exists():
         resume = ("--resume",) if run.exists() else ()
@@ -85,20 +85,20 @@ def describe_training(run: Path, metric: str = "bleu") -> dict[str, Any]:
 
 
 def info(run: Path) -> dict[str, Any]:
-    """Return what `heedful info` describes."""
+    """Return the description of a run by `heedful info`."""
     described: dict[str, Any] = json.loads(heedful("info", run, "--json"))
     return described
 
 
 def translate(run: Path, output: Path, *options: object, part: str = SET) -> list[str]:
-    """Translate a part of Multi30k."""
+    """Translate a part of Multi30k, and return the translations."""
     source = multi30k(part, "en")
     heedful("translate", run, "--input", source, "--output", output, *options)
     return output.read_text("utf-8").splitlines()
 
 
 def read_lines(path: Path) -> list[str]:
-    """Read a compressed text."""
+    """Read the lines of a compressed text."""
     return gzip.decompress(path.read_bytes()).decode().splitlines()
 
 
@@ -125,7 +125,7 @@ def train_on_multi30k(
 
 
 def score_sentence(measurements: dict[str, Any]) -> str:
-    """Write the score of a model trained on Multi30k, with the size of its training."""
+    """State the score of a model trained on Multi30k, with the size of its training."""
     return (
         f"Lower-cased BLEU on {SET}, with beam 4 and the average of the last checkpoints: "
         f"**{measurements['bleu']:.1f}** with {measurements['parameters']:,} weights after "
@@ -136,7 +136,7 @@ def score_sentence(measurements: dict[str, Any]) -> str:
 def validation_table(
     lines: Sequence[dict[str, Any]], heads: str = "step | perplexity | BLEU", more: str = ""
 ) -> str:
-    """Lay validations out. `more`: further cells."""
+    """Lay out validations as a table. `more`: format of additional cells."""
     cells = "{step:,} | {valid_perplexity:.2f} | {bleu:.1f}" + more
     return (
         "Validation during training (greedy search, cased BLEU, a single checkpoint):\n\n"

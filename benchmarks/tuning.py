@@ -1,5 +1,5 @@
 """
-Trials for Table 2's systems: training that makes them attend, and their learning rates.
+Trials for Table 2's systems: trainings in which they learn to attend, and learning rates.
 
     python -m benchmarks.tuning approaches | rates [--system NAME ...] [--minutes M]
 
@@ -25,7 +25,7 @@ from heedful.training.health.registry import KEY
 
 RATES = ("7.5e-4", "1.5e-3", "3e-3", "6e-3")
 _GUIDED, _WITHOUT = ("train.guided_attention=1",), ("train.guided_attention=0",)
-# The published wiring with fewer layers: GNMT's residual from the third layer needs three.
+# The published architectures with fewer layers; GNMT's residual connections need three layers.
 _SHALLOW = {
     "gnmt": ("model.encoder_layers=3", "model.decoder_layers=3"),
     "moe": ("model.encoder_layers=2", "model.decoder_layers=1"),
@@ -90,7 +90,7 @@ def trials(kind: str) -> Iterator[Trial]:
 
 
 def measure(trial: Trial, minutes: float, runs: Path) -> dict[str, Any]:
-    """Train, and read the scores of the validations."""
+    """Train a model, and read the scores of its validations."""
     steps = steps_in(trial.system, 60 * minutes)
     run = runs / trial.key.replace(", ", "-").replace(" ", "-")
     lengths = [
@@ -122,14 +122,14 @@ def measure(trial: Trial, minutes: float, runs: Path) -> dict[str, Any]:
 
 
 def steps_in(name: str, seconds: float) -> int:
-    """Compute the steps of a system in a time, from its recorded rate."""
+    """Compute the steps of a system in some seconds, from its recorded rate."""
     plan = measurements_of("table2")["plan"]["systems"]
     (system,) = (system for system in plan if system["name"] == name)
     return max(_VALIDATIONS, int(seconds * system["tokens_per_second"] / system["batch_tokens"]))
 
 
 def chosen(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Choose a trial: one that attends, of full depth if possible, then of the least perplexity."""
+    """Choose a trial: it must attend, then have full depth, then have the lowest perplexity."""
 
     def rank(row: dict[str, Any]) -> tuple[bool, bool, float]:
         return not row["attends"], row["choice"].startswith(_FEWER_LAYERS), row["perplexity"]
@@ -138,7 +138,7 @@ def chosen(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def body(record: Record) -> str:
-    """Lay out all trials, with the chosen ones marked."""
+    """Lay out all trials, and mark the chosen trials."""
     rows = list(record.measurements["trials"].values())
     parts = []
     for kind, head in (("approaches", "approach"), ("rates", "learning rate")):
@@ -148,7 +148,7 @@ def body(record: Record) -> str:
         cells = [
             row
             | {"mark": "**chosen**" if row in best else ""}
-            | {"first": _percent(row, "first"), "diagonal": _figure(row, "diagonal")}
+            | {"first": _figure(row, "first", ".0%"), "diagonal": _figure(row, "diagonal")}
             | {"nats": _figure(row, "nats_of_uniform")}
             for row in matching
         ]
@@ -178,12 +178,8 @@ def _names(rows: Sequence[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys(row["system"] for row in rows))
 
 
-def _figure(row: dict[str, Any], name: str) -> str:
-    return "" if row["attention"] is None else f"{row['attention'].get(name, 0.0):.2f}"
-
-
-def _percent(row: dict[str, Any], name: str) -> str:
-    return "" if row["attention"] is None else f"{row['attention'].get(name, 0.0):.0%}"
+def _figure(row: dict[str, Any], name: str, form: str = ".2f") -> str:
+    return "" if row["attention"] is None else format(row["attention"].get(name, 0.0), form)
 
 
 _HEAD = (

@@ -1,5 +1,5 @@
 """
-Self-attention to neighbors against full attention: processor time and memory by length.
+Comparison of self-attention to neighbors with full attention: CPU time and memory by length.
 
     python -m benchmarks.window
 
@@ -23,7 +23,7 @@ WAYS = ("full", *(f"{way} {r}" for r in WINDOWS for way in ("mask", "blocks")))
 
 
 def main() -> None:
-    """Measure every way at every length."""
+    """Measure each kind of attention at each length."""
     options = arguments(__doc__).parse_args()
     rows = []
     for length in LENGTHS:
@@ -33,14 +33,14 @@ def main() -> None:
 
 
 def measure_apart(way: str, length: int) -> dict[str, float]:
-    """Measure in a process of its own."""
+    """Measure in a separate process."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         measurement: dict[str, float] = pool.apply(measure, (way, length))
         return measurement
 
 
 def measure(way: str, length: int) -> dict[str, float]:
-    """Return processor seconds and peak bytes of one pass."""
+    """Return the CPU seconds and peak bytes of one forward and backward pass."""
     import torch
 
     from heedful.model.attention import MultiHeadAttention
@@ -62,7 +62,7 @@ def measure(way: str, length: int) -> dict[str, float]:
         attention(x, x, layout)[0].square().sum().backward()
 
     run()
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # resets the peak
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # resets the peak memory
     before = status_bytes("VmRSS")
     run()
     peak = status_bytes("VmHWM") - before
@@ -74,7 +74,7 @@ def measure(way: str, length: int) -> dict[str, float]:
 
 
 def body(record: Record) -> str:
-    """Lay the page out."""
+    """Lay out the page."""
     names = ["full", *(f"{way}, r = {r}" for r in WINDOWS for way in ("mask", "blocks"))]
     rows = record.measurements["rows"]
     for row in rows:

@@ -1,7 +1,7 @@
 """
 The protocol between heedful and a peer toolkit; standard library only.
 
-A peer reads one JSON object from standard input and writes one to standard output. It answers
+A peer reads a JSON object from standard input and writes another to standard output. It answers
 ``{"task": "variants", "of": "train"}`` with its variants, and ``train`` and ``translate`` with the
 seconds of each repetition.
 """
@@ -21,13 +21,13 @@ IN_FLOATS = [
     {"name": "fp32", "precision": "fp32"},
     {"name": "autocast bf16", "precision": "bf16"},
 ]
-"""Ways to train in torch."""
+"""Variants of training in torch."""
 
 COMPILED = [
     {"name": "compiled bf16", "precision": "bf16"},
     {"name": "compiled bf16 graphs", "precision": "bf16"},
 ]
-"""Ways to train in torch on a GPU: by its compiler, also with its graphs."""
+"""Variants of training in torch on a GPU: compiled, without and with CUDA graphs."""
 
 Variants = dict[str, list[dict[str, str]]]
 
@@ -37,7 +37,7 @@ def serve(
     tasks: dict[str, Callable[[Request], Answer]],
     on_gpu: Variants | None = None,
 ) -> None:
-    """Answer one request; `on_gpu`: variants of tasks that have other ones on a GPU."""
+    """Answer one request; `on_gpu`: variants of the tasks that have different variants on a GPU."""
     request = json.load(sys.stdin)
     if request["task"] == "variants":
         if request.get("device", "cpu").startswith("cuda"):
@@ -49,7 +49,7 @@ def serve(
 
 
 def time_repeatedly(work: Callable[[], object], repeats: int) -> list[float]:
-    """Time some work several times."""
+    """Time several calls of a function, in seconds."""
     seconds = []
     for _ in range(repeats):
         started = time.perf_counter()
@@ -66,9 +66,9 @@ def train_in_torch(
     versions: dict[str, str],
 ) -> Answer:
     """
-    Take training steps: forward, cross-entropy with smoothing, backward, AdamW.
+    Take training steps: forward, cross-entropy with label smoothing, backward, AdamW.
 
-    `logits`: computes the logits from padded sources and decoder inputs.
+    `logits`: a function that computes the logits from padded sources and decoder inputs.
     """
     import torch
 
@@ -98,7 +98,7 @@ def train_in_torch(
             loss = loss_of_batch()
         loss.backward()
         adam.step()
-        losses.append(loss.detach().clone())  # a graph writes the next loss to the same place
+        losses.append(loss.detach().clone())  # a CUDA graph overwrites the loss in the next step
 
     return timed_steps(request, step, losses, device) | {"versions": versions}
 
@@ -109,7 +109,7 @@ def timed_steps(
     """
     Time training steps after the first; every step appends to `losses`.
 
-    On a GPU several steps are timed at once: each is started before the previous one has ended.
+    On a GPU several steps are timed together: each step is launched before the previous step ends.
     """
     import torch
 
@@ -136,7 +136,7 @@ def timed_search(
     first: list[int],
     outputs: list[list[int]],
 ) -> Answer:
-    """Time searches of batches of rows, after a warm-up with `first`; write the outputs."""
+    """Time searches of batches, after a warm-up with the batch `first`; write the outputs."""
     translate(first)
     seconds = time_repeatedly(lambda: [translate(rows) for rows in batches], request["repeats"])
     memory = peak_memory()
@@ -178,7 +178,7 @@ def source_ids(request: Request) -> list[list[int]]:
 
 
 def write_outputs(request: Request, outputs: list[list[int]]) -> None:
-    """Write translations as ids, without special symbols."""
+    """Write translations as token ids, without special symbols."""
     with Path(request["output"]).open("w", encoding="ascii") as file:
         file.writelines(f"{json.dumps(row)}\n" for row in outputs)
 

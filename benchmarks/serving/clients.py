@@ -9,10 +9,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from benchmarks.process import status_bytes
 
@@ -26,7 +25,7 @@ class SentRequest:
     path: str
     """The path of the URL, such as ``/translate``."""
     body: bytes
-    """Encoded JSON, or other text."""
+    """The body: encoded JSON or other text."""
 
     @classmethod
     def of(cls, path: str, **fields: object) -> "SentRequest":
@@ -36,15 +35,15 @@ class SentRequest:
 
 @dataclass(frozen=True)
 class ClientReply:
-    """The answer to a request, or the reason why there is none."""
+    """The answer to a request, or the reason why there is no answer."""
 
     number: int
-    """Number of the request."""
+    """Index of the request."""
     begun: float
     ended: float
-    """Both times are by the monotonic clock."""
+    """Time of the end; `begun` and `ended` are times of the monotonic clock."""
     status: int
-    """0 if the connection was refused or ended without an answer."""
+    """HTTP status; 0 if the connection was refused or ended without an answer."""
     body: bytes = b""
     """Body of the answer."""
     problem: str = ""
@@ -62,17 +61,6 @@ class ClientConnection:
     def __init__(self, port: int) -> None:
         self.port = port
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-
-    async def __aenter__(self) -> "ClientConnection":
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the connection."""
@@ -116,13 +104,13 @@ async def load(
     seconds: float | None = None,
     tell: Callable[[ClientReply], None] | None = None,
 ) -> list[ClientReply]:
-    """Send requests from several clients, each one after another, up to a number or a time."""
+    """Send requests from several clients in parallel, up to a number of requests or seconds."""
     numbers = itertools.count()
     until = time.monotonic() + seconds if seconds is not None else None
     answers: list[ClientReply] = []
 
     async def client() -> None:
-        async with ClientConnection(port) as connection:
+        with closing(ClientConnection(port)) as connection:
             for number in numbers:
                 if requests is not None and number >= requests:
                     return
@@ -148,7 +136,7 @@ async def load(
 
 
 def processor_seconds(process: "subprocess.Popen[str]") -> float:
-    """Read the processor seconds of a process that is still running."""
+    """Read the CPU seconds of a process that is still running."""
     text = Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii")
     # The name may contain spaces. After it, the state is field 3, and the times are fields 14 and
     # 15.
@@ -169,7 +157,7 @@ class ServerProcess:
 
     @property
     def peak(self) -> int:
-        """The most bytes that the process has held."""
+        """Peak memory of the process in bytes."""
         return status_bytes("VmHWM", self.process.pid)
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""Throughput and answers under load, memory over many requests, a stop under load."""
+"""Measurements of a server: throughput and answers under load, memory, and a stop under load."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ from benchmarks.serving.clients import (
 from heedful.bench.random_run import make_random_run, random_lines
 from heedful.config.schema import RunConfig
 
-# Settings of `model.*` that differ from the paper's base model, and of the search.
+# Settings of the model that differ from the paper's base model, and settings of the search.
 SHAPES: dict[str, dict[str, object]] = {
     "base": {"search.max_length": "input+0"},
     "tiny": {
@@ -54,22 +54,22 @@ def make_run(folder: Path, shape: str, vocabulary: int) -> Path:
 
 @dataclass(frozen=True)
 class ServedTranslation:
-    """The command line's translations of some lines."""
+    """Translations by the command line, with their scores and times."""
 
     texts: tuple[str, ...]
     scores: tuple[float, ...]
     seconds: float
     processor_seconds: float
-    """Both times are from the first line sent to the last line received, after a warm-up."""
+    """CPU seconds; both times are from the first line sent to the last line received."""
 
     @property
     def rate(self) -> float:
-        """Lines a second."""
+        """Lines per second."""
         return len(self.texts) / self.seconds
 
 
 def translate(run: Path, lines: Sequence[str], at_once: int) -> ServedTranslation:
-    """Run ``heedful translate`` with a line to warm up, then with some lines at a time."""
+    """Run ``heedful translate`` with a line to warm up, then with `at_once` lines at a time."""
     process = subprocess.Popen(
         [sys.executable, "-m", "heedful", "translate", str(run), *ALIKE, "--format", "jsonl"],
         stdin=subprocess.PIPE,
@@ -110,9 +110,9 @@ def measure_load(
 
     Returns the count of each status. Answers are `equal` to the command line's, `close` (another
     text with a score within `SCORE`) or `other`. Half of the answers arrive within `p50` seconds,
-    and 99 % within `p99`. Memory of the server is in bytes, and rates are answers a second. Shares
-    are relative to the command line with as many lines at a time as clients, by the clock and by
-    processor time. `steady` is whether the machine was as fast after as before.
+    and 99 % within `p99`. The server's memory is in bytes, and rates are answers per second. Shares
+    are relative to the command line with as many lines at a time as clients, by elapsed time and by
+    CPU time. `steady` tells whether the machine was as fast after the load as before.
     """
     texts = random_lines(vocabulary, WORDS, lines)
     before = translate(run, texts, clients)
@@ -160,7 +160,7 @@ def _statuses(answers: Iterable[ClientReply]) -> dict[str, int]:
 
 
 def _compare(answer: ClientReply, said: ServedTranslation) -> str:
-    """Compare an answer with the answer of the command line."""
+    """Compare an answer with the translation of the command line."""
     translation = json.loads(answer.body)["translations"][0]
     line = answer.number % len(said.texts)
     if translation["text"] == said.texts[line]:
@@ -169,7 +169,7 @@ def _compare(answer: ClientReply, said: ServedTranslation) -> str:
 
 
 def varied_request(texts: Sequence[str], number: int) -> SentRequest:
-    """Build a different request each time, sometimes an invalid one."""
+    """Build a different request for each number; some requests are invalid."""
     text = texts[number % len(texts)]
     both = {"source": "xx", "target": "yy"}
     kinds = (
@@ -189,10 +189,10 @@ def measure_memory(
     run: Path, vocabulary: int, *, requests: int = 20_000, clients: int = 16
 ) -> dict[str, Any]:
     """
-    Send many requests and watch the server's memory.
+    Send many requests, and measure the server's memory.
 
-    Returns `memory`, the bytes after each fortieth of the requests. `growth` is the ratio of the
-    maximum in the second half to that in the second quarter.
+    Returns `memory`, the bytes after each fortieth of the requests. `growth` is the maximum in the
+    second half divided by the maximum in the second quarter.
     """
     texts = random_lines(vocabulary, WORDS, 500)
     seen: list[int] = []

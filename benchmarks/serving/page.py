@@ -6,7 +6,7 @@ from heedful.experiments.record import Record
 
 
 def body(record: Record) -> str:
-    """Write the results."""
+    """Lay out the results."""
     measured = record.measurements
     load, stop, flat = measured["load"], measured["stop"], measured["memory"]
     rows = {

@@ -1,4 +1,4 @@
-"""Rows that compare heedful with the best other toolkit, one for each task."""
+"""Table rows that compare heedful with the best other toolkit in each task."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ Row = dict[str, Any]
 HEADS = "work | heedful | other | compared with | ratio"
 CELLS = "{work} | {ours} | {theirs} | {who} | **{ratio:.2f} {unit}**"
 WORKERS = "one worker for each core"
-# BLEU of fewer lines depends on a word or two.
+# Minimum number of lines, because the BLEU of fewer lines depends on single words.
 _ENOUGH = 1000
 
 
@@ -26,7 +26,7 @@ def toolkit(measurement: Measured) -> str:
 
 
 def fastest(measurements: list[Measured], *names: str) -> Measured | None:
-    """Find the fastest of the named toolkits; without names, of all but heedful."""
+    """Find the fastest of the named toolkits; without names, of all toolkits except heedful."""
     others = [
         measurement
         for measurement in measurements
@@ -39,7 +39,7 @@ def searches(
     section: Measured, precision: str, peer_precision: str = ""
 ) -> tuple[Measured | None, ...]:
     """
-    Find the fastest searches of a precision: ours, CTranslate2's, and CTranslate2's with workers.
+    Find the fastest searches in a precision: heedful, CTranslate2, and CTranslate2 with workers.
 
     `peer_precision`: the precision of CTranslate2, if it differs.
     """
@@ -85,7 +85,7 @@ def _training(section: Measured) -> list[Row]:
 
 
 def _step(section: Measured, *peers: str) -> list[Row]:
-    """Compare tokens a second of a step, and compute its share of products."""
+    """Compare the tokens per second of a step, and compute its share of the product rate."""
     ours, peer = section["measurements"][0], fastest(section["measurements"], *peers)
     work = f"training step, {section['what']['recipe']}, {ours['precision']}"
     rows = [] if peer is None else [_rates(work, ours, peer, "tokens", "tokens", ",.0f")]
@@ -93,7 +93,7 @@ def _step(section: Measured, *peers: str) -> list[Row]:
 
 
 def _share(section: Measured, work: str) -> Row:
-    """Divide the rate of a step by that of large matrix products."""
+    """Divide the rate of a step by the rate of large matrix products."""
     ours = section["measurements"][0]
     rate = section["machine"]["product_gflops"][ours["precision"]]
     speed, who = f"{ours['gflops']:,.0f} GFLOP/s", "large matrix products"
@@ -101,7 +101,7 @@ def _share(section: Measured, work: str) -> Row:
 
 
 def _small_steps(section: Measured) -> list[Row]:
-    """Compare the steps of small recipes with large products, and with their own products."""
+    """Compare the steps of small recipes with large products and with their own products."""
     rows = []
     for report in (section["small"], section["multi30k"]):
         ours, alone = report["measurements"][0], report["measurements"][0]["products alone"]
@@ -130,14 +130,14 @@ def _memory(section: Measured) -> list[Row]:
 
 
 def _translations(section: Measured, what: str) -> list[Row]:
-    """Compare sentences a second and BLEU in each precision that both toolkits have."""
+    """Compare sentences per second and BLEU in each precision that both toolkits support."""
     rows = []
     for precision, peer_precision in (("int8", ""), ("fp32", ""), ("bf16", "fp32")):
         ours, peer, workers = searches(section, precision, peer_precision)
         if ours is None or peer is None:
             continue
         work = f"translating, beam {section['what']['beam']}, {what}, {precision}"
-        # sentences that wait for each other occupy one worker
+        # sentences that are translated one after the other occupy only one worker
         note = " (only one is busy)" if section["what"]["batch"] == 1 else ""
         rows += [
             _rates(f"{work}, against {way}", ours, rival, "sentences", "sentences", ",.1f")
@@ -152,7 +152,7 @@ def _translations(section: Measured, what: str) -> list[Row]:
 
 
 def _lines(section: Measured) -> list[Row]:
-    """Compare lines of mixed lengths; slow toolkits translate only a part."""
+    """Compare searches of lines of mixed lengths; slow toolkits translate only some lines."""
     rows = []
     for part, name in (("all", "ctranslate2"), ("part", "marian")):
         measurements = section[part]["measurements"]
@@ -164,7 +164,7 @@ def _lines(section: Measured) -> list[Row]:
 
 
 def _stream(section: Measured) -> list[Row]:
-    """Compare the memory of a long text with that of a short one."""
+    """Compare the memory that a long text takes with the memory that a short text takes."""
     few, many = (section[name]["measurements"][0] for name in ("few", "many"))
     lines = [f"{part['counts']['sentences']:,} lines" for part in (few, many)]
     sizes = [f"{part['memory'] / 1e6:,.0f} MB" for part in (many, few)]

@@ -13,8 +13,8 @@ from benchmarks.report import ROOT
 from benchmarks.training import chosen, text_files
 
 PEERS = ROOT / "benchmarks" / "peers"
-# The model whose translation speed is measured: the paper's base model on 29,000 pairs. It is
-# trained so long that sentences end where they should (in fp32 half an hour on two cores).
+# The model whose translation speed is measured: the paper's base model, trained on 29,000 pairs
+# until translations end correctly, which takes half an hour in fp32 on two cores.
 BIG = (
     "data.vocabulary_size=8000",
     "train.batch_tokens=1500",
@@ -31,21 +31,21 @@ class Context:
     """Folders and options of the benchmark, and the commands so far."""
 
     data: Path
-    """The corpora."""
+    """Folder of the corpora."""
     run: Path
-    """A run of 6+6 layers, width 512, trained on Multi30k; trained if it is missing."""
+    """A run of 6+6 layers and width 512 on Multi30k; it is trained if it does not exist."""
     work: Path
     """Folder for the runs of the sections."""
     quick: bool = False
-    """Whether to try everything on tiny shapes, in seconds, instead of measuring."""
+    """Whether to try all measurements on tiny shapes, in seconds, instead of measuring."""
     rounds: int = 3
-    """Turns of each system."""
+    """Number of turns of each system."""
     threads: int = 0
     commands: list[str] = field(default_factory=list)
     """Commands that were run, for the page."""
 
     def size(self, quick: Any, full: Any) -> Any:
-        """Choose the small size in a quick try, else the full one."""
+        """Return `quick` if the measurements are only tried, else `full`."""
         return quick if self.quick else full
 
     def text(self, part: str, language: str) -> Path:
@@ -53,7 +53,7 @@ class Context:
         return self.data / "multi30k" / "raw" / f"{part}.{language}.gz"
 
     def pair(self, part: str) -> list[Path]:
-        """Return the paths of the English and the German file of a part of Multi30k."""
+        """Return the paths of the English and German files of a part of Multi30k."""
         return [self.text(part, language) for language in ("en", "de")]
 
     def bench(self, *words: object, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -71,13 +71,13 @@ class Context:
     def command(
         self, *words: object, environment: Mapping[str, str] | None = None
     ) -> FinishedCommand:
-        """Run any command, timed from start to end; `environment` has further variables."""
+        """Run any command, timed from start to end; `environment` has additional variables."""
         variables = [f"{name}={value}" for name, value in (environment or {}).items()]
         self.record([*variables, *map(str, words)])
         return run_watched(words, environment)
 
     def record(self, command: list[str]) -> None:
-        """Record a command as anybody could type it."""
+        """Record a command as one would type it in a shell."""
         line = shlex.join(command)
         program = shlex.join([sys.executable, "-m", "heedful"])
         for long, short in (

@@ -1,4 +1,4 @@
-"""The compiled functions of training against plain ones, alone and in a whole step."""
+"""Comparison of compiled and plain torch functions of training, alone and in a whole step."""
 
 import statistics
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from heedful.kernels.attention import Packing, native_short_attention, plain_sho
 from heedful.kernels.dropout import Dropout
 from heedful.model.layout import causal_mask
 
-_HEADS, _D_K = 4, 64  # of the recipe `small`
+_HEADS, _D_K = 4, 64  # as in the recipe `small`
 _LONGEST, _SHORTEST = 45, 8
 _WAYS = ("compiled", "plain")
 
@@ -31,7 +31,7 @@ def kernels(context: Context) -> dict[str, Any]:
 
 
 def _functions(precision: torch.dtype, context: Context) -> list[dict[str, Any]]:
-    """Time forward and backward pass of both functions in a precision."""
+    """Time the forward and backward passes of both functions in a precision."""
     torch.manual_seed(1)
     rows = context.size(4, 280)
     lengths = (torch.rand(rows) ** 2 * 30 + _SHORTEST).int()  # most are short, as in a text
@@ -77,7 +77,7 @@ def _functions(precision: torch.dtype, context: Context) -> list[dict[str, Any]]
 
 
 def _steps(recipe: str, context: Context) -> dict[str, Any]:
-    """Time a step of 4,000 tokens a side with the compiled functions, and without, in turns."""
+    """Time steps of 4,000 tokens per side with and without compiled functions, in turns."""
     tokens, steps = context.size((200, 1), (4000, 5))
     words = ("train", recipe, "--batch-tokens", tokens, "--steps", steps, "--only", "heedful")
     seconds: dict[str, list[float]] = {"compiled": [], "plain": []}

@@ -1,4 +1,4 @@
-"""The pages `docs/results/speed*.md`, of one processor each."""
+"""The pages `docs/results/speed*.md`, each for one processor."""
 
 import re
 from collections.abc import Callable
@@ -40,14 +40,14 @@ PAGES = {
     "speed-bf16": "Speed on a processor with fast bf16 products",
     "speed-avx2": "Speed on a processor limited to AVX2",
 }
-"""Titles by folder of results, one for each kind of processor."""
+"""Titles of the pages by folder of results; each folder is for one kind of processor."""
 INTRODUCTION = """`make bench-speed` (`python -m benchmarks.speed --out FOLDER`) runs heedful and
-other toolkits in turns, each in its own process. All have the same text, subwords,
-shapes, weights for translation, beam, output length and number of threads. Times are medians
-after one warm-up, with the smallest and the largest in brackets. A share of products is the rate of
-operations on real tokens, divided by the rate of large matrix products in the same precision. Up to
-commit 4bc27d6, large fp32 products were computed by MKL, which is slow on AMD's processors. So
-shares of these measurements can exceed 100 %."""
+other toolkits in turns, each in its own process. All get the same text, subwords, model sizes,
+beam, output length and number of threads, and for translation also the same weights. Times are
+medians after one warm-up, with the smallest and the largest in brackets. A share of products is
+the rate of operations on real tokens, divided by the rate of large matrix products in the same
+precision. Up to commit 4bc27d6, large fp32 products were computed by MKL, which is slow on AMD's
+processors. So shares of these measurements can exceed 100 %."""
 _NO_AVX512 = "The CPU does not support AVX512"
 
 
@@ -92,7 +92,7 @@ def page_text(folder: Path) -> str:
 
 
 def body(name: str, section: Measured) -> list[str]:
-    """Lay out the numbers of one section; the numbers of curves are only in pictures."""
+    """Lay out the numbers of one section; curves are shown only as pictures."""
     if name in _BODIES:
         return [_BODIES[name](section)]
     if name in DRAWN:
@@ -133,13 +133,13 @@ def _not_measured(notes: list[str]) -> list[str]:
 
 
 def _extras(report: Measured) -> list[str]:
-    """List the further measures that all systems have."""
+    """List the additional measures that all systems have."""
     known = ("milliseconds a sentence", "lines equal to the first", "bleu", "loss")
     return [name for name in known if all(name in system for system in report["measurements"])]
 
 
 def _what(report: Measured) -> str:
-    """Describe a measurement."""
+    """Describe the measured task."""
     facts = ", ".join(
         f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}"
         for name, value in report["what"].items()
@@ -149,14 +149,14 @@ def _what(report: Measured) -> str:
 
 
 def _products(machine: Measured, before: str) -> str:
-    """Write the measured rates of products, if there are any."""
+    """Format the measured rates of matrix products; empty if there are no rates."""
     rates = machine.get("product_gflops", {})
     listed = ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items())
     return f"{before}Products: {listed} GFLOP/s." if rates else ""
 
 
 def _training(section: Measured) -> str:
-    """Write the commands of both toolkits in every turn."""
+    """Lay out the training commands of both toolkits in every turn."""
     rows = [
         side
         | {"who": who, "whole": command_seconds(side), "megabytes": side["memory"] / 1e6}
@@ -179,7 +179,7 @@ def _training(section: Measured) -> str:
 
 
 def _kernels(section: Measured) -> str:
-    """Write compiled and plain times of each function, then of whole steps."""
+    """Lay out compiled and plain times of each function, then of whole steps."""
     heads = " | precision | compiled, ms | plain, ms | ratio"
     cells = "{what} | {precision} | {compiled} | {plain} | {ratio}"
     ways = ("compiled", "plain")
@@ -206,7 +206,7 @@ def _kernels(section: Measured) -> str:
 
 
 def _search(section: Measured) -> str:
-    """Write searches with and without compiled functions, their profiles, and single parts."""
+    """Lay out searches with and without compiled functions, their profiles, and single parts."""
     first = next(iter(section["searches"].values()))
     profile = [*first["rows"][0]["profile"]]
     heads = ["", "sentences/s", "plain", "ratio", "products alone", *profile]
@@ -247,7 +247,7 @@ def _search(section: Measured) -> str:
 
 
 def _start(section: Measured) -> str:
-    """Write medians and ranges."""
+    """Lay out the medians and ranges of start times."""
     rows = [
         {"name": name, **times, "least": min(times["all"]), "most": max(times["all"])}
         for name, times in section.items()
@@ -256,7 +256,7 @@ def _start(section: Measured) -> str:
 
 
 def _corpus(section: Measured) -> str:
-    """Write the cost per pair and per token."""
+    """Lay out the cost per pair and per token."""
     rows = [
         {
             "pairs": int(size),
@@ -277,7 +277,7 @@ def _corpus(section: Measured) -> str:
 
 
 def _ranks(section: Measured) -> str:
-    """Write the rate of each number of processes and threads."""
+    """Lay out the rate for each number of processes and threads."""
     rates = table(
         " | target tokens/s | seconds of the command",
         "{name} | {rate:,.0f} | {command_seconds:.1f}",

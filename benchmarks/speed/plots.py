@@ -28,12 +28,12 @@ def draw(name: str, section: Measured, folder: Path) -> None:
         across, up = AXES[curve]
         lines = (_costs if curve == "corpus" else _rates)(points)
         panel = SizePanel(across, tuple(map(int, points)), lines, up, "x")
-        sheet = ReportPage(f"{up} by {across}", "", (), ())
+        sheet = ReportPage(f"{up} by {across}", "", ())
         draw_size_curves([panel], folder.parent / f"speed-{curve}.svg", sheet)
 
 
 def _rates(points: Measured) -> tuple[SizeCurve, ...]:
-    """Read tokens a second of each toolkit, in its fastest variant."""
+    """Read the tokens per second of each toolkit in its fastest variant."""
     series: dict[str, dict[str, float]] = {}
     for x, point in points.items():
         for measurement in point["measurements"]:
@@ -43,7 +43,7 @@ def _rates(points: Measured) -> tuple[SizeCurve, ...]:
 
 
 def _costs(sizes: Measured) -> tuple[SizeCurve, ...]:
-    """Compute the cost of a pair and of a token."""
+    """Compute the cost of preparing a pair and of training on a token."""
     rows = sizes.items()
     prepare = tuple(1e6 * row["prepare_seconds"] / int(size) for size, row in rows)
     train = tuple(1e6 * row["train_seconds"] / row["target_tokens"] for _, row in rows)

@@ -1,4 +1,4 @@
-"""The compiled functions of the search against plain ones, and several batches at once."""
+"""Comparison of compiled and plain torch functions of the search, and of parallel batches."""
 
 import statistics
 import tempfile
@@ -23,12 +23,12 @@ from heedful.translation.translator import Translator
 
 _BEAM = 4
 _FEW_ROWS = 64
-_ANY_TOKENS = 1 << 40  # no limit: the sentences of a batch are counted
+_ANY_TOKENS = 1 << 40  # no limit, because the batch size is the number of sentences
 _PLAIN = {"HEEDFUL_NATIVE": "0"}
 
 
 def search(context: Context) -> dict[str, Any]:
-    """Time searches with random weights, with the compiled functions and without, in turns."""
+    """Time searches with random weights, with and without compiled functions, in turns."""
     sizes = context.size({1: 1, 4: 2}, {1: 16, 32: 128, 64: 128})  # lines by batch
     searches = {
         f"{batch} at a time": _searches(batch, lines, context) for batch, lines in sizes.items()
@@ -39,7 +39,7 @@ def search(context: Context) -> dict[str, Any]:
 
 
 def _searches(batch: int, lines: int, context: Context) -> dict[str, Any]:
-    """Measure each precision both ways, in turns; take profile and products of the last round."""
+    """Measure each precision both ways, in turns; the profile is from the last round."""
     recipe, vocabulary, tokens = context.size(("tiny", 500, 4), ("paper-base", 8000, 14))
     words = (
         *("translate", "--recipe", recipe, "--vocabulary", vocabulary, "--source-length", 16),
@@ -88,7 +88,7 @@ def _continuations(context: Context) -> dict[str, Any]:
 
 
 def _time_batches(context: Context) -> dict[str, Any]:
-    """Time several batches at once against one, and many rows at once against few."""
+    """Compare several parallel batches with single batches, and many rows at once with few rows."""
     recipe, vocabulary, lines = context.size(("tiny", 500, 4), ("paper-base", 8000, 256))
     batch, turns = context.size((2, 1), (32, 3 * context.rounds))
     texts = random_lines(vocabulary, 16, lines)
@@ -119,6 +119,6 @@ def _one_by_one(translate: Callable[[list[str]], object], texts: list[str], batc
 
 
 def _by_few_rows(translate: Callable[[], object]) -> None:
-    """Translate with few rows at once in each thread."""
+    """Translate with small blocks of rows in each thread."""
     with patch.object(native_layers, "ROWS_OF_A_BLOCK", _FEW_ROWS):
         translate()

@@ -26,9 +26,9 @@ Section = Callable[[Context], dict[str, Any]]
 BASE = ("paper-base", "--vocabulary", 37_000)
 TINY = ("tiny", "--vocabulary", 500)
 BATCHES = (1, 4, 16, 64)
-_PASSES = 3  # the first is slower everywhere: threads begin, and memory is new
-# On a processor the other variants are slower. Marian's are several times slower, so it gets a
-# tenth of the lines.
+_PASSES = 3  # the first pass is slower in all toolkits, which start threads and allocate memory
+# On a CPU other variants are slower. Marian is several times slower, so it translates a tenth of
+# the lines.
 _ENGINE = ("int8", "int8 workers", "int8 AVX512", "int8 AVX512 workers")
 FAST = ("heedful int8", *(f"ctranslate2 {way}" for way in _ENGINE))
 _FLOATS = ("ctranslate2 float32", "ctranslate2 float32 workers")
@@ -41,7 +41,7 @@ def step(context: Context, precision: str = "auto") -> dict[str, Any]:
 
 
 def step_small(context: Context) -> dict[str, Any]:
-    """Time the steps of small recipes, which have small products."""
+    """Time the steps of small recipes, which have small matrix products."""
     words = (*_steps(context, 10), "--only", "heedful")
     return {name: context.bench("train", name, *words) for name in ("small", "multi30k")}
 
@@ -53,7 +53,7 @@ def _steps(context: Context, steps: int) -> tuple[object, ...]:
 
 
 def memory(context: Context) -> dict[str, Any]:
-    """Measure the memory of a large step against Marian, and of a step with the paper's batch."""
+    """Measure the memory of a large step, also in Marian, and of a step with the paper's batch."""
     parts = {
         "compared": (context.size(200, 4000), ("heedful", "marian")),
         "alone": (context.size(400, 25_000), ("heedful",)),
@@ -110,7 +110,7 @@ def _searching() -> list[str]:
 
 
 def _runnable_ways(ways: tuple[str, ...]) -> tuple[str, ...]:
-    """Leave out AVX512 variants if the processor is limited to AVX2."""
+    """Remove AVX512 variants if the processor is limited to AVX2."""
     return tuple(way for way in ways if not (HELD in os.environ and "AVX512" in way))
 
 
@@ -120,7 +120,7 @@ def _only(names: tuple[str, ...]) -> list[str]:
 
 
 def _join_sentences(sentences: Iterator[str]) -> Iterator[str]:
-    """Put one to four sentences on a line."""
+    """Join one to four sentences into each line."""
     number = 0
     while part := list(islice(sentences, 1 + number % 4)):
         yield " ".join(part)
@@ -128,7 +128,7 @@ def _join_sentences(sentences: Iterator[str]) -> Iterator[str]:
 
 
 def stream(context: Context) -> dict[str, Any]:
-    """Compare the memory of a text with that of one ten times as long."""
+    """Measure the memory that a text takes, and the memory that a text ten times as long takes."""
     few, many = context.size((100, 1000), (10_000, 100_000))
     shape = ("--recipe", *context.size(("tiny", "--tokens", 4), ("small", "--tokens", 12)))
     once = ("--repeats", 1, "--source-length", 14, "--only", "heedful int8")
@@ -148,7 +148,7 @@ def data(context: Context) -> dict[str, Any]:
 
 
 def curves(context: Context) -> dict[str, Any]:
-    """Measure tokens a second by batch size, sentence length and vocabulary."""
+    """Measure tokens per second by batch size, sentence length and vocabulary size."""
     recipe = context.size("tiny", "paper-base")
     who = (*_only(("heedful", "marian")), "--precision", "bf16", "--steps", context.size(1, 2))
 

@@ -1,4 +1,4 @@
-"""Two ways to do the same work, timed in turns: a slow minute of the machine affects both."""
+"""Two ways to do the same work, timed in turns, so a slow moment of the machine affects both."""
 
 import statistics
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ def in_turn(ways: Mapping[str, Callable[[], object]], turns: int) -> dict[str, f
     """
     Return median milliseconds of both ways, and the median `ratio` of the second to the first.
 
-    Further turns before these warm up.
+    Additional turns before the timed turns warm up.
     """
     rounds = time_in_turns([*ways.values()], _WARM_UPS + turns)[_WARM_UPS:]
     first, second = (1000 * statistics.median(column) for column in zip(*rounds, strict=True))

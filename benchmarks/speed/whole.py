@@ -1,4 +1,4 @@
-"""Whole commands: training against Joey NMT, start-up, memory growth, two ranks."""
+"""Whole commands: training compared with Joey NMT, start time, growing corpora, two ranks."""
 
 import json
 import lzma
@@ -62,9 +62,9 @@ def command_seconds(side: dict[str, Any]) -> float:
 
 def best_rates(section: dict[str, Any], seconds: str = "") -> dict[str, float]:
     """
-    Compute target tokens a second of each toolkit's better turn, which was disturbed least.
+    Compute the target tokens per second of each toolkit in its best, least disturbed turn.
 
-    `seconds`: the key of the seconds to count; empty for the seconds of the whole command.
+    `seconds`: the key of the measured seconds; empty for the seconds of the whole command.
     """
     return {
         who: max(
@@ -105,7 +105,7 @@ def _joey(context: Context, recipe: str, settings: Sequence[str], pairs: int) ->
 
 
 def start(context: Context) -> dict[str, Any]:
-    """Time `translate` from process start to the first line, and `import torch` alone."""
+    """Time `translate` from its start to the first translated line, and `import torch` alone."""
     run = context.work / "small"
     if not (run / "config.json").exists():
         files = text_files(context.pair("val"))
@@ -124,7 +124,7 @@ def start(context: Context) -> dict[str, Any]:
 
 
 def _first_line(command: list[str]) -> float:
-    """Send one line and wait for its translation, with the input left open."""
+    """Return the seconds until a command has translated one line while its input stays open."""
     started = time.monotonic()
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
@@ -166,7 +166,7 @@ def ranks(context: Context) -> dict[str, Any]:
     files = text_files(context.pair(context.size("val", "train")))
     recipe = context.size(("tiny", *chosen(("data.vocabulary_size=500",))), ("small",))
     steps = context.size(3, 60)
-    # no micro-batch is larger than the equal share of a rank, so that both ranks have one
+    # a micro-batch is at most half of a batch, so that both ranks have a micro-batch
     parts = ("train.checkpoint_minutes=none", "train.micro_batch_tokens=2048")
     settings = chosen((f"train.steps={steps}", *parts))
     runs = {}
@@ -187,14 +187,14 @@ def ranks(context: Context) -> dict[str, Any]:
 
 
 def _rate(run: Path) -> float:
-    """Compute the median of the logged target tokens a second, without the first line."""
+    """Compute the median of the logged target tokens per second, without the first line."""
     lines = [line for line in read_log(run) if "target_tokens" in line]
     rates = [line["target_tokens_per_second"] for line in lines]
     return statistics.median(rates[1:] or rates)
 
 
 def _new_folders(context: Context, *names: str) -> list[Path]:
-    """Return folders for runs, emptied of an earlier turn."""
+    """Return folders for runs, and delete their contents from an earlier turn."""
     folders = [context.work / name for name in names]
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
@@ -202,13 +202,13 @@ def _new_folders(context: Context, *names: str) -> list[Path]:
 
 
 def _larger_side(prepared: Path) -> int:
-    """Count the tokens of an epoch, end symbols included, as batches are measured."""
+    """Count the tokens of an epoch, end symbols included, on the larger side."""
     meta = json.loads((prepared / "data" / "meta.json").read_text("utf-8"))
     return max(meta[side]["ids"] for side in ("source", "target")) + meta["pairs"]
 
 
 def _first_pairs(context: Context, language: str, pairs: int) -> Path:
-    """Write the first pairs of Multi30k's training text; return the whole file if these are all."""
+    """Write the first lines of Multi30k's training text, or return the original file for all."""
     every = context.text("train", language)
     if pairs >= 29_000:
         return every
@@ -218,7 +218,7 @@ def _first_pairs(context: Context, language: str, pairs: int) -> Path:
 
 
 def europarl(context: Context, language: str, pairs: int) -> Path:
-    """Write the first pairs of Europarl's training text."""
+    """Write the first lines of Europarl's training text in a language."""
     path = context.work / f"europarl-{pairs}.{language}"
     if path.exists():
         return path

@@ -1,4 +1,4 @@
-"""Types of Python arguments, checked before a function begins."""
+"""Checks of the types of Python arguments before a function begins."""
 
 import ast
 import inspect
@@ -56,7 +56,7 @@ def flag(
     text: str,
     default: Any = None,
     *,
-    least: int | None = None,
+    least: int | float | None = None,
     most: int | None = None,
     advice: str = "",
     **option: Any,
@@ -117,7 +117,7 @@ def with_fields_of(*kinds: type[Any]) -> Callable[[Function], Function]:
         ]
         signature = signature.replace(parameters=[*named, *keywords])
         function.__signature__ = signature  # type: ignore[attr-defined]
-        if function.__doc__:  # python -OO has none
+        if function.__doc__:  # python -OO removes docstrings
             before, returns, after = inspect.cleandoc(function.__doc__).partition("\n\nReturns\n")
             entries = [_entry(option, text) for option, text in shown.items()]
             function.__doc__ = "\n".join([before, *entries]) + returns + after
@@ -168,7 +168,7 @@ def check_keywords(owner: str, keywords: Mapping[str, Any], *kinds: type[Any]) -
 
 
 def read_texts(name: str, texts: str | Iterable[str]) -> list[str]:
-    """Return texts as a list, also a single string; refuse an entry that is not text."""
+    """Return a string or an iterable of strings as a list; refuse an entry that is not text."""
     lines = [texts] if isinstance(texts, str) else list(texts)
     for number, line in enumerate(lines):
         if not isinstance(line, str):
@@ -237,7 +237,7 @@ def check_tying(tied: str, source: int, target: int) -> None:
 
 
 def both_sides(name: str, sizes: int | Sequence[int]) -> tuple[int, int]:
-    """Return a pair for source and target from one or two numbers above 0; refuse others."""
+    """Return a pair for source and target from one or two numbers above 0; refuse other values."""
     pair = tuple(sizes) if isinstance(sizes, Sequence) else (sizes, sizes)
     if len(pair) != 2:
         raise SettingError(
@@ -251,7 +251,7 @@ def both_sides(name: str, sizes: int | Sequence[int]) -> tuple[int, int]:
 
 def check_argument(owner: str, name: str, value: object, annotation: Any, advice: str = "") -> None:
     """Refuse one value of a wrong type. `advice`: what to do instead."""
-    # most values need no closer check, and there are several for each translated line
+    # most values need no closer check, and several are checked for each translated line
     if type(value) in _simple_types(annotation):
         return
     if _takes_path(annotation) and "\0" in str(value):
@@ -272,7 +272,7 @@ def check_argument(owner: str, name: str, value: object, annotation: Any, advice
 
 @cache
 def _simple_types(annotation: Any) -> frozenset[type]:
-    """Return the types of an annotation whose values need no further check; numbers do."""
+    """Return the types of an annotation whose values need no further check; numbers need one."""
     options = get_args(annotation) if _is_union(annotation) else (annotation,)
     simple = (NoneType, bool) if _takes_path(annotation) else (NoneType, bool, str)
     return frozenset(simple).intersection(options)
@@ -295,7 +295,7 @@ def _fits(value: Any, annotation: Any) -> bool:
         fits = any(_fits(value, option) for option in inner)
     elif origin is Literal:
         fits = value in inner
-    elif origin is Iterable:  # entries can be read only once, so they are checked then
+    elif origin is Iterable:  # entries can be read only once, so they are checked when read
         fits = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | Set)
     elif origin in (Sequence, list, tuple):
         fits = _is_list(value) and all(_fits(entry, inner[0]) for entry in value)

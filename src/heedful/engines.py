@@ -2,13 +2,10 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from heedful.errors import MissingExtra, SettingError
 from heedful.translation.engine import TranslationEngine
-
-if TYPE_CHECKING:
-    from heedful.translation.translator import Translator
 
 Reading = Literal["exact", "text"]
 """How lines are read: ``data.reading``."""
@@ -34,7 +31,17 @@ def open_engine(
     Engines are imported on demand, because CTranslate2 runs without torch.
     """
     if engine == "torch":
-        translator = _import_translator().load(
+        try:
+            from heedful.translation.translator import Translator
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise MissingExtra(
+                "a run needs torch, which is not installed; install it, or export the run "
+                "elsewhere (heedful export --format ctranslate2) and translate with --engine "
+                "ctranslate2."
+            ) from error
+        translator = Translator.load(
             paths,
             weights=weights,
             device=device,
@@ -55,17 +62,3 @@ def open_engine(
     return ExportedTranslator.load(
         paths[0], device=device, precision=precision, threads=threads, reading=reading
     )
-
-
-def _import_translator() -> "type[Translator]":
-    """Import the torch engine, or explain what works without torch."""
-    try:
-        from heedful.translation.translator import Translator
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise MissingExtra(
-            "a run needs torch, which is not installed; install it, or export the run elsewhere "
-            "(heedful export --format ctranslate2) and translate with --engine ctranslate2."
-        ) from error
-    return Translator

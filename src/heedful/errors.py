@@ -41,7 +41,7 @@ _BREAK = re.compile(r"\s*\n\s*")
 
 def escape_controls(text: str) -> str:
     r"""
-    Replace control characters, and those that change the direction of writing, by numbers.
+    Escape control characters, and characters that change the direction of writing.
 
     >>> escape_controls("a\x1b[31m b\u202e")
     'a\\x1b[31m b\\u202e'

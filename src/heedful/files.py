@@ -21,7 +21,7 @@ from typing import TextIO
 from heedful.errors import StorageError
 
 INTACT = "files written earlier are intact"
-"""The promise that ends a message of `writing`, unless the caller has another."""
+"""The promise that ends a message of `writing`, unless the caller passes another."""
 
 
 def open_ordinary(path: Path) -> BufferedReader:
@@ -50,7 +50,7 @@ def read_text_within(path: Path, most: int = 1 << 28) -> str:
 
 
 def is_at(path: Path, descriptor: int) -> bool:
-    """Return whether an open file is still the one at its path."""
+    """Return whether a path still leads to the file that is open under a descriptor."""
     try:
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     except FileNotFoundError:
@@ -119,7 +119,7 @@ def replacing_file(path: Path) -> Iterator[TextIO]:
             yield stream
         return
     place = path.resolve()  # a link stays a link
-    # Random, because in a container, a process may have the number of a killed one.
+    # Random, because in a container, a process may have the ID of a killed process.
     beside = place.with_name(f".{place.name}.{os.urandom(4).hex()}.tmp")
     try:
         with _naming(path, beside):
@@ -137,7 +137,7 @@ def replacing_file(path: Path) -> Iterator[TextIO]:
 
 @contextmanager
 def _naming(path: Path, beside: Path | None = None) -> Iterator[None]:
-    """Put the path into an `OSError` that names no file, or only the temporary one."""
+    """Put the path into an `OSError` that names no file, or only the temporary file."""
     try:
         yield
     except BrokenPipeError:
@@ -160,7 +160,7 @@ def make_folder(folder: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Sync a file, or the entries of a folder, to disk; a safe rename needs it before and after."""
+    """Sync a file, or a folder's entries, to disk; a safe rename needs a sync before and after."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -187,10 +187,10 @@ def writing(folder: Path, promise: str = INTACT) -> Iterator[None]:
 
 
 @contextmanager
-def replacing(folder: Path) -> Iterator[Path]:
+def replacing(folder: Path, promise: str = INTACT) -> Iterator[Path]:
     """Fill a folder under a temporary name and rename it when it is complete."""
     beside = folder.with_name(f".{folder.name}.partial")
-    with writing(folder):
+    with writing(folder, promise):
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir(parents=True)
         try:
@@ -204,7 +204,7 @@ def replacing(folder: Path) -> Iterator[Path]:
             sync(folder.parent)
             shutil.rmtree(old, ignore_errors=True)
         finally:
-            # only this folder, because other processes may be filling others in the parent
+            # only this folder, because other processes may be filling other folders there
             tidy(folder.parent, folder.name)
 
 

@@ -66,7 +66,7 @@ __all__ = [
 NAME = r"[\w.+-]{1,200}\.py"
 """Pattern of the name of a plugin file, and of its copy in a run folder."""
 FOLDER = "plugins"
-"""The folder of the copies in a run folder."""
+"""The subfolder for copies of plugins in a run folder."""
 _MODULE = "heedful_plugin_"
 _LARGEST = 1 << 22
 
@@ -76,7 +76,7 @@ class Plugin:
     """A loaded plugin file."""
 
     path: Path
-    """The path that it was read from."""
+    """The path from which the file was read."""
     content: bytes
     """The bytes that were executed."""
 
@@ -92,7 +92,7 @@ class Plugin:
 
     @property
     def module(self) -> str:
-        """The unique name of its module."""
+        """The unique name of the plugin's module."""
         stem = re.sub(r"\W", "_", self.path.stem)
         return f"{_MODULE}{stem}_{self.sha256[:16]}"
 
@@ -193,7 +193,7 @@ def classes_of_plugins(modules: Iterable[object]) -> list[str]:
 
 
 def failure_of_plugin(error: BaseException) -> PluginError | None:
-    """Return an error that names the line of a plugin in a traceback; None if it has none."""
+    """Return an error that names a plugin's line in a traceback; None if no line is a plugin's."""
     files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
     for plugin in loaded_plugins():
         if str(plugin.path) in files:
@@ -234,7 +234,7 @@ def missing_plugins(
 
 
 def _copy(copy: Path, digest: str) -> str:
-    """Write where the copy in a run folder is, for a message."""
+    """Describe where the copy in a run folder is, for a message."""
     try:
         content = read_within(copy, _LARGEST)
     except OSError:
@@ -251,7 +251,7 @@ def _read(path: Path) -> bytes:
             "a plugin must be a Python file whose name has only letters, digits and . + - _ "
             f"before .py, but {path} is not; rename it."
         )
-    # Links may lead into a run folder, and a run folder may hold links to any place.
+    # Links may lead into a run folder, and a run folder may contain links to any file.
     places = (os.path.abspath(path), f"{os.path.realpath(path.parent)}/_", os.path.realpath(path))
     for place in map(Path, places):
         if place.parent.name == FOLDER and os.path.exists(place.parents[1] / "config.json"):
@@ -271,7 +271,7 @@ def _execute(plugin: Plugin) -> None:
     """Run the bytes of a file as a module."""
     module = ModuleType(plugin.module)
     module.__file__ = str(plugin.path)
-    sys.modules[plugin.module] = module  # `pickle` and `dataclass` need it
+    sys.modules[plugin.module] = module  # `pickle` and `dataclass` need this entry
     before = sum(map(len, Registry.every))
     try:
         code = compile(plugin.content, str(plugin.path), "exec", dont_inherit=True)
@@ -292,7 +292,7 @@ def _execute(plugin: Plugin) -> None:
 
 
 def _line(plugin: Plugin, error: BaseException) -> str:
-    """Name the line of a file where an error began."""
+    """Name the line of a plugin's file that raised an error."""
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from heedful.config.load import load_config
-from heedful.evaluation.bleu import corpus_bleu
+from heedful.evaluation.validation import score_bleu
 from heedful.preparation.find_training_data import find_text
 from heedful.preparation.prepare import prepare
 
@@ -70,5 +70,5 @@ def test_without_the_rule_nothing_changes(tmp_path):
 
 
 def test_bleu_resolves_the_four_entities_of_its_own_rule():
-    score = corpus_bleu(["he said &quot;no&quot; &amp; left"], ['he said "no" & left'])
+    score = score_bleu(['he said "no" & left'], "en")(["he said &quot;no&quot; &amp; left"])
     assert score == pytest.approx(100)

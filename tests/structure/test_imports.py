@@ -29,7 +29,7 @@ ELSEWHERE = {
         kernels.triton_kernels
     """,
     "a part of the loop of a GPU: tests/unit/training/device/test_trainer.py": """
-        training.device.ahead training.device.buffers training.device.source
+        training.device.ahead training.device.buffers
     """,
     "a table of settings: tests/unit/config/test_schema.py": """
         config.data config.search
@@ -84,7 +84,7 @@ ELSEWHERE = {
         paper.claim_checks paper.role_report paper.sentences visualise.panels
     """,
     "a part of training, which is run: tests/cli/test_commands.py and test_prepare.py": """
-        preparation.tokenizer preparation.training_data training.batches
+        preparation.tokenizer training.batches
     """,
     "a part of translate: tests/unit/translation/test_translate.py and tests/cli": """
         translation.constraints translation.load_models

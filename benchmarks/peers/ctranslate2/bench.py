@@ -1,4 +1,4 @@
-"""CTranslate2, the fastest engine on CPUs: heedful's weights, converted by its own spec."""
+"""CTranslate2, the fastest engine on CPUs, with heedful's weights in CTranslate2's format."""
 
 import json
 import os
@@ -13,18 +13,18 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import protocol
 
-# CTranslate2's variants on this machine; on AMD its own choice of instructions is not the fastest.
+# CTranslate2's variants on a CPU; on AMD its default instruction set is not the fastest.
 VARIANTS = {
     "translate": [
         {"name": f"{compute}{instructions}{workers}", "precision": precision}
         for instructions in ("", " AVX512")
         for compute, precision in (("int8", "int8"), ("float32", "fp32"))
-        # as many batches at once as there are threads, instead of threads that share one
+        # one batch per thread at the same time, instead of all threads on one batch
         for workers in ("", " workers")
     ]
 }
 
-# CTranslate2's number types on a GPU compute at the rate of bf16 or more.
+# The number types of CTranslate2 that on a GPU are at least as fast as bf16.
 ON_GPU = {
     "translate": [
         {"name": name, "precision": "bf16"} for name in ("float16", "bfloat16", "int8_float16")
@@ -52,7 +52,7 @@ def translate(request: protocol.Request) -> protocol.Answer:
         "batch_type": "examples" if batch else "tokens",
     }
     with tempfile.TemporaryDirectory() as folder:
-        # in another process, because the memory of translation is measured in this one
+        # in another process, because this process measures the memory of translation
         subprocess.run(
             [sys.executable, __file__],
             input=json.dumps({**request, "task": "convert", "folder": folder}),

@@ -1,7 +1,7 @@
 """
-Joey NMT: trained end to end by its own command with its own subwords, and its recurrent models.
+Joey NMT: end-to-end training by its own command with its own subwords, and recurrent models.
 
-Steps and searches of recurrent models call Joey NMT's functions, on ids that heedful has drawn.
+Steps and searches of recurrent models call Joey NMT's functions on token ids from heedful.
 """
 
 import gzip
@@ -54,7 +54,7 @@ def train(request: protocol.Request) -> protocol.Answer:
 
 
 def translate(request: protocol.Request) -> protocol.Answer:
-    """Load heedful's weights and search, sentences of similar length together."""
+    """Load heedful's weights, and translate batches of sentences with similar lengths."""
     import torch
     from joeynmt.search import search
 
@@ -181,7 +181,7 @@ def batch_of(
 
 
 def weights_of(path: str, shape: dict[str, Any]) -> dict[str, Any]:
-    """Read heedful's weights by Joey NMT's names."""
+    """Read heedful's weights, and return them under Joey NMT's names."""
     from safetensors.torch import load_file
 
     names = {
@@ -248,7 +248,7 @@ def end_to_end(request: protocol.Request) -> protocol.Answer:
 
 
 def read(path: str) -> list[str]:
-    """Read lines, compressed or not."""
+    """Read the lines of a plain or compressed file."""
     opened = gzip.open if path.endswith(".gz") else open
     with opened(path, "rt", encoding="utf-8") as file:
         return file.read().splitlines()

@@ -1,4 +1,4 @@
-"""Subwords and settings for Joey NMT, used by its own process and by `benchmarks.joey`."""
+"""Subwords and settings for Joey NMT, used by its process and by `benchmarks.joey`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ SPECIAL = {"unk": "<unk>", "pad": "<pad>", "bos": "<s>", "eos": "</s>"}
 
 
 def learn_subwords(folder: Path, languages: Sequence[str], size: int) -> None:
-    """Learn one subword model of both sides of `train`, and write its vocabulary."""
+    """Learn a joint subword model of both sides of `train`, and write its vocabulary."""
     import sentencepiece
 
     sentencepiece.SentencePieceTrainer.train(
@@ -36,7 +36,7 @@ def special_symbols() -> dict[str, Any]:
 def transformer(
     layers: int, heads: int, width: int, inner: int, dropout: float, **more: Any
 ) -> dict[str, Any]:
-    """Build the settings of one side of a Transformer, with its dropout for embeddings, too."""
+    """Build the settings of a Transformer's encoder or decoder, with dropout on embeddings."""
     embeddings = {"embedding_dim": width, "scale": True} | more.pop("embeddings", {})
     return {
         "type": "transformer",
@@ -83,7 +83,7 @@ def build_settings(
         "training": {
             "optimizer": "adam",
             "adam_betas": [0.9, 0.98],
-            # Joey NMT's other schedule, plateau, does not run with this torch
+            # Joey NMT's schedule `plateau` does not run with this version of torch
             "scheduling": "noam",
             "normalization": "tokens",
             "loss": "crossentropy",

@@ -1,4 +1,4 @@
-"""MarianMTModel of Hugging Face's transformers, which most published translation models use."""
+"""MarianMTModel of Hugging Face's transformers, the class of most published translation models."""
 
 import sys
 from pathlib import Path
@@ -18,10 +18,10 @@ VARIANTS = {
 
 ON_GPU = {
     "train": protocol.IN_FLOATS + protocol.COMPILED,
-    # with a cache of fixed size transformers compiles the steps
+    # with a static cache, transformers compiles the decoding steps
     "translate": [*VARIANTS["translate"], {"name": "bf16 static", "precision": "bf16"}],
 }
-# Sources are padded to a multiple of this length, because the compiler starts anew for each length.
+# Sources are padded to a multiple of this length, because each new length is compiled separately.
 STATIC_SOURCE = 32
 
 
@@ -74,7 +74,7 @@ def train(request: protocol.Request) -> protocol.Answer:
 
 
 def translate(request: protocol.Request) -> protocol.Answer:
-    """Translate with `generate` and heedful's weights."""
+    """Translate with `generate`, using heedful's weights."""
     import torch
 
     model = build(request)
@@ -118,7 +118,7 @@ def translate(request: protocol.Request) -> protocol.Answer:
 
 
 def batches(sources: list[list[int]], filled: list[int], size: int | None) -> list[list[int]]:
-    """Batch sentences of similar length: this many, or about 2,048 tokens."""
+    """Batch sentences of similar length: `size` sentences, or about 2,048 tokens if None."""
     if size == 1:
         return [[row] for row in filled]
     order = sorted(filled, key=lambda row: -len(sources[row]))
@@ -154,7 +154,7 @@ def load(model: Any, request: protocol.Request) -> None:
 
 
 def copy_layer(layer: Any, name: str, theirs: dict[str, Any], shape: dict[str, Any]) -> None:
-    """Copy one layer."""
+    """Copy the weights of one layer."""
     attentions = {"self_attention": layer.self_attn}
     norms = {"self_residual.norm": layer.self_attn_layer_norm}
     if hasattr(layer, "encoder_attn"):

@@ -13,7 +13,7 @@ ON_GPU = {"train": protocol.IN_FLOATS + protocol.COMPILED}
 
 
 def train(request: protocol.Request) -> protocol.Answer:
-    """Take training steps: forward, cross-entropy with smoothing, backward, AdamW."""
+    """Take training steps: forward, cross-entropy with label smoothing, backward, AdamW."""
     import torch
     from torch import nn
 
@@ -26,7 +26,7 @@ def train(request: protocol.Request) -> protocol.Answer:
     width, padding = shape["d_model"], shape["pad"]
 
     class Model(nn.Module):
-        """nn.Transformer with one table for embeddings and output."""
+        """nn.Transformer with one matrix shared by both embeddings and the output layer."""
 
         def __init__(self) -> None:
             super().__init__()

@@ -1,9 +1,9 @@
 """
 Texts aligned by line with another text: references, other systems, sources.
 
-Line n of one text belongs to line n of the other. The lines of WMT's test sets have numbers, so two
-such files are aligned by number, whatever the order of their documents. A test set in XML may lack
-references of some segments; these are None, and a line without any reference is not scored.
+Line n of one text belongs to line n of the other. The segments of WMT's test sets have numbers, so
+two such files are aligned by number, whatever the order of their documents. A test set in XML may
+lack references of some segments; they are None, and a line without any reference is not scored.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class AlignedTexts:
 
     `role`: name of the text in messages.
 
-    Raises `TextError` if it is empty or cannot be read.
+    Raises `TextError` if the text is empty or cannot be read.
     """
 
     def __init__(self, text: TextSource, role: str) -> None:
@@ -33,7 +33,7 @@ class AlignedTexts:
         self._numbers = segment_numbers(text) or []
 
     def read(self, text: TextSource, role: str) -> list[str]:
-        """Read a text in the order of this text; `TextError` if it lacks lines or has more."""
+        """Read a text in the order of this text; raises `TextError` if their lines do not match."""
         in_order = self._in_order(text, role)
         lines = [line for line in in_order if line is not None]
         if len(lines) < len(in_order):
@@ -41,7 +41,7 @@ class AlignedTexts:
         return lines
 
     def read_reference(self, text: TextSource) -> list[str | None]:
-        """Read a reference in the order of this text; `TextError` if it has no words at all."""
+        """Read a reference in the order of this text; raises `TextError` if it has no words."""
         lines = self._in_order(text, "reference")
         if text.ending == ".xml":
             lines = [line or None for line in lines]
@@ -73,7 +73,7 @@ class AlignedTexts:
 
 
 def scored_lines(references: References) -> list[int]:
-    """List the lines that have a reference."""
+    """List the indices of the lines that have a reference."""
     return [
         number
         for number, line in enumerate(zip(*references, strict=True))
@@ -87,7 +87,7 @@ def select(items: Sequence[_Item], numbers: Sequence[int]) -> list[_Item]:
 
 
 def unscored_note(scored: int, lines: int) -> str:
-    """Say how many lines are not scored; empty if all are."""
+    """State how many lines are not scored; empty if all lines are scored."""
     if lines == scored:
         return ""
     return f"{lines - scored:,} of {lines:,} segments have no reference and are not scored"

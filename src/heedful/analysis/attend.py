@@ -1,7 +1,7 @@
 """
 Attention of a model for one sentence.
 
-The attention of every head, the alternatives at each step, and the beam:
+A record has the attention of every head, the alternatives at each step, and the beam:
 
 ::
 
@@ -34,7 +34,7 @@ from heedful.translation.translator import Translator
 from heedful.visualise.record import ExplorerRecord, ModelRecord, Node, Step
 
 LONGEST = 200
-"""Maximum subwords of a shown sentence; weights grow with their square."""
+"""Maximum subwords of a sentence; the number of weights grows with the square of its length."""
 
 Warn = Callable[[str], None]
 
@@ -50,7 +50,7 @@ def open_models(
     threads: int = 0,
     reading: Literal["exact", "text"] | None = None,
 ) -> dict[str, Translator]:
-    """Open one model, or two to be shown side by side."""
+    """Open one model, or two models to be shown side by side."""
     chosen = [(Path(run), weights)]
     if beside is not None or beside_weights:
         chosen.append((Path(beside or run), beside_weights or "default"))
@@ -114,8 +114,8 @@ def attend(
     name of its run folder if empty. The record has attention and candidates at each step, and the
     beam unless `target` is given.
 
-    Raises `TextError` for a sentence that is empty, has several lines or more than `LONGEST`
-    subwords. Raises `SettingError` for a model without attention, or for several models at once.
+    Raises `TextError` for a sentence that is empty, has several lines, or has more than `LONGEST`
+    subwords. Raises `SettingError` for a model without attention, or for an ensemble.
     """
     check_shows_attention(translator)
     _check_line(sentence, "the sentence")
@@ -169,13 +169,13 @@ def check_shows_attention(translator: Translator) -> None:
 
 
 def _checkpoint_label(checkpoint: Path) -> str:
-    """Name a checkpoint for readers: “average” or “step 1,000”."""
+    """Format the name of a checkpoint for readers: “average” or “step 1,000”."""
     kind, _, step = checkpoint.name.partition("-")
     return f"{kind} {int(step):,}" if step else kind
 
 
 def _check_line(text: str, label: str) -> None:
-    """Refuse an empty text and several lines."""
+    """Refuse a text that is empty or has several lines."""
     if not text.strip():
         raise TextError(f"{label} must have words, but is empty; write a sentence.")
     if len(text.strip().splitlines()) > 1:
@@ -184,7 +184,7 @@ def _check_line(text: str, label: str) -> None:
 
 
 def _ids(translator: Translator, text: str, label: str, side: str = "source") -> list[int]:
-    """Tokenize one sentence; refuse an empty one, several lines, and too long ones."""
+    """Tokenize a sentence; refuse it if it is empty, has several lines or is too long."""
     _check_line(text, label)
     tokenizer = translator.tokenizer
     if side == "source":
@@ -211,7 +211,7 @@ def _force_target(
     """Record a model's attention on a pair, and the best candidates at each step."""
     run, tokenizer = translator.run, translator.tokenizer
     attention = translator.attention_of(source, target)
-    # A translation cut at the limit has no end symbol, so there was no last step.
+    # A translation that was cut at the length limit has no end symbol, so it has no final step.
     steps = max(1, len(target) + ended)
     batch = translator.collator.batch([source], [target]).to(translator.model.device)
     rules: list[DecodingRule] = [run.allowed]
@@ -239,7 +239,7 @@ def _force_target(
 
 
 def _weights(weights: np.ndarray) -> np.ndarray | None:
-    """Return weights, or None without layers; refuse NaN, which a diverged model has."""
+    """Return the weights, or None without layers; refuse NaN, which diverged models produce."""
     if not len(weights):
         return None
     if not math.isfinite(float(weights.sum())):
@@ -248,7 +248,7 @@ def _weights(weights: np.ndarray) -> np.ndarray | None:
 
 
 def _beam(translator: Translator, trace: Trace) -> tuple[tuple[Node, ...], ...]:
-    """Convert the tokens of a search trace to text."""
+    """Convert a search trace to nodes, with tokens as text."""
     tree = trace.tree()
     pieces = iter(
         translator.tokenizer.pieces_target([branch.token for step in tree for branch in step])

@@ -23,7 +23,7 @@ VIEWS = ("heads", "mean", "rollout")
 _PICTURES = (".png", ".svg", ".pdf")
 _PAGE = ".html"
 _NUMBERS = ".json"
-# Most alternatives in one line of output.
+# Maximum alternatives in one line of output.
 _OTHERS = 3
 
 
@@ -32,11 +32,11 @@ class AttentionSelection:
     """The layers, heads and kinds of attention to draw."""
 
     kinds: tuple[str, ...] = ()
-    """Some of ``encoder``, ``decoder`` and ``cross``; all when empty."""
+    """Some of ``encoder``, ``decoder`` and ``cross``; all if empty."""
     layers: tuple[int, ...] = ()
-    """Layers counted from 1, or from the last, -1; all when empty."""
+    """Layers, counted from 1, or from -1 for the last layer; all if empty."""
     heads: tuple[int, ...] = ()
-    """Heads counted in the same way; all when empty."""
+    """Heads, counted from 1, or from -1 for the last head; all if empty."""
     view: str = "heads"
     """Every head, the mean of each layer's heads, or rollout."""
     numbers: bool = False
@@ -65,8 +65,8 @@ def check_files(outs: Sequence[Path], choice: AttentionSelection) -> None:
     """
     Refuse output files that cannot be written, before the work begins.
 
-    Raises `SettingError` for an unknown suffix or for a choice that draws nothing, `StorageError`
-    for a missing folder, and `MissingExtra` without matplotlib.
+    Raises `SettingError` for an unknown suffix or for a choice that draws nothing. Raises
+    `StorageError` for a missing folder, and `MissingExtra` if matplotlib is not installed.
     """
     for out in outs:
         if out.suffix.lower() not in (_PAGE, _NUMBERS, *_PICTURES):
@@ -92,7 +92,7 @@ def write_files(record: ExplorerRecord, outs: Sequence[Path], choice: AttentionS
     """
     Write pages, pictures and JSON.
 
-    Raises `SettingError` before anything is written if a model has no such layer or head.
+    Raises `SettingError`, before anything is written, if a model lacks a chosen layer or head.
     """
     drawn = any(out.suffix.lower() in _PICTURES for out in outs)
     pictures = sheets(record, choice) if drawn else []
@@ -120,7 +120,7 @@ def sheets(record: ExplorerRecord, choice: AttentionSelection) -> list[HeatmapPa
 def _sheets_of(
     model: ModelRecord, kind: str, choice: AttentionSelection, before: str
 ) -> Iterator[HeatmapPage]:
-    """Arrange one kind of attention."""
+    """Arrange one kind of attention into sheets."""
     weights, title = _weights(model, kind), f"{before}{kind} attention"
     read = (model.start, *model.target[:-1])
     rows = model.source if kind == "encoder" else model.target
@@ -151,7 +151,7 @@ def _kinds_of(model: ModelRecord) -> list[str]:
 
 
 def _weights(model: ModelRecord, kind: str) -> np.ndarray:
-    """Return the weights of one kind."""
+    """Return the weights of one kind of attention."""
     weights: np.ndarray | None = getattr(model, kind)
     if weights is None:
         raise SettingError(
@@ -170,7 +170,7 @@ def _rollout(model: ModelRecord, kind: str) -> np.ndarray:
 
 
 def _numbers(chosen: Sequence[int], count: int, label: str, kind: str, name: str) -> list[int]:
-    """Resolve numbers that count from the end, and refuse numbers out of range."""
+    """Resolve layers or heads that are counted from the end, and refuse numbers out of range."""
     for number in chosen:
         if not 1 <= abs(number) <= count:
             raise SettingError(
@@ -182,7 +182,7 @@ def _numbers(chosen: Sequence[int], count: int, label: str, kind: str, name: str
 
 
 def format_lines(record: ExplorerRecord) -> Iterator[str]:
-    """Format the output of the models and its alternatives at each step."""
+    """Format the models' translations and the alternatives at each step."""
     for model in record.models:
         score = "" if model.score is None else f"   score {model.score:.3f}"
         yield f"{model.name}: {model.text}{score}"
@@ -195,7 +195,7 @@ def format_lines(record: ExplorerRecord) -> Iterator[str]:
 
 
 def format_measures(record: ExplorerRecord, choice: AttentionSelection) -> Iterator[str]:
-    """Format the measures of each head; see `heedful.visualise.heads.HeadMeasure`."""
+    """Format the measures of each head (`heedful.visualise.heads.HeadMeasure`)."""
     for model in record.models:
         yield f"{model.name}: entropy in bits, largest weight, distance and offset in subwords"
         yield "  kind     layer  head  entropy  largest  distance  offset"

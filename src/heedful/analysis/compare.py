@@ -1,7 +1,7 @@
 """
-Comparison of two runs: settings, cost, scores, largest differences.
+Comparison of two runs: settings, cost, scores, and sentences with the largest differences.
 
-The runs may have different recipes, tokenizers and machines. A note says which figures of the two
+The runs may have different recipes, tokenizers and machines. Notes state which figures of the two
 runs are not comparable.
 """
 
@@ -62,7 +62,7 @@ class RunComparison:
     scores: tuple[PairedScore, ...] = ()
     """Scores on the held-out text; empty without one."""
     sentences: tuple[ComparedSentence, ...] = ()
-    """Sentences that differ most come first."""
+    """Translated sentences, the largest differences first."""
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values, as printed by ``compare --json``."""
@@ -74,11 +74,11 @@ class HeldOutText:
     """
     The text that both runs translate, and the options of their search.
 
-    Other search settings are those of each run's recipe.
+    All other search settings come from each run's recipe.
     """
 
     source: Path
-    """One sentence a line."""
+    """The source text, one sentence per line."""
     references: Sequence[str | Path]
     """One or more files, aligned by line with the source."""
     weights: str = "default"
@@ -90,14 +90,14 @@ class HeldOutText:
     device: str = "auto"
     precision: str = "auto"
     threads: int = 0
-    """Device, number format and CPU threads."""
+    """Number of CPU threads; 0 for all."""
 
 
 def compare_runs(first: Path, second: Path, text: HeldOutText | None = None) -> RunComparison:
     """
     Compare two runs.
 
-    Models are loaded one after the other, so two take no more memory than one. Raises
+    Models are loaded one after the other, so two models take no more memory than one. Raises
     `TextError` if source and references have different numbers of lines.
     """
     runs = (Run.open(first), Run.open(second))
@@ -177,7 +177,7 @@ def _notes(first: Run, second: Run) -> list[str]:
         [corpus.get(f"valid_{side}") for side in ("source", "target")] for corpus in corpora
     ]
     known = all("digest" in file for sides in validated for files in sides for file in files or ())
-    if not known:  # older runs noted sizes only
+    if not known:  # older runs recorded only the sizes of files
         validated = [
             [without_keys(files or [], "digest") for files in sides] for sides in validated
         ]
@@ -214,7 +214,7 @@ def _with_translations(
 
 
 def _translate(run: Run, sources: Sequence[str], text: HeldOutText) -> tuple[str, list[str]]:
-    """Translate with one run; return the name of its weights, too."""
+    """Translate with one run; return the name of its weights and the translations."""
     translator = Translator.load(
         run.folder.path,
         weights=text.weights,

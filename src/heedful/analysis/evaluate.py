@@ -46,7 +46,7 @@ _LABELS = {
     "cer": "CER (lower is better)",
     "comet": "COMET",
 }
-# With fewer lines intervals and p-values come with a warning; Koehn (2004) uses 300.
+# With fewer lines, intervals and p-values come with a warning; Koehn (2004) uses 300 lines.
 _FEW_LINES = 100
 _WIDTH = max(map(len, _LABELS.values()))
 
@@ -247,7 +247,9 @@ def evaluate(
     sets = [select(reference, scored) for reference in texts.references]
     lines = select(texts.translations, scored)
     if comet:
-        _check_comet(texts.sources, sets)
+        if not texts.sources:
+            raise TextError(f"{NEEDS}; the source text is not given.")
+        require_comet(sets)
     language = language or texts.language or written_language([line for line in sets[0] if line])
 
     metrics = text_metrics(sets, language=language, lowercase=lowercase)
@@ -260,7 +262,8 @@ def evaluate(
     compared = []
     for path, theirs in texts.rivals.items():
         rival = _measure(metrics, select(theirs, scored))
-        compared.append(ComparedFile(path, _compare(measured, rival, test, resampling)))
+        tests = compare([*measured.values()], [*rival.values()], test, resampling)
+        compared.append(ComparedFile(path, dict(zip(measured, tests, strict=True))))
     return Evaluation(
         texts.file,
         scores,
@@ -307,7 +310,7 @@ def _read_aligned(
 
 
 def _one_source(source: Files) -> TextSource:
-    """Resolve the name of the source text, which must be a single file."""
+    """Find the source text, which must be a single file."""
     names = file_list(source)
     if len(names) != 1:
         raise TextError(f"`source` must be one file, but got {len(names)} of them.")
@@ -328,7 +331,7 @@ def _run_texts(
     from heedful.translation.load_models import load_models
     from heedful.translation.translator import Translator
 
-    # 1. the texts, before the weights are read
+    # 1. read the texts, before the weights are read
     if not isinstance(system, str | PathLike | Translator):
         raise ArgumentError(
             "`system` of evaluate must be a file of translations, a run folder or a Translator, "
@@ -349,7 +352,7 @@ def _run_texts(
             "or only `pairs`."
         )
 
-    # 2. translations, and the loss of the references
+    # 2. translate, and compute the loss of the references
     translator = system
     if not isinstance(translator, Translator):
         translator = Translator(run, *load_models([run]))
@@ -378,14 +381,15 @@ def as_text(evaluation: Evaluation) -> str:
     for rival in evaluation.rivals:
         lines += ["", *_table(evaluation, rival)]
     if evaluation.resampled:
-        lines += ["", *_small_print(evaluation)]
+        test = evaluation.test if evaluation.rivals else None
+        lines += ["", *evaluation.resampling.describe(test)]
     if evaluation.notes:
         lines += ["", *evaluation.notes]
     return "\n".join(line for line in lines if line is not None)
 
 
 def _score_line(evaluation: Evaluation, name: str) -> str | None:
-    """Format one score, or why it is missing."""
+    """Format one score, or the reason why it is missing."""
     if score := evaluation.scores.get(name):
         figure = f"{score.score:.4f}" if name == "comet" else f"{score.score:.2f}"
         interval = "  [{:.2f}, {:.2f}]".format(*score.interval) if score.interval else ""
@@ -396,7 +400,7 @@ def _score_line(evaluation: Evaluation, name: str) -> str | None:
 
 
 def _signatures(evaluation: Evaluation) -> Iterator[str]:
-    """Format the signature of each score, or why it is missing."""
+    """Format the signature of each score, or the reason why it is missing."""
     labels = {name: _LABELS[name].partition(" (")[0] for name in _LABELS}
     width = max(map(len, labels.values()))
     for name, label in labels.items():
@@ -407,7 +411,7 @@ def _signatures(evaluation: Evaluation) -> Iterator[str]:
 
 
 def _table(evaluation: Evaluation, rival: ComparedFile) -> Iterator[str]:
-    """Format the differences from one other system."""
+    """Format the differences from another system."""
     yield f"{evaluation.file} against {rival.file}"
     yield f"{'':<{_WIDTH}} {'this':>6} {'other':>6} {'diff.':>6}  {'95 % interval':>16}  {'p':>6}"
     for name, test in rival.comparisons.items():
@@ -418,35 +422,19 @@ def _table(evaluation: Evaluation, rival: ComparedFile) -> Iterator[str]:
         )
 
 
-def _small_print(evaluation: Evaluation) -> Iterator[str]:
-    """Explain how intervals and p-values were computed."""
-    draws = f"{evaluation.resampling.trials:,} times, seed {evaluation.resampling.seed}"
-    yield f"Intervals (95 %): bootstrap, {draws}."
-    if evaluation.rivals:
-        names = {"randomization": "approximate randomization", "bootstrap": "paired bootstrap"}
-        yield f"p: {names[evaluation.test]}, two-sided, {draws}."
-
-
 def _language(texts: Sequence[TextSource]) -> str:
     """Infer the language from the first file name that has one, such as “de”."""
-    # An ending in capitals is the name of a system, as in out.MT; later capitals are script and
-    # region.
+    # A suffix in capitals is the name of a system, as in out.MT; capitals after the first two
+    # letters belong to a script or region.
     return next(
         (code for code in map(language_of, texts) if code[:2].islower() and is_language(code)), ""
     )
 
 
-def _check_comet(sources: Sequence[str], references: References) -> None:
-    """Check the requirements of COMET early."""
-    if not sources:
-        raise TextError(f"{NEEDS}; the source text is not given.")
-    require_comet(references)
-
-
 def _paper_metric(
     references: References, language: str, lowercase: bool
 ) -> tuple[dict[str, Metric], str]:
-    """Prepare the paper's BLEU, or return why it is not available."""
+    """Prepare the paper's BLEU, or return the reason why it is not available."""
     if not language:
         return {}, "the target language is not known; give it, as in --language de"
     try:
@@ -456,7 +444,7 @@ def _paper_metric(
 
 
 def _measure(metrics: dict[str, Metric], lines: Sequence[str]) -> dict[str, SufficientStatistics]:
-    """Score one system by every metric."""
+    """Compute the sufficient statistics of every metric for one system."""
     return {name: measure(metric, lines) for name, metric in metrics.items()}
 
 
@@ -473,14 +461,3 @@ def _scores(
         name: MetricScore(of.score, of.signature, interval)
         for (name, of), interval in zip(measured.items(), intervals, strict=True)
     }
-
-
-def _compare(
-    ours: dict[str, SufficientStatistics],
-    theirs: dict[str, SufficientStatistics],
-    test: Test,
-    resampling: Resampling,
-) -> dict[str, SignificanceTest]:
-    """Compare two systems by every metric."""
-    tests = compare(list(ours.values()), list(theirs.values()), test, resampling)
-    return dict(zip(ours, tests, strict=True))

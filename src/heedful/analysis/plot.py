@@ -33,7 +33,7 @@ def read_runs(paths: Sequence[str | Path]) -> dict[str, History]:
     The log of a resumed run is one log, without the lines that were written after the last
     checkpoint before an interruption.
 
-    Raises `RunFolderError` if one of them is not a run folder or has logged nothing yet.
+    Raises `RunFolderError` if a path is not a run folder or its run has logged nothing yet.
     """
     folders = [RunFolder(run_folder(path)) for path in paths]
     for folder in folders:
@@ -52,8 +52,7 @@ def run_names(paths: Sequence[Path]) -> list[str]:
     """
     Name runs by their folders.
 
-    ``a/run`` and ``b/run`` stay as they are, ``runs/small`` and ``runs/tiny`` become small and
-    tiny.
+    A name consists of as many last parts of the path as are needed to distinguish the runs.
 
     >>> run_names([Path("runs/small"), Path("runs/tiny")])
     ['small', 'tiny']
@@ -103,7 +102,7 @@ class LearningCurves:
             return None
 
     def _read(self) -> tuple[str, list[RunCurves]]:
-        """Collect the curves, and name the horizontal axis; short runs have minutes."""
+        """Return the label of the horizontal axis and the curves; short runs are in minutes."""
         label, column, unit = "steps", "step", 1.0
         if self.along == "tokens":
             label, column = "target tokens", "target_tokens"
@@ -204,7 +203,7 @@ def _format(value: float | None, write: Callable[[float], str]) -> str:
 
 
 def _curves(name: str, history: History, column: str, unit: float) -> RunCurves:
-    """Collect the curves of a run."""
+    """Collect the curves of one run."""
     training, validation = history.training, history.validation
     valid_x = (
         validation["step"] if column == "step" else history.at_step(column, validation["step"])

@@ -1,4 +1,4 @@
-"""Training cost of a run: counted from shapes and log, and estimated as in the paper."""
+"""Training cost of a run: counted from shapes and the log, and estimated as in the paper."""
 
 from typing import Any
 
@@ -13,16 +13,16 @@ def training_cost(run: Run, history: History) -> dict[str, Any]:
     """
     Compute the cost of a training so far.
 
-    Returns a mapping for JSON. `counted_flops` are the operations of the model's products forward
-    and backward, and `hours` is the time of training, summed over all resumptions. If this machine
-    knows the product rate of the run's machine, there are three more entries. `sustained_tflops` is
-    the rate of all processes together, `paper_flops` is time times this rate, and `share_of_rate`
-    is `counted_flops` divided by `paper_flops`.
+    Returns a mapping for JSON. `counted_flops` is the number of operations of the model's matrix
+    products, forward and backward. `hours` is the training time, summed over all resumptions. If
+    this machine has stored the product rate of the run's machine, there are three more entries.
+    `sustained_tflops` is the rate of all processes together, `paper_flops` is time times this rate,
+    and `share_of_rate` is `counted_flops` divided by `paper_flops`.
 
     The paper multiplies time by “an estimate of the sustained single-precision capacity”. Here this
-    is the measured rate of matrix products of a typical shape in the run's precision
-    (`heedful.kernels.product_rates`). Logs of older versions do not record operations; then nothing
-    is counted.
+    capacity is the measured rate of matrix products of a typical shape in the run's precision
+    (`heedful.kernels.product_rates`). Logs of older versions do not record operations, so
+    `counted_flops` is missing.
     """
     hours, counted = (history.last("seconds") or 0.0) / 3600, history.last("flops")
     cost: dict[str, Any] = {}

@@ -1,5 +1,6 @@
-"""The measurement process: reads a request, runs it, prints the result."""
+"""The measurement process: it reads a request, runs the measurement and prints the result."""
 
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -7,31 +8,21 @@ import torch
 from heedful._version import __version__
 from heedful.experiments.process import answer_request
 
+_MEASURES = {
+    "train": ("step", "measure_step"),
+    "translate": ("search", "measure_search"),
+    "correct": ("device_checks", "measure_correct"),
+    "rates": ("device_checks", "measure_rates"),
+    "data": ("preparing", "measure_preparing"),
+}
+"""Module and function of each task."""
+
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Run the requested measurement."""
-    # Import only what the task needs, so that the process has only the memory of the task.
-    done: dict[str, Any]
-    if request["task"] == "train":
-        from heedful.bench.step import measure_step
-
-        done = measure_step(request)
-    elif request["task"] == "translate":
-        from heedful.bench.search import measure_search
-
-        done = measure_search(request)
-    elif request["task"] == "correct":
-        from heedful.bench.device_checks import measure_correct
-
-        done = measure_correct(request)
-    elif request["task"] == "rates":
-        from heedful.bench.device_checks import measure_rates
-
-        done = measure_rates(request)
-    else:
-        from heedful.bench.preparing import measure_preparing
-
-        done = measure_preparing(request)
+    # Import only the modules of the task, so that others do not add to the measured memory.
+    module, measure = _MEASURES[request["task"]]
+    done = getattr(import_module(f"heedful.bench.{module}"), measure)(request)
     return {**done, "versions": {"heedful": __version__, "torch": torch.__version__}}
 
 

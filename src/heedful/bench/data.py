@@ -1,4 +1,4 @@
-"""`heedful bench data`: from text to batches."""
+"""`heedful bench data`: the speed of each stage from text to batches."""
 
 import tempfile
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ from typing import Any
 from heedful.bench.measurement import SpeedMeasurement, SpeedReport
 from heedful.bench.systems import own_system
 from heedful.config.load import load_config
+from heedful.data.text_parts import side_files, write_lines
 from heedful.data.toy_grammar.corpus import sample_pairs
 from heedful.errors import TextError
 from heedful.machine.devices import describe_machine, resolve_threads
@@ -29,7 +30,7 @@ def bench_data(
 
     `source, target`: line-aligned text; sentences of the embedded grammar if empty.
 
-    Other toolkits are not measured, because they divide the work into other stages.
+    Other toolkits are not measured, because they divide the work into different stages.
     """
     if bool(source) != bool(target):
         raise TextError("--source and --target must be given together, but got only one of them.")
@@ -64,10 +65,8 @@ def bench_data(
 
 def _write_toy_corpus(folder: Path) -> dict[str, list[str]]:
     """Write sentences of the embedded grammar."""
-    files: dict[str, list[str]] = {}
-    pairs = sample_pairs(_EMBEDDED_PAIRS, seed=1)
-    for number, (side, language) in enumerate((("source", "en"), ("target", "fr"))):
-        path = folder / f"text.{language}"
-        path.write_text("".join(f"{pair[number]}\n" for pair in pairs), encoding="utf-8")
-        files[side] = [str(path)]
-    return files
+    files = side_files({"text": sample_pairs(_EMBEDDED_PAIRS, seed=1)}, ("en", "fr"))
+    write_lines(folder, files, "the grammar")
+    return {
+        side: [str(folder / name)] for side, name in zip(("source", "target"), files, strict=True)
+    }

@@ -1,9 +1,9 @@
 """
-`heedful bench device`: how well a GPU is used, in parts that each fit into a short session.
+`heedful bench device`: GPU utilization, measured in parts that each fit into a short session.
 
 Each part writes its record after each measurement, so an interruption loses at most one
-measurement. A measurement that fails is recorded with its message, and the next measurement
-follows; failed parts are treated in the same way. Every measurement is a process of its own.
+measurement. A failed measurement is recorded with its error message, and the next measurement
+follows; failed parts are treated in the same way. Every measurement runs in its own process.
 """
 
 import shlex
@@ -33,13 +33,13 @@ from heedful.search.settings import PEERS_SEARCH
 from heedful.training.device.levers import Levers
 
 ALL_ON = "all on"
-"""All optimizations of a step are on, as in a training."""
+"""Name of the choice in which all optimizations of a step are on, as in a training."""
 PLAIN = "without graphs"
-"""A search without graphs: Python starts the kernels one by one."""
+"""Name of a search without CUDA graphs: Python launches the kernels one by one."""
 
 _LEVERS = tuple(lever.name for lever in fields(Levers))
-# The optimizations that are off in each choice. Only unpadded batches in rooms of one size can be
-# compiled and recorded, so `unpadded` is never off alone.
+# The optimizations that are off in each choice. Compiled layers and CUDA graphs need unpadded
+# batches in buffers of a fixed size, so `unpadded` is never off alone.
 LEVERS_OFF: dict[str, tuple[str, ...]] = {
     ALL_ON: (),
     "all off": _LEVERS,
@@ -49,15 +49,15 @@ LEVERS_OFF: dict[str, tuple[str, ...]] = {
     "unpadded only": ("compiled", "graphs", "ahead"),
 }
 _ROUNDS = 3
-"""Measurements of each system in a comparison; fewer if the time limit comes first."""
+"""Measurements of each system in a comparison; fewer if the time limit is reached."""
 _SECONDS_LEFT = 20.0
 """If fewer seconds are left, no further measurement begins."""
 _LENGTH, _TOKENS = 25, 24
-"""Mean tokens of a sentence with its end symbol; tokens of each translation."""
+"""Mean tokens per sentence with its end symbol, and tokens of each translation."""
 
 
 class Shape(NamedTuple):
-    """A model and the tokens of its step."""
+    """A model and the number of tokens in its training step."""
 
     recipe: str
     tokens: int
@@ -71,13 +71,13 @@ class Size:
     steps: Mapping[str, Shape]
     """The step to measure, by the name of its part."""
     check: Shape
-    """The step, and the model of the searches, whose results are compared with the processor's."""
+    """The model and step whose results are compared with the CPU's."""
     searches: Mapping[int, int]
-    """The number of lines to translate, by the sentences of a batch."""
+    """The number of lines to translate, by the number of sentences per batch."""
     rates: Mapping[str, int]
-    """See `heedful.bench.device_checks.measure_rates`."""
+    """Sizes for `heedful.bench.device_checks.measure_rates`."""
     repeats: int = 3
-    """Timings of a measurement; their median counts."""
+    """Number of timings of each measurement, of which the median is used."""
 
 
 SIZES = {
@@ -112,14 +112,14 @@ class Visit:
     peers: Path | None
     """Folder of the peers; None for no peers."""
     peers_python: str | None
-    """Interpreter for peers without their own environment."""
+    """Python interpreter for peers without their own environment."""
     say: Say
     ends: float = 0.0
-    """When the present part must end, by the monotonic clock."""
+    """Time of the monotonic clock at which the current part must end."""
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the present part must end."""
+        """Seconds until the current part must end."""
         return self.ends - time.monotonic()
 
     @property
@@ -130,7 +130,7 @@ class Visit:
     def measure(
         self, system: System, request: Mapping[str, Any], facts: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Run a measurement; return its `facts` with its answer, or why it failed."""
+        """Run a measurement; return `facts` with its results, or with the reason of its failure."""
         title = ", ".join(map(str, facts.values()))
         if self.seconds_left < _SECONDS_LEFT:
             return {**facts, "failed": "not measured: the time of this part was used up"}
@@ -157,8 +157,8 @@ def bench_device(
     """
     Measure the parts, and write a record of each to the folder `out`.
 
-    `parts`: names, or their first words; all if empty. `minutes`: time limit of each part; later
-    measurements are recorded as not measured.
+    `parts`: names of parts, or the first words of their names; all parts if empty. `minutes`: time
+    limit of each part; measurements after it are recorded as not measured.
 
     Returns the records. Raises `SettingError` for an unknown part or size.
     """
@@ -213,7 +213,7 @@ def _names(name: str, part: str) -> bool:
 def _record_part(
     name: str, entries: Iterator[dict[str, Any]], visit: Visit, size: str, path: Path
 ) -> Record:
-    """Measure a part; write its record after each measurement."""
+    """Measure a part, and write its record after each measurement."""
     started = time.monotonic()
     command = ["heedful", "bench", "device", "--out", "OUT", "--part", name]
     command += [] if size == "full" else ["--size", size]
@@ -249,18 +249,16 @@ def _record_part(
 
 
 def _correct(visit: Visit) -> Iterator[dict[str, Any]]:
-    """Compare a first step and searches with those of a processor, in both precisions."""
+    """Compare a first step and searches with the CPU's, in both precisions."""
     shape = visit.size.check
-    ours = own_system("")
     request = _step_request(visit, shape, ("model.dropout=0.0",))
     for precision in ("fp32", "bf16"):
         request["task"] = "correct"
         for name, off in LEVERS_OFF.items():
             if off in ((), _LEVERS) or precision == "bf16":
                 facts = {"what": "step", "precision": precision, "levers": name}
-                yield visit.measure(
-                    _in_precision(ours, precision), {**request, "levers": _levers(off)}, facts
-                )
+                levers_request = {**request, "levers": _levers(off)}
+                yield visit.measure(own_system(precision), levers_request, facts)
     with tempfile.TemporaryDirectory() as folder:
         run = make_random_run(Path(folder), load_config(shape.recipe), shape.vocabulary)
         lines = random_lines(shape.vocabulary, _LENGTH, max(visit.size.searches))
@@ -272,7 +270,7 @@ def _correct(visit: Visit) -> Iterator[dict[str, Any]]:
 
 
 def _rates(visit: Visit) -> Iterator[dict[str, Any]]:
-    """Measure the limits of the device."""
+    """Measure the peak rates of the device."""
     request = {"task": "rates", **visit.size.rates, **visit.machine}
     yield visit.measure(own_system(visit.precision), request, {"what": "rates"})
 
@@ -289,7 +287,7 @@ def _step(name: str, visit: Visit) -> Iterator[dict[str, Any]]:
 
 
 def _search(visit: Visit) -> Iterator[dict[str, Any]]:
-    """Measure searches of batches of each size, with graphs and without."""
+    """Measure searches with each batch size, with and without CUDA graphs."""
     for batch, request, work in _search_requests(visit):
         for system in _own_searches(visit.precision):
             facts = {"batch": batch, "kernels": system.variant}
@@ -301,7 +299,7 @@ def _peers_train(visit: Visit) -> Iterator[dict[str, Any]]:
     shape = next(iter(visit.size.steps.values()))
     request = _step_request(visit, shape)
     work = _step_work(shape, request)
-    # a peer's steps are timed as heedful's: several steps, then one wait
+    # steps of a peer are timed like heedful's: several steps, then one synchronization
     request["steps_at_once"] = 10 if "cuda" in visit.device else 1
     yield from _in_turns(visit, "train", request, {"recipe": shape.recipe} | work)
 
@@ -331,13 +329,8 @@ def _in_turns(
             yield {**entry, **work}
 
 
-def _in_precision(system: System, precision: str) -> System:
-    """Return a system that computes in a precision."""
-    return System(system.name, system.command, system.variant, precision, system.variables)
-
-
 def _own_searches(precision: str) -> Iterator[System]:
-    """List heedful with graphs and without."""
+    """List heedful with and without CUDA graphs, as two systems."""
     ours = own_system(precision)
     yield System(OURS, ours.command, "with graphs", precision)
     yield System(OURS, ours.command, PLAIN, precision, (("HEEDFUL_KERNELS", "plain"),))
@@ -349,7 +342,7 @@ def _levers(off: Sequence[str]) -> dict[str, bool]:
 
 
 def _step_request(visit: Visit, shape: Shape, settings: Sequence[str] = ()) -> dict[str, Any]:
-    """Describe a step."""
+    """Build the request for measuring a step."""
     config = load_config(shape.recipe, settings)
     pairs = synthetic_pairs(shape.vocabulary, _LENGTH, _LENGTH, shape.tokens)
     return {
@@ -363,14 +356,14 @@ def _step_request(visit: Visit, shape: Shape, settings: Sequence[str] = ()) -> d
 
 
 def _step_work(shape: Shape, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Count operations and tokens of a step, without padding."""
+    """Count the operations and tokens of a step, without padding."""
     sides = request["sources"], request["targets"]
     flops, counts = needed_work(load_config(shape.recipe), shape.vocabulary, *sides)
     return {"flops": flops, "counts": counts}
 
 
 def _search_requests(visit: Visit) -> Iterator[tuple[int, dict[str, Any], dict[str, Any]]]:
-    """Describe searches with random weights: batch, request, and the work of a pass."""
+    """Describe searches with random weights: batch size, request, and work of one pass."""
     shape = next(iter(visit.size.steps.values()))
     options = replace(PEERS_SEARCH, max_length=_TOKENS)
     with tempfile.TemporaryDirectory() as temporary:

@@ -1,8 +1,8 @@
 """
-A device's results compared with a processor's, and its top speeds, in a separate process.
+Comparison of a device's results with the CPU's, and its peak rates, in a separate process.
 
-The processor in fp32 is the reference for a step and for a search. A device adds numbers in another
-order, so its results are close, not equal; in bf16 each number keeps three digits.
+The CPU in fp32 is the reference for a step and for a search. A device adds numbers in another
+order, so its results are close but not equal. In bf16 each number has about three digits.
 """
 
 import time
@@ -20,7 +20,7 @@ from heedful.machine.devices import resolve_device
 from heedful.search.settings import SearchOptions
 from heedful.translation.translator import Translator
 
-# Largest distances from the processor's results, relative to the size of the compared numbers.
+# Maximum distances from the CPU's results, relative to the size of the compared numbers.
 BOUNDS = {
     "fp32": {"loss": 1e-5, "gradient": 1e-3, "score": 1e-4},
     "bf16": {"loss": 5e-3, "gradient": 1e-1, "score": 2e-2},
@@ -31,11 +31,11 @@ _FEWEST = 5
 
 def measure_correct(request: dict[str, Any]) -> dict[str, Any]:
     """
-    Compare a first step, or searches of a run, with those of the processor in fp32.
+    Compare a first step, or searches of a run, with the same computation by the CPU in fp32.
 
-    `request`: `device` and `precision`; for a step the fields of a training's request, for searches
-    `run` and `lines`. Returns `distances` with their `bounds`, and `equal`: whether all distances
-    are within bounds.
+    `request`: `device` and `precision`; for a step also the fields of a training's request, for
+    searches `run` and `lines`. Returns `distances` with their `bounds`, and `equal`: whether all
+    distances are within bounds.
     """
     distances = _search_distances(request) if "run" in request else _step_distances(request)
     bounds = BOUNDS[request["precision"]]
@@ -49,7 +49,7 @@ def measure_correct(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _step_distances(request: dict[str, Any]) -> dict[str, float]:
-    """Compare loss and gradients of a step."""
+    """Compare the loss and gradients of a step with the CPU's."""
     expected_loss, expected = _first_step({**request, "device": "cpu", "precision": "fp32"})
     loss, gradients = _first_step(request)
     difference = torch.stack([(gradients[name] - part).norm() for name, part in expected.items()])
@@ -61,7 +61,7 @@ def _step_distances(request: dict[str, Any]) -> dict[str, float]:
 
 
 def _first_step(request: dict[str, Any]) -> tuple[float, dict[str, Tensor]]:
-    """Take a step; return the loss and Adam's first moments, a tenth of the gradients."""
+    """Take a step; return the loss and Adam's first moments, which are 0.1 times the gradients."""
     training = TimedTraining(request)
     training.at_once = 1
     training.step()
@@ -71,7 +71,7 @@ def _first_step(request: dict[str, Any]) -> tuple[float, dict[str, Tensor]]:
 
 
 def _search_distances(request: dict[str, Any]) -> dict[str, float]:
-    """Compare the scores of translations by beam search and by greedy search."""
+    """Compare the scores of translations with the CPU's, in beam search and greedy search."""
     lines, run, threads = request["lines"], request["run"], request["threads"]
     translators = [
         Translator.load(run, device=device, precision=precision, threads=threads)
@@ -90,11 +90,11 @@ def _search_distances(request: dict[str, Any]) -> dict[str, float]:
 
 def measure_rates(request: dict[str, Any]) -> dict[str, Any]:
     """
-    Measure the limits of a device: large products, copies, and kernel starts.
+    Measure the peak rates of a device: large matrix products, copies and kernel launches.
 
-    `request`: `device`, `size` (rows and columns of the products), `bytes` of a copy, `launches`.
-    Returns: `product_gflops` by precision, `copy_gb_per_second` of bytes read and written, and
-    `launch_seconds` of a kernel that is started by Python and by a graph.
+    `request`: `device`, `size` (rows and columns of the matrices), `bytes` of a copy, `launches`.
+    Returns `product_gflops` by precision, `copy_gb_per_second` of bytes read and written, and
+    `launch_seconds` of a kernel that is launched by Python and by a CUDA graph.
     """
     device, size = resolve_device(request["device"]), request["size"]
     drawn = torch.Generator(device).manual_seed(1)
@@ -126,7 +126,7 @@ def measure_rates(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _seconds(work: Callable[[], object], device: torch.device, enough: float = 0.3) -> float:
-    """Time a function: the median of several synchronized runs, after two runs to warm up."""
+    """Return the median time of several synchronized calls, after two calls to warm up."""
     spent: list[float] = []
     while len(spent) < _FEWEST + 2 or sum(spent) < enough:
         if device.type == "cuda":

@@ -1,4 +1,4 @@
-"""The tables of `heedful bench device`, and the sentence on the use of the device."""
+"""The tables of `heedful bench device`, and the sentence about the utilization of the device."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
@@ -16,13 +16,13 @@ _KEYS = ("recipe", "what", "who", "precision", "levers", "kernels")
 
 
 def device_lines(parts: Sequence[Part]) -> list[str]:
-    """Lay out all parts, and say which share of the device is used."""
+    """Lay out all parts, and state which share of the device's peak rate is used."""
     lines = [line for part in parts for line in ["", *_part_lines(part)]]
     return [*lines[1:], "", verdict(parts)]
 
 
 def verdict(parts: Sequence[Part]) -> str:
-    """State the share of the device that a step uses, and which optimizations are off and why."""
+    """State the share of the peak rate that a step uses, and which optimizations are off."""
     for part in parts:
         for entry in part["entries"]:
             if entry.get("levers") == ALL_ON and "counts" in entry and "seconds" in entry:
@@ -36,7 +36,7 @@ def verdict(parts: Sequence[Part]) -> str:
 
 
 def _levers_off(entry: Entry) -> str:
-    """State which optimization is off, and why."""
+    """State which optimizations are off, and why."""
     if entry.get("padded"):
         return (
             "unpadded batches, compiled layers, CUDA graphs and prefetched batches are off, "
@@ -48,7 +48,7 @@ def _levers_off(entry: Entry) -> str:
 
 
 def share_of_products(entry: Entry, part: Part) -> float:
-    """Divide the operations that real tokens need by the time and the rate of products."""
+    """Divide the operations of real tokens by the time and by the rate of matrix products."""
     rate = 1e9 * part["product_gflops"][entry_precision(entry, part)]
     return float(entry["flops"] / entry_seconds(entry) / rate)
 
@@ -64,7 +64,7 @@ def entry_seconds(entry: Entry) -> float:
 
 
 def join_rounds(entries: Iterable[Entry]) -> list[dict[str, Any]]:
-    """Join the rounds of each system and batch, and keep a failure of any round."""
+    """Join the rounds of each system and batch size, and keep a failure of any round."""
     joined: dict[tuple[Any, ...], dict[str, Any]] = {}
     for entry in entries:
         key = entry["who"], entry.get("batch")
@@ -94,7 +94,7 @@ def part_rows(part: Part, entries: Sequence[Entry], key: str = "") -> Rows:
     """
     List measurements of a part, for a terminal or a page.
 
-    `key`: the only setting that differs between measurements; all settings if empty.
+    `key`: the only setting that names the measurements; all settings if empty.
     """
     if part["part"] == "correct":
         return [("what", "bounds", "distances"), *map(_correct_row, entries)]
@@ -104,7 +104,7 @@ def part_rows(part: Part, entries: Sequence[Entry], key: str = "") -> Rows:
 
 
 def _correct_row(entry: Entry) -> tuple[str, str, str]:
-    """List distances from the processor."""
+    """List the distances from the CPU's results."""
     if "failed" in entry:
         return _name(entry), entry["failed"], ""
     distances = (f"{name} {value:.1e}" for name, value in entry["distances"].items())
@@ -112,7 +112,7 @@ def _correct_row(entry: Entry) -> tuple[str, str, str]:
 
 
 def _rates_rows(entry: Entry) -> Rows:
-    """List the limits of the device."""
+    """List the peak rates of the device."""
     if "failed" in entry:
         return [(_name(entry), f"{NOT_MEASURED}: {entry['failed']}")]
     products, launches = entry["product_gflops"], entry["launch_seconds"]
@@ -127,7 +127,7 @@ def _rates_rows(entry: Entry) -> Rows:
 
 
 def _speed_rows(part: Part, entries: Sequence[Entry], key: str) -> Rows:
-    """List tokens or sentences a second, compared with the first row of each batch."""
+    """List tokens or sentences per second, compared with the first row of each batch size."""
     counts: Mapping[str, int] = next((e["counts"] for e in entries if "counts" in e), {})
     unit = "sentences" if "sentences" in counts else "target tokens"
     head = _HEADS.get(key, key)
@@ -164,7 +164,7 @@ def _name(entry: Entry, keys: Sequence[str] = _KEYS) -> str:
 
 
 def graphs_gain(part: Part) -> dict[int, float]:
-    """Compute how much faster graphs make searches, by the sentences of a batch."""
+    """Compute the speedup of searches by CUDA graphs, by the number of sentences per batch."""
     seconds = {
         (entry["batch"], entry["kernels"] == PLAIN): entry_seconds(entry)
         for entry in part["entries"]

@@ -1,4 +1,4 @@
-"""Measurements of a system, and their tables."""
+"""Speed measurements of systems, and their tables."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -11,9 +11,9 @@ from heedful.experiments.page import Rows, align_columns
 @dataclass(frozen=True)
 class SpeedMeasurement:
     """
-    Measurements of one system.
+    Speed measurements of one system.
 
-    The median counts: on a shared machine the mean depends on other processes.
+    Its speed is computed from the median: on a shared machine the mean depends on other processes.
     """
 
     who: str
@@ -25,9 +25,9 @@ class SpeedMeasurement:
     counts: Mapping[str, int]
     """The work of a repetition, such as ``{"sentences": 1000}``."""
     flops: float | None
-    """Operations of a repetition by the model's shapes, without padding."""
+    """Operations of a repetition, counted from the model's shapes without padding."""
     rate: float | None
-    """GFLOP/s of matrix products on this machine in that precision."""
+    """GFLOP/s of matrix products on this machine in the same precision."""
     memory: int
     """Peak bytes of the system's process, or of the GPU."""
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -40,16 +40,16 @@ class SpeedMeasurement:
 
     @property
     def gflops(self) -> float | None:
-        """Useful operations per second, in units of 10^9."""
+        """Operations per second without padding, in units of 10^9."""
         return None if self.flops is None else self.flops / self.median / 1e9
 
     @property
     def share(self) -> float | None:
-        """Share of the machine's measured matrix product rate."""
+        """The system's operations per second as a share of the measured matrix product rate."""
         return None if self.rate is None or self.gflops is None else self.gflops / self.rate
 
     def per_second(self, unit: str) -> float:
-        """Compute the throughput per second."""
+        """Compute the throughput in a unit, such as sentences, per second."""
         return self.counts[unit] / self.median
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class SpeedReport:
     """A comparison of systems."""
 
     what: Mapping[str, Any]
-    """What was measured: recipe, shapes, settings."""
+    """The measured task: recipe, shapes, settings."""
     machine: Mapping[str, Any]
     """As `heedful.machine.devices.describe_machine` returns it, with threads and product rates."""
     measurements: tuple[SpeedMeasurement, ...]
@@ -86,7 +86,7 @@ class SpeedReport:
     notes: tuple[str, ...] = ()
     """Reasons why systems could not be measured."""
     compared: bool = True
-    """Whether all measurements are of the same work."""
+    """Whether all measurements measure the same work."""
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values, as printed by `--json`."""
@@ -154,7 +154,7 @@ def _products(machine: Mapping[str, Any]) -> str:
 
 
 def _format_fact(value: object) -> str:
-    """Format a fact."""
+    """Format a value of any type for the table."""
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_format_fact(inner)}" for name, inner in value.items())
     if isinstance(value, float):

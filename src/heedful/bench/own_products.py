@@ -1,4 +1,4 @@
-"""The matrix products of a function, each timed alone."""
+"""The time of a function's matrix multiplications, each measured alone."""
 
 import statistics
 import time
@@ -15,10 +15,10 @@ _SECONDS, _FEWEST = 0.02, 5
 
 def products_alone(work: Callable[[], object]) -> float | None:
     """
-    Compute the seconds of the matrix products of a function, without other operations in between.
+    Compute the seconds of the matrix products of a function, without its other operations.
 
-    Each product is repeated several times with its operands; the median counts. None if this torch
-    does not show the products of a backward pass (`heedful.kernels.operations`).
+    Each product is repeated several times with its operands, and the median is taken. None if this
+    torch version does not show the products of a backward pass (`heedful.kernels.operations`).
     """
     recorder = _ProductRecorder()
     with observe_operations(recorder.observe):
@@ -31,7 +31,7 @@ def products_alone(work: Callable[[], object]) -> float | None:
 
 
 class _ProductRecorder:
-    """Counts of products by the shapes of their operands, with a call of each product."""
+    """Counts of matrix products by the shapes of their operands, with a call of each product."""
 
     def __init__(self) -> None:
         self.counts: Counter[int] = Counter()
@@ -40,9 +40,9 @@ class _ProductRecorder:
         self._numbers: dict[object, int] = {}
 
     def observe(self, function: Any, arguments: Arguments) -> object:
-        """Compute an operation and count it if it is a product."""
+        """Compute an operation, and count it if it is a matrix product."""
         args, kwargs = arguments
-        if operation_name(function) == "backward":  # one call, whose products are not seen
+        if operation_name(function) == "backward":  # one call that hides its products
             self.misses_products = True
         if is_product(function):
             named = ((name, _kind(value)) for name, value in kwargs.items())
@@ -63,7 +63,7 @@ def _kind(value: object) -> object:
 
 
 def _seconds(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> float:
-    """Time a product."""
+    """Return the median time of a matrix product."""
     spent: list[float] = []
     with torch.no_grad():
         function(*args, **kwargs)

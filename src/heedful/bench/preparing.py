@@ -25,9 +25,10 @@ def measure_preparing(request: dict[str, Any]) -> dict[str, Any]:
     """
     Time tokenizer training, encoding, and the batches of an epoch.
 
-    Returns `lines`, their number; `stages`, the seconds of each stage; and the peak `memory`.
+    Returns the number of `lines`, the seconds of each of the `stages`, and the peak `memory`.
 
-    The functions are those of a training. Subwords are trained only once, because this takes long.
+    The timed functions are the same as in a training. The tokenizer is trained only once, because
+    this takes a long time.
     """
     threads = resolve_threads(request["threads"])
     text = find_text(request["source"], request["target"])

@@ -1,4 +1,4 @@
-"""Rates of large matrix products, in 8 bits too, measured between the rounds of a comparison."""
+"""Rates of large matrix products, int8 included, measured between the rounds of a comparison."""
 
 import time
 
@@ -6,7 +6,7 @@ import torch
 
 from heedful.kernels.api import NativeInt8Linear, measured_rates, native_products
 
-# The same sizes as for the other precisions, in `heedful.kernels.product_rates`.
+# The same matrix sizes as for the other precisions, in `heedful.kernels.product_rates`.
 _ROWS, _IN, _OUT = 2048, 512, 2048
 
 
@@ -16,8 +16,8 @@ def measure_product_rates(
     """
     Measure matrix products in GFLOP/s by precision.
 
-    `seconds`: time for each precision. `with_int8`: add the rate of the compiled functions, if
-    there are any; this rate includes the rounding of the inputs.
+    `seconds`: time for each precision. `with_int8`: whether to add the rate of the compiled int8
+    product, if it is available; this rate includes the rounding of the inputs.
     """
     rates = measured_rates(device, seconds)
     if with_int8 and device.type == "cpu" and native_products() is not None:
@@ -26,7 +26,7 @@ def measure_product_rates(
 
 
 def _int8_rate(seconds: float) -> float:
-    """Time the compiled product: the best of several runs."""
+    """Measure the rate of the compiled int8 product, the best of several runs."""
     product, x = NativeInt8Linear(torch.ones(_OUT, _IN), None), torch.ones(_ROWS, _IN)
     best, begin = float("inf"), time.perf_counter()
     while best == float("inf") or time.perf_counter() < begin + seconds:

@@ -11,10 +11,10 @@ def shares(work: Callable[[], object]) -> dict[str, float]:
     """
     Profile the share of time of each operator.
 
-    Returns the share of each torch operator, without the operators that it calls, the largest
-    first; the rest is `others`.
+    Returns the share of each torch operator without the operators that it calls, in descending
+    order; the remaining operators are summed in `others`.
 
-    On a GPU this is the CPU time for launching kernels.
+    With a GPU the shares are of the CPU time for launching kernels.
     """
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
         work()

@@ -1,4 +1,4 @@
-"""A run folder with random weights, to measure sizes without training."""
+"""A run folder with random weights, to measure models of any size without training."""
 
 import random
 from pathlib import Path
@@ -22,9 +22,9 @@ _SPECIAL = 4
 
 def make_random_run(folder: Path, config: RunConfig, vocabulary: int) -> Run:
     """Write a run with random weights and made-up words."""
-    # The end symbol has a zero vector in the output matrix, so its logit is zero while that of some
-    # other word is positive: every translation, in any toolkit that gets the weights, continues to
-    # the limit.
+    # The end symbol has a zero vector in the output matrix, so its logit is zero, and some word has
+    # a positive logit. Therefore every translation, in any toolkit with these weights, continues to
+    # the length limit.
     words = [f"w{number}" for number in range(vocabulary - _SPECIAL)]
     config = config.with_settings({"data.source_language": "xx", "data.target_language": "yy"})
     model_of_words = VocabularyModel(Vocabulary(words))
@@ -42,7 +42,7 @@ def make_random_run(folder: Path, config: RunConfig, vocabulary: int) -> Run:
 
 
 def random_lines(vocabulary: int, length: int, count: int, seed: int = 1) -> list[str]:
-    """Make lines of made-up words. `length`: mean tokens of a line, the end symbol included."""
+    """Make lines of made-up words. `length`: mean tokens per line, the end symbol included."""
     drawn = random.Random(seed)
     lengths = spread_lengths(length, count)
     drawn.shuffle(lengths)

@@ -3,11 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from heedful.bench.search_profile import profile_search
 from heedful.experiments.process import time_repeats
-from heedful.machine.memory import peak_memory
+from heedful.machine.device_memory import peak_of
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.search.settings import SearchOptions
 from heedful.text.corpus import read_lines
@@ -16,7 +14,7 @@ from heedful.translation.translator import Translator
 
 _LAYOUT = OutputFormat("jsonl")
 _WARM_UP = 32
-# No limit, because the sentences of a batch are counted instead of their tokens.
+# No limit on tokens, because the batch size is the number of sentences.
 _ANY_TOKENS = 1 << 40
 
 
@@ -24,14 +22,14 @@ def measure_search(request: dict[str, Any]) -> dict[str, Any]:
     """
     Time the translation of a text, several times.
 
-    `request`: `run` and `weights`, `input` (a file with plain lines), `output` (the file for
-    translations), `batch` (sentences searched together; None as in `heedful translate`), `search`
-    (fields of `SearchOptions`), `repeats`, `precision`, `device` and `threads`. Returns `seconds`
-    of each pass after warming up, and `memory`. With `profile` in the request it adds the profile
-    of one more pass (`profile_search`).
+    `request`: `run` and `weights`, `input` (a file of sentences), `output` (the file for
+    translations), `batch` (sentences per batch; if None, as in `heedful translate`), `search`
+    (fields of `SearchOptions`), `repeats`, `precision`, `device`, `threads`. Returns `seconds`
+    of each pass after warming up, and `memory`. If the request has `profile`, the profile of one
+    more pass is added (`profile_search`).
 
     The time includes tokenization and detokenization. As in `heedful translate`, the text is
-    streamed and memory does not grow with it.
+    streamed, so memory does not grow with its length.
     """
     translator = Translator.load(
         request["run"],
@@ -49,7 +47,7 @@ def measure_search(request: dict[str, Any]) -> dict[str, Any]:
 
     def batches() -> None:
         lines = list(read_lines(source))
-        if batch == 1:  # each sentence begins when the previous one is done
+        if batch == 1:  # the next sentence begins when the previous sentence is done
             translations = [translator.translate(line, options) for line in lines]
         else:
             translations = translator.translate(
@@ -63,10 +61,7 @@ def measure_search(request: dict[str, Any]) -> dict[str, Any]:
     translator.translate(first, options)
     work = stream if batch is None else batches
     seconds = time_repeats(work, request["repeats"])
-    memory = peak_memory()
-    if translator.model.device.type == "cuda":
-        memory = int(torch.cuda.max_memory_allocated(translator.model.device))
-    result = {"seconds": seconds, "memory": memory}
+    result = {"seconds": seconds, "memory": peak_of(translator.model.device)}
     if request.get("profile") and isinstance(translator.model, EncoderDecoder):
         result |= profile_search(translator.model, work)
     return result

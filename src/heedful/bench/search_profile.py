@@ -1,4 +1,4 @@
-"""The time of a search by parts of the model, and the time of its products alone."""
+"""The time of a search in each part of the model, and in its matrix products alone."""
 
 import ctypes
 import statistics
@@ -32,16 +32,17 @@ _PARTS = {
     "log_probabilities": "output and softmax",
 }
 _BETWEEN = "best continuations and all between"
-_REPEATS = 3  # of a pass, and of each product; the median counts
+_REPEATS = 3  # repetitions of a pass and of each product; the median is used
 
 
 def profile_search(model: EncoderDecoder, work: Callable[[], object]) -> dict[str, Any]:
     """
     Time the parts of a model in a search by one thread.
 
-    `work`: searches with `model`. Returns `profile`, the share of each part. On a processor it adds
-    `products alone`: the `seconds` of a pass's matrix products without other operations, and their
-    share `of a pass`. These are left out if only a part of the model is compiled.
+    `work`: a function that searches with `model`. Returns `profile`, the share of each part. On a
+    CPU it adds `products alone`: the `seconds` of a pass's matrix products without other
+    operations, and their share `of a pass`. These are left out if only a part of the model is
+    compiled.
     """
     device = model.device
     with torch_threads(1):
@@ -110,9 +111,9 @@ def _rows(part: str, arguments: Sequence[Any]) -> int:
 
 
 def _products_of(model: EncoderDecoder, rows: Mapping[str, Counter[int]]) -> float:
-    """Time the products of all compiled functions, layer after layer."""
+    """Time the matrix products of all compiled functions, one layer after the other."""
     encoder, decoder = model.encoder, model.decoder
-    # `is_compiled` has checked this
+    # the caller has checked `is_compiled`
     assert isinstance(encoder, CompiledEncoder) and isinstance(decoder, CompiledDecoder)
     assert isinstance(model.output, CompiledOutput)
     of_source = (layer.cross_attention for layer in decoder.layers)
@@ -134,7 +135,7 @@ def _products_of(model: EncoderDecoder, rows: Mapping[str, Counter[int]]) -> flo
 
 
 def _seconds(products: Sequence[NativeLinear], rows: int) -> float:
-    """Time products of a number of rows, one after the other, in blocks of rows."""
+    """Time matrix products with a number of rows, one after the other, in blocks of rows."""
     blocks, rest = divmod(rows, ROWS_OF_A_BLOCK)
     sizes = [*[ROWS_OF_A_BLOCK] * blocks, *[rest] * bool(rest)]
     calls = {size: [_call(product, size) for product in products] for size in {*sizes}}
@@ -148,7 +149,7 @@ def _seconds(products: Sequence[NativeLinear], rows: int) -> float:
 
 
 def _call(linear: NativeLinear, rows: int) -> Callable[[], object]:
-    """Prepare the call of a C function, because Python's overhead matters for few rows."""
+    """Prepare the call of a C function, because Python's overhead is significant for few rows."""
     x, out = torch.rand(rows, linear.inner), torch.empty(rows, linear.outer)
     product, (rounded, largest) = linear.product, linear.room(rows)
     function = partial(

@@ -3,30 +3,26 @@
 from statistics import median
 from typing import Any
 
-import torch
-
 from heedful.bench.own_products import products_alone
 from heedful.bench.profile import shares
 from heedful.experiments.process import time_repeats
 from heedful.experiments.timed_training import TimedTraining
-from heedful.machine.memory import peak_memory
+from heedful.machine.device_memory import peak_of
 
 
 def measure_step(request: dict[str, Any]) -> dict[str, Any]:
     """
-    Time some training steps.
+    Time several training steps.
 
     Returns `seconds` of each step after the first, `memory`, `loss` per token at the first step,
-    and the `messages` of the loop. `padded` is the reason why batches are padded, empty if they are
-    not. With `profile` in the request it adds the `profile` of one more step, and on a processor
-    its `products alone`.
+    and the `messages` of the loop. `padded` is the reason why batches are padded; it is empty if
+    they are not. If the request has `profile`, the `profile` of one more step is added, and on a
+    CPU its `products alone`.
     """
     training = TimedTraining(request)
     training.step()
     seconds = [total / training.at_once for total in time_repeats(training.step, request["steps"])]
-    memory = peak_memory()
-    if training.device.type == "cuda":
-        memory = int(torch.cuda.max_memory_allocated(training.device))
+    memory = peak_of(training.device)
     result: dict[str, Any] = {"seconds": seconds, "memory": memory, "loss": training.log.losses[0]}
     result |= {"padded": training.padded, "messages": training.log.messages}
     if request.get("profile"):

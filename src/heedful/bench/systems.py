@@ -1,9 +1,9 @@
 """
 The measured systems: heedful, and other toolkits in environments of their own.
 
-A peer is a folder with an environment (``.venv``) and a script (``bench.py``) that answers requests
-as `heedful.experiments.process` sends them. The request ``{"task": "variants", "of": "train"}``
-lists its variants. The requests ``train`` and ``translate`` run a variant and return the seconds.
+A peer is a folder with an environment (``.venv``) and a script (``bench.py``) that answers the
+requests of `heedful.experiments.process`. The request ``{"task": "variants", "of": "train"}`` asks
+for its variants. The requests ``train`` and ``translate`` run a variant and return the seconds.
 heedful answers the same requests in a separate process.
 """
 
@@ -23,7 +23,7 @@ OURS = "heedful"
 
 Say = Callable[[str], None]
 
-# Seconds to measure the product rate. The best counts, so that a short load does not lower it.
+# Seconds to measure the product rate. The best rate is used, so a brief load does not lower it.
 _RATE_SECONDS = 0.3
 
 
@@ -34,7 +34,7 @@ class System:
     name: str
     """Name of the toolkit."""
     command: tuple[str, ...]
-    """Command that starts its process."""
+    """Command that starts the system's process."""
     variant: str
     """The toolkit's variant."""
     precision: str
@@ -49,11 +49,10 @@ class System:
 
     def run(self, request: Mapping[str, Any], seconds: float | None = None) -> dict[str, Any]:
         """
-        Send a measurement request; `seconds`: the longest wait.
+        Send a measurement request with the variant and its precision.
 
-        Returns a result with `seconds`, `memory` and `versions`.
-
-        Adds the variant and its precision to the request.
+        `seconds`: the maximum waiting time. Returns a result with `seconds`, `memory` and
+        `versions`.
         """
         variant_request = {**request, "variant": self.variant, "precision": self.precision}
         foreign = self.name != OURS
@@ -65,7 +64,7 @@ class Systems:
     """The measured systems, and the systems that are left out."""
 
     systems: tuple[System, ...]
-    """The measured systems; heedful comes first, if it is one of them."""
+    """The measured systems; heedful comes first if it is among them."""
     notes: tuple[str, ...]
     """Reasons why other systems are left out."""
 
@@ -88,13 +87,13 @@ def find_systems(
     """
     Find the installed systems.
 
-    `peers`: folder with one folder for each peer; None for none. `only`: names of systems or titles
-    of single variants to measure; all if empty. `forced`: whether peers must compute with
-    `precision`, too; else each runs in all its precisions, and heedful also in those of `ways`.
-    `python`: the interpreter of peers that have no environment of their own. `device`: the device
+    `peers`: folder with one folder for each peer; None for no peers. `only`: names of systems or
+    titles of single variants to measure; all if empty. `forced`: whether peers must also compute in
+    `precision`; otherwise each peer runs in all its precisions, and heedful also in the precisions
+    `ways`. `python`: the interpreter of peers without their own environment. `device`: the device
     of the measurement.
 
-    Peers list their variants without loading anything heavy.
+    Peers list their variants without importing large libraries.
     """
     systems: list[System] = []
     notes: list[str] = []
@@ -131,14 +130,14 @@ class RoundRobin:
     """
     The results of all rounds.
 
-    A shared machine reaches its full rate only at times. So the rate is measured often, in this
-    process, with the same number of threads as the systems (`Conditions.resolve`).
+    A shared machine reaches its full rate only at times. So the matrix product rate is measured
+    between the rounds, in this process, with as many threads as the systems have.
     """
 
     answers: tuple[tuple[System, dict[str, Any]], ...]
     """Each system with its answer: the seconds of all rounds, and the largest peak memory."""
     rates: dict[str, float]
-    """GFLOP/s of matrix products by precision, the best measured between the rounds."""
+    """GFLOP/s of matrix products by precision, the best of the rates measured between rounds."""
     notes: tuple[str, ...]
     """Systems that failed, with their messages."""
 
@@ -150,9 +149,9 @@ def run_in_turns(
     say: Say,
     keep: Callable[[System], object] | None = None,
 ) -> RoundRobin:
-    """Measure all systems round-robin, in several rounds."""
-    # Systems take turns, so that a slow minute of the machine affects all alike. heedful itself
-    # must not fail.
+    """Measure all systems in turns, in several rounds."""
+    # Systems take turns, so that a slow period of the machine affects all equally. A failed peer
+    # becomes a note; a failure of heedful is raised.
     answers: dict[System, dict[str, Any]] = {}
     notes: dict[System, str] = {}
     device = resolve_device(request["device"])

@@ -21,7 +21,7 @@ class Conditions:
 
     device: str = "auto"
     precision: str = "auto"
-    """heedful's precision; unless it is ``auto``, peers must use it too."""
+    """heedful's precision; unless it is ``auto``, peers must use the same precision."""
     threads: int = 0
     """Number of CPU threads; 0 for all."""
     peers: Path | None = None
@@ -29,7 +29,7 @@ class Conditions:
     only: tuple[str, ...] = ()
     """Names of the measured systems; all if empty."""
     rounds: int = 1
-    """Number of rounds."""
+    """Number of rounds in which all systems are measured."""
 
     def resolve(self) -> tuple[str, str, int]:
         """Fill in defaults for this machine, as a training would."""
@@ -54,10 +54,11 @@ def bench_train(
     """
     Time the training step of a recipe.
 
-    `source_length, target_length`: mean tokens of a sentence, the end symbol included.
-    `vocabulary`: symbols of both sides; the recipe's if None.
+    `source_length, target_length`: mean tokens per sentence, the end symbol included. `vocabulary`:
+    vocabulary size of both sides; the recipe's size if None.
 
-    The ids are random, so nothing is learned; the work equals that of real text of these lengths.
+    The token ids are random, so nothing is learned, but a step takes as much work as with real text
+    of the same lengths.
     """
     conditions = conditions or Conditions()
     config = load_config(recipe, settings)

@@ -26,7 +26,7 @@ from heedful.runs.run import Run
 from heedful.search.settings import PEERS_SEARCH, SearchOptions
 from heedful.text.corpus import read_lines
 
-# Number of positions in the table that is written for peers that read one.
+# Number of positions in the table of position encodings, for peers that need such a table.
 _POSITIONS = 1100
 _RANDOM_LINES = 64
 
@@ -36,9 +36,9 @@ class BenchText:
     """
     The text to translate and the search settings.
 
-    All systems use the same beam, batch, penalty and limit. Stopping rules decide how many steps
-    follow the best translation. So heedful uses the stopping rule of the others. The number of
-    equal output lines is part of the result.
+    All systems use the same beam, batch, length penalty and length limit. The stopping rule decides
+    how many steps follow the best translation, so heedful uses the rule of the other toolkits. The
+    number of equal output lines is part of the result.
     """
 
     input: Path | None = None
@@ -46,12 +46,12 @@ class BenchText:
     reference: tuple[Path, ...] = ()
     """Reference translations."""
     lines: int | None = None
-    """Number of first lines to use; all if None."""
+    """Number of lines to use, from the first line on; all if None."""
     batch: int | None = None
     """Sentences per batch; None to batch as `heedful translate` does."""
     search: SearchOptions = PEERS_SEARCH
     """
-    Beam, length penalty in a form that every toolkit has, most tokens, and heedful's stopping rule.
+    Beam, a length penalty that every toolkit supports, maximum tokens, and heedful's stopping rule.
     """
     repeats: int = 5
     """Number of timed passes."""
@@ -67,7 +67,7 @@ def bench_trained(
     conditions: Conditions | None = None,
     say: Say,
 ) -> SpeedReport:
-    """Time the translation of a text with a trained run. Raises `TextError` if there is no text."""
+    """Time the translation of a text by a trained run; raises `TextError` if there is no text."""
     if text.input is None:
         raise TextError(
             "a benchmark of a trained run needs a text to translate, but got none; name a file "
@@ -95,10 +95,10 @@ def bench_random(
     """
     Time the search of a recipe with random weights.
 
-    `source_length`: mean tokens of a line, the end symbol included. `vocabulary`: symbols of both
-    sides; the recipe's if None.
+    `source_length`: mean tokens per line, the end symbol included. `vocabulary`: vocabulary size of
+    both sides; the recipe's size if None.
 
-    Raises `SettingError` for a text: an untrained model knows no words.
+    Raises `SettingError` if a text is given, because an untrained model knows no words.
     """
     if text.input is not None or text.reference:
         raise SettingError(
@@ -171,7 +171,7 @@ def write_request(
     """
     Write the lines to a folder, as text and as ids for other toolkits, and describe the search.
 
-    The request still lacks device and threads.
+    The caller must add device and threads to the request.
     """
     model, search = run.build(), text.search
     (folder / "input").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -205,7 +205,7 @@ def write_request(
 def _field(run: Run, precision: str, conditions: Conditions) -> Systems:
     """Find the systems that support this model."""
     peers, forced = conditions.peers, conditions.precision != "auto"
-    # peers without bf16 compute in fp32, so heedful is measured in fp32, too
+    # peers without bf16 compute in fp32, so heedful is also measured in fp32
     ways: tuple[str, ...] = ("fp32",) if precision == "bf16" else ()
     ways += ("int8",) if has_int8(resolve_device(conditions.device)) else ()
     field = find_systems("translate", precision, peers, conditions.only, forced, ways)
@@ -216,7 +216,7 @@ def _field(run: Run, precision: str, conditions: Conditions) -> Systems:
 
 
 def _outputs(path: Path, run: Run) -> Iterator[tuple[str, int]]:
-    """Read the text and number of tokens of each translation: heedful's objects, others' ids."""
+    """Read the text and number of tokens of each translation; peers write token ids only."""
     with path.open(encoding="utf-8") as file:
         for line in file:
             entry = json.loads(line)
@@ -228,7 +228,7 @@ def _outputs(path: Path, run: Run) -> Iterator[tuple[str, int]]:
 
 @dataclass(frozen=True)
 class _Judge:
-    """Comparison of outputs and their work."""
+    """Comparison of the systems' outputs, and the work that these outputs took."""
 
     run: Run
     model: EncoderDecoder
@@ -272,7 +272,7 @@ class _Judge:
         )
 
     def _bleu(self, texts: Sequence[str]) -> float:
-        """Compute BLEU."""
+        """Compute the BLEU of translations against the references."""
         count = len(self.lines)
         references = [list(islice(read_lines(path), count)) for path in self.text.reference]
         language = self.run.tokenizer.target_language

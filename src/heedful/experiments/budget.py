@@ -1,8 +1,8 @@
 """
 How a budget of time is shared among the systems of a table.
 
-Systems train equally long, or take equally many steps. Some systems may be too slow for the fewest
-steps in the same time. They are left out, and the others share their time.
+All systems train for the same time or for the same number of steps. A system that is too slow to
+take the minimum number of steps is left out, and the others share its time.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -14,12 +14,12 @@ from heedful.experiments.system import TableSystem
 from heedful.experiments.task import TableTask
 
 _TRAINING_SHARE = 0.7
-"""Share of the budget for training; the rest prepares, measures, validates and scores."""
+"""Share of the budget for training; the rest is for preparation, validation and scoring."""
 SECONDS_OF_VALIDATION = 2.5
 """Seconds that one validation takes on the embedded text."""
 _FEWEST = 10
 _SCORING = 6
-"""Seconds of a system outside `_TRAINING_SHARE`: start, two validations, averaging and scoring."""
+"""Seconds that each system needs besides its steps: start, two validations, averaging, scoring."""
 _LEAST_SHARE = 0.4
 
 
@@ -29,17 +29,17 @@ def share_budget(
     """
     Count the steps of each system.
 
-    `seconds`: the seconds of a step, by the name of a system. `spent`: seconds of the budget that
-    are used up.
+    `seconds`: the seconds per step, by the name of a system. `spent`: seconds of the budget that
+    are already used.
 
-    Systems that get too few steps in the same time are left out, if others get enough.
+    Systems that get too few steps are left out if other systems get enough.
     """
     systems, shared = task.trained, _SharedBudget(task, seconds, budget, spent)
     while True:
         steps = shared.steps_of(systems)
         short = [system for system in systems if not system.after and steps[system.name] < _FEWEST]
         dropped = {system.name for system in systems if not steps[system.name]}
-        if short:  # the slowest first, because their time may be enough for the others
+        if short:  # drop the slowest first, because their time may be enough for the others
             slowest = max(seconds[system.name] for system in short)
             dropped = {system.name for system in short if seconds[system.name] == slowest}
         if not dropped:
@@ -55,7 +55,7 @@ class _SharedBudget(NamedTuple):
 
     task: TableTask
     seconds: Mapping[str, float]
-    """Seconds of a step, by the name of a system."""
+    """Seconds per step, by the name of a system."""
     budget: float
     spent: float
 
@@ -68,13 +68,13 @@ class _SharedBudget(NamedTuple):
         return {system.name: int(share / self._cost(systems, system)) for system in systems}
 
     def _cost(self, systems: Sequence[TableSystem], system: TableSystem) -> float:
-        """Compute the seconds that all systems together train for each step of `system`."""
+        """Compute the total training time of all systems, in seconds, per step of `system`."""
         if self.task.equal == "time":
             return len(systems) * self.seconds[system.name]
         return sum(self.seconds[system.name] * system.times for system in systems) / system.times
 
     def too_little(self, systems: Sequence[TableSystem]) -> SettingError:
-        """Build the error for too few steps, which names the cheapest system if one suffices."""
+        """Build the error for a budget that is too small, with the smallest sufficient budget."""
         costs = {system: self._cost(systems, system) for system in systems if not system.after}
         in_steps = self.task.equal == "steps"
         system = (max if in_steps else min)(costs, key=lambda system: costs[system])
@@ -91,7 +91,7 @@ def why_left_out(
     systems: Sequence[TableSystem], left_out: Collection[str], budget: float
 ) -> dict[str, str]:
     """
-    Say why some systems of a table are not trained, by name.
+    Explain why some systems of a table are not trained; the keys are the names of these systems.
 
     `left_out`: the names of the systems that its plan leaves out.
     """
@@ -112,5 +112,5 @@ def why_left_out(
 
 
 def say_time(seconds: float) -> str:
-    """Format a time: under two minutes in seconds."""
+    """Format a time, in seconds if it is under two minutes, else in minutes."""
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} minutes"

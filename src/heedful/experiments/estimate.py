@@ -1,4 +1,4 @@
-"""Measured numbers with their margins, and tests whether other numbers lie within them."""
+"""Measured numbers with their margins of error, and tests of whether numbers lie within them."""
 
 import math
 from collections.abc import Sequence
@@ -8,16 +8,16 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-# Student's t, two-sided 95 %, for 1 to 29 degrees of freedom (any table of it).
+# Two-sided 95 % quantiles of Student's t, for 1 to 29 degrees of freedom.
 STUDENT = (
     *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
     *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
     *(2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045),
 )
-_NORMAL = 1.96  # the same for a normal distribution
+_NORMAL = 1.96  # the same quantile of the normal distribution
 _MOST_WRITTEN_OUT = 1e6
-_ORDERS = 10_000  # of numbers, to compute how often they correlate by chance
-_MOST = 1e15  # the largest measured number; integers of JSON can be too large for a float
+_ORDERS = 10_000  # random orders, to compute how often numbers correlate by chance
+_MOST = 1e15  # above every measured number; integers in JSON can be too large for a float
 
 
 def is_positive(value: Any) -> bool:
@@ -26,7 +26,7 @@ def is_positive(value: Any) -> bool:
 
 
 class Estimate(NamedTuple):
-    """A measured number with its margin."""
+    """A measured number with its margin of error."""
 
     value: float
     """The mean of independent repeats."""
@@ -35,7 +35,7 @@ class Estimate(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float] | Float[np.ndarray, " repeats"]) -> "Estimate":
-        """Compute mean and margin of two or more repeats; the mean of many is nearly normal."""
+        """Compute the mean and margin of two or more repeats; the mean of many is almost normal."""
         every = np.asarray(values, dtype=float)
         student = STUDENT[len(every) - 2] if len(every) - 2 < len(STUDENT) else _NORMAL
         return cls(float(every.mean()), student * float(every.std(ddof=1)) / math.sqrt(len(every)))
@@ -59,7 +59,7 @@ class Noise(NamedTuple):
 
     mean: float
     deviation: float
-    """Standard deviation of one training."""
+    """Standard deviation over the trainings."""
     margin: float
     """Distance from the mean within which one more training lies in 95 of 100 cases."""
 
@@ -72,13 +72,13 @@ class Noise(NamedTuple):
         return cls(float(np.mean(values)), deviation, margin)
 
     def exceeds(self, value: float) -> bool:
-        """Tell whether a number lies further from the mean than another training would."""
+        """Tell whether a number is farther from the mean than `margin`."""
         return abs(value - self.mean) > self.margin
 
 
 def with_margin(value: float, margin: float) -> str:
     """
-    Write a number and its margin, which has two digits, to the same place.
+    Format a number and its margin to the same decimal place; the margin has two digits.
 
     >>> with_margin(0.0672, 0.00139)
     '0.0672 ± 0.0014'
@@ -87,7 +87,7 @@ def with_margin(value: float, margin: float) -> str:
     """
     if not margin:
         return f"{value:.3g} ± 0"
-    place = math.floor(math.log10(abs(margin))) - 1  # of the second digit, as a power of ten
+    place = math.floor(math.log10(abs(margin))) - 1  # power of ten of the second digit
     if abs(value) >= _MOST_WRITTEN_OUT:
         digits = max(0, math.floor(math.log10(abs(value))) - place)
         return f"{value:.{digits}e} ± {margin:.1e}"
@@ -97,7 +97,7 @@ def with_margin(value: float, margin: float) -> str:
 
 def rank_correlation(first: ArrayLike, second: ArrayLike) -> float | None:
     """
-    Compute Spearman's rank correlation; None if all numbers of a side are equal.
+    Compute Spearman's rank correlation; None if all numbers of one sequence are equal.
 
     Equal numbers share their mean rank.
 
@@ -112,9 +112,9 @@ def rank_correlation(first: ArrayLike, second: ArrayLike) -> float | None:
 
 def chance_of(first: ArrayLike, second: ArrayLike, seed: int = 1) -> float | None:
     """
-    Compute how often numbers in a random order correlate as much, or as much the other way round.
+    Compute how often numbers in random order have at least this correlation, positive or negative.
 
-    Draws ten thousand orders; None if there is no rank correlation.
+    Draws ten thousand random orders; None if the rank correlation is undefined.
 
     >>> chance_of([1, 2, 3], [1, 1, 1])
     """
@@ -129,7 +129,7 @@ def chance_of(first: ArrayLike, second: ArrayLike, seed: int = 1) -> float | Non
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:
-    """Rank numbers from 0; ties get their mean."""
+    """Rank numbers from 0; equal numbers get their mean rank."""
     less = (values[:, None] > values).sum(axis=1)
     equal = (values[:, None] == values).sum(axis=1)
     return less + (equal - 1) / 2

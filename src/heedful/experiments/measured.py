@@ -30,11 +30,11 @@ _BEAM = 4
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """A validation, and the costs up to it."""
+    """A validation, and the training costs up to it."""
 
     step: int
     seconds: float
-    """Training time: steps at the planned rate."""
+    """Training time, computed from the steps and the planned rate."""
     flops: float
     perplexity: float
     bleu: float
@@ -54,9 +54,9 @@ class MeasuredSystem:
     tokens_per_second: float
     """Target tokens per second of training."""
     flops: float
-    """Operations of the training, counted."""
+    """Number of operations of the training."""
     perplexity: float | None
-    """At the last validation, per subword; None for an ensemble."""
+    """Perplexity per subword at the last validation; None for an ensemble."""
     valid_bleu: float
     """Validation BLEU of the averaged checkpoints."""
     valid_interval: tuple[float, float]
@@ -66,10 +66,10 @@ class MeasuredSystem:
     chrf: float
     signature: str
     sentences_per_second: float
-    """Speed in search; measured once, while other programs may have run."""
+    """Search speed, measured once; other programs may have been running."""
     curve: tuple[CurvePoint, ...]
     search_tokens_per_second: float | None = None
-    """Target tokens with end symbols; None in records of versions that did not count them."""
+    """Target tokens per second in search, end symbols included; None in older records."""
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> "MeasuredSystem":
@@ -91,7 +91,7 @@ def train_and_measure(
 
     `planned`: the systems of an ensemble, or the system itself.
 
-    If `out` has results of the system, these are returned.
+    If `out` already has results of the system, they are returned.
     """
     path = out / "measured" / f"{system.name}.json"
     if path.exists():
@@ -145,7 +145,7 @@ def _read(out: Path, name: str) -> MeasuredSystem:
 
 
 def _after(earlier: Sequence[CurvePoint], curve: Sequence[CurvePoint]) -> tuple[CurvePoint, ...]:
-    """Prepend the curve of the earlier training that was continued, and add its costs."""
+    """Prepend the curve of the continued training, and add its costs to the points of `curve`."""
     spent = earlier[-1]
     return (
         *earlier,
@@ -164,7 +164,7 @@ def _after(earlier: Sequence[CurvePoint], curve: Sequence[CurvePoint]) -> tuple[
 def difference(
     better: str, worse: str, corpus: TableCorpus, out: Path, part: str = "test"
 ) -> tuple[float, tuple[float, float]]:
-    """Compare the BLEU of two systems on the same sentences: the difference and its interval."""
+    """Return the difference in BLEU of two systems on the same sentences, and its interval."""
     ours, theirs = (
         count_matches(read_output(name, part, out), part, corpus) for name in (better, worse)
     )
@@ -178,7 +178,7 @@ def at_cost(curve: Sequence[CurvePoint], kind: str, cost: float) -> float:
 
     `kind`: `seconds` or `flops`.
 
-    Before the first validation BLEU rises from 0.
+    The curve begins with BLEU 0 at cost 0.
     """
     costs = [0.0, *(float(getattr(point, kind)) for point in curve)]
     return float(np.interp(cost, costs, [0.0, *(point.bleu for point in curve)]))
@@ -192,7 +192,7 @@ def _train(
     if (run / "average").is_dir():
         return
     text: dict[str, Any] = {"data": out / planned.data}
-    if system.after:  # which keeps the subwords of the earlier system
+    if system.after:  # a continued training keeps the subwords of the earlier system
         text = {
             "finetune_from": out / "runs" / system.after,
             "source": corpus.file("train", corpus.source),
@@ -218,7 +218,7 @@ def _train(
 
 
 def _curve(run: Path, planned: PlannedSystem) -> tuple[CurvePoint, ...]:
-    """Read the validations with their costs."""
+    """Read the validations of a run, and the training costs up to each of them."""
     history = read_history(_log(run))
     step_seconds = planned.batch_tokens / planned.tokens_per_second
     columns = ("step", "flops", "valid_loss", "bleu")
@@ -239,12 +239,12 @@ def _curve(run: Path, planned: PlannedSystem) -> tuple[CurvePoint, ...]:
 def _translate(
     translator: Translator, system: TableSystem, part: str, corpus: TableCorpus, out: Path
 ) -> list[Translation]:
-    """Translate a part, and save the text."""
+    """Translate a part of the corpus, and save the translations."""
     translations = translator.translate(
         corpus.lines(part, corpus.source),
         beam=_BEAM,
         replace_unknown=system.replace_unknown,
-        # an ensemble has no single attention to the source, on which a penalty could depend
+        # the penalty depends on the attention to the source; an ensemble has several of these
         coverage_penalty=0.0 if system.members else None,
     )
     file = output_file(system.name, part, out)
@@ -257,7 +257,7 @@ def _translate(
 def count_matches(
     lines: Sequence[str], part: str, corpus: TableCorpus, metric: str = "bleu"
 ) -> SufficientStatistics:
-    """Count each line's matches with the reference, from which score and interval are computed."""
+    """Count the matches of each line with the reference, for scores and their intervals."""
     metrics = text_metrics([corpus.lines(part, corpus.target)], language=corpus.target)
     return measure(metrics[metric], lines)
 
@@ -267,10 +267,10 @@ def _log(run: Path) -> Path:
 
 
 def output_file(name: str, part: str, out: Path) -> Path:
-    """Return the path of a system's translations."""
+    """Return the path of a system's translations of a part."""
     return out / "output" / f"{name}.{part}.txt"
 
 
 def read_output(name: str, part: str, out: Path) -> list[str]:
-    """Read a system's translations."""
+    """Read a system's translations of a part."""
     return read_text_within(output_file(name, part, out)).split("\n")[:-1]

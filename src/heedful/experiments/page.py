@@ -1,4 +1,4 @@
-"""Pages of results: tables in Markdown, their JSON, and sentences about differences."""
+"""Pages of results: tables in Markdown and JSON, and sentences about differences."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from heedful.files import make_folder, replacing_file
 
 Rows = list[tuple[str, ...]]
 LEARNED = 1.0
-"""BLEU or F1 below which a system has learned nothing of use and is not compared."""
+"""BLEU or F1 below which a system has learned nothing useful and is not compared."""
 
 
 @dataclass(frozen=True)
 class ScoreDifference:
-    """Difference of a system's score from a worse system's on the same sentences."""
+    """The difference between the scores of two systems on the same sentences."""
 
     better: str
     worse: str
@@ -30,17 +30,14 @@ class ScoreDifference:
         """The conclusion from the difference."""
         low, high = self.interval
         numbers = f"by {self.difference:.1f} {self.score} (95 % interval {low:+.1f} to {high:+.1f})"
-        if low > 0:
-            return f"{self.better} is above {self.worse} {numbers}."
-        return (
-            f"{self.better} is above {self.worse} {numbers}: the interval contains zero, so these "
-            "sentences do not show which is better."
-        )
+        doubt = "the interval contains zero, so these sentences do not show which is better"
+        ending = "" if low > 0 else f": {doubt}"
+        return f"{self.better} is above {self.worse} {numbers}{ending}."
 
 
 def learned_nothing(titles: Iterable[str]) -> list[str]:
-    """Say of systems that they have learned nothing."""
-    return [capital(f"{title} has learned nothing of use in its steps.") for title in titles]
+    """State for each system that it has learned nothing useful."""
+    return [capital(f"{title} has learned nothing useful in its steps.") for title in titles]
 
 
 def capital(sentence: str) -> str:
@@ -52,7 +49,7 @@ def align_columns(
     rows: Sequence[Sequence[str]], place: Callable[[str, int], str] = str.rjust
 ) -> list[str]:
     """
-    Lay out a table for a terminal. `place` aligns all columns but the first.
+    Lay out a table for a terminal. `place` aligns the cells of all columns except the first.
 
     >>> align_columns([("system", "BLEU"), ("base", "9.5")])
     ['system  BLEU', 'base     9.5']
@@ -72,7 +69,7 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
 
 def table(heads: str, cells: str, rows: Iterable[Mapping[str, Any]]) -> str:
     """
-    Lay out a table in Markdown, with a format for its rows.
+    Lay out a table in Markdown from a format string and the values of each row.
 
     `heads`: the headers of its columns, with bars between them. `cells`: the format of a row, as
     for `str.format`.
@@ -87,12 +84,12 @@ def table(heads: str, cells: str, rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def with_names(rows: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows of a mapping, each with its key as `name`."""
+    """Convert a mapping of rows to a list; each row gets its key as `name`."""
     return [{"name": name, **row} for name, row in rows.items()]
 
 
 def code_block(lines: Iterable[str], language: str = "sh") -> str:
-    """Format commands or their output."""
+    """Format commands or their output as a Markdown code block."""
     return "\n".join([f"```{language}", *lines, "```"])
 
 
@@ -102,7 +99,7 @@ def fold(summary: str, parts: Iterable[str]) -> str:
 
 
 def write_table(out: Path, name: str, page: str, plain: Mapping[str, Any]) -> None:
-    """Write a table as Markdown and as JSON, and make the folder if needed."""
+    """Write a table as Markdown and as JSON; creates the folder if it does not exist."""
     make_folder(out)
     write_json(out / f"{name}.json", plain)
     with replacing_file(out / f"{name}.md") as stream:

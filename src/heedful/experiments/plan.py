@@ -1,10 +1,10 @@
 """
-How many steps each system takes: a budget of time, turned into steps before the start.
+The plan of a table: a time budget is converted into steps of each system before training begins.
 
-The rate of each system is measured once for all its seeds, as `heedful bench train` times a
-training step, at the sentence lengths of the text. All systems take their steps in turns. The plan
-is saved, so the same run can be repeated on any machine. A repeated run takes steps and threads
-from the plan, whatever the machine's own rates are.
+The training rate of each system is measured once for all its seeds, as by `heedful bench train`,
+with sentences as long as those of the text. During this measurement the systems take turns. The
+plan is saved, so the run can be repeated on any machine. A repeated run takes steps and threads
+from the plan, whatever the rates of that machine are.
 """
 
 import json
@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
@@ -36,11 +34,11 @@ Say = Callable[[str], None]
 
 VALIDATIONS = 8
 _BETWEEN_VALIDATIONS = 10.0
-"""Fewest seconds of training between validations, if the task does not set their number."""
+"""Minimum seconds of training between validations, if the task does not set their number."""
 _MEASURING = 4
-"""Seconds that measuring the rate of a system takes at least."""
+"""Minimum seconds to measure the rate of a system."""
 RATES = "rates.json"
-"""The file of measured rates, in target tokens a second by name."""
+"""The file of measured rates, in target tokens per second, by the name of a system."""
 
 
 @dataclass(frozen=True)
@@ -73,16 +71,16 @@ class Plan:
     corpus: str
     """Names and sizes of the text's files."""
     budget: float
-    """In seconds."""
+    """Time budget in seconds."""
     equal: Equal
     """Whether all systems get equal time or equal steps."""
     threads: int
     systems: tuple[PlannedSystem, ...]
     left_out: tuple[str, ...] = ()
-    """Names of systems for which the budget has too few steps."""
+    """Names of the systems that would get too few steps."""
 
     def in_folders(self, folders: Mapping[str, str]) -> "Plan":
-        """Read the texts of some systems from other folders."""
+        """Return the plan with other text folders for some systems."""
         systems = tuple(
             replace(system, data=folders.get(system.name, system.data)) for system in self.systems
         )
@@ -94,7 +92,7 @@ class Plan:
 
     @classmethod
     def read(cls, path: Path) -> "Plan":
-        """Read a plan; raises `RunFolderError` for a file of another kind."""
+        """Read a plan; raises `RunFolderError` if the file is not a plan."""
         return read_json(path, "be the plan of a table", cls._of)
 
     @classmethod
@@ -130,7 +128,7 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
     seconds = {name: tokens / rates[name] for name, tokens in batches.items()}
     steps = share_budget(task, seconds, budget, time.monotonic() - began)
     counted = {name: count * seconds[name] for name, count in steps.items()}
-    fewest = min(counted.values())  # if all take equal steps, all validate at the same steps
+    fewest = min(counted.values())  # systems with equal steps validate at the same steps
     planned = [
         PlannedSystem(
             name,
@@ -156,7 +154,7 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
 
 
 def _but_for_seed(system: TableSystem) -> tuple[str, ...]:
-    """Return the settings that decide how fast a system trains."""
+    """Return the settings of a system without its seed; they determine its training rate."""
     return tuple(line for line in system.settings if not line.startswith("train.seed="))
 
 
@@ -167,11 +165,11 @@ class EncodedSystem(NamedTuple):
     """All settings that differ from the recipe."""
     config: RunConfig
     folder: str
-    """Folder of the text, in the table's folder."""
+    """Folder of the text, relative to the table's folder."""
 
 
 def encode_all(task: TableTask) -> dict[str, EncodedSystem]:
-    """Learn subwords and encode the training text, once for all systems with the same encoding."""
+    """Learn subwords and encode the text, once for all systems with the same encoding."""
     corpus = task.corpus
     folders: dict[str, str] = {}
     encoded = {}
@@ -193,7 +191,7 @@ def encode_all(task: TableTask) -> dict[str, EncodedSystem]:
 
 
 def _known_rates(path: Path) -> dict[str, float]:
-    """Read earlier measured rates; raises `RunFolderError` if the file has no rates."""
+    """Read rates that were measured earlier; raises `RunFolderError` if the file has no rates."""
 
     def parse(rates: dict[str, float]) -> dict[str, float]:
         if wrong := [name for name, rate in rates.items() if not is_positive(rate)]:
@@ -205,7 +203,7 @@ def _known_rates(path: Path) -> dict[str, float]:
 
 
 def describe(corpus: TableCorpus) -> str:
-    """Name the files of the text with their sizes, by which a plan recognizes its text."""
+    """List the names and sizes of the corpus files, by which a plan identifies its text."""
     files = [
         corpus.file(part, language)
         for part in ("train", "valid", "test")
@@ -220,7 +218,7 @@ def _all_rates(
     known: Mapping[str, float],
     threads: int,
 ) -> dict[str, float]:
-    """Measure unknown rates in target tokens a second, once for all seeds of a system."""
+    """Measure unknown rates in target tokens per second, once for all seeds of a system."""
     alike = {
         _but_for_seed(system): known[system.name]
         for system in task.trained
@@ -247,13 +245,13 @@ def _all_rates(
 
 
 def _precision(config: RunConfig) -> str:
-    """Name the precision of the measured rate, because `auto` may differ on another machine."""
+    """Return the setting of the measured precision; `auto` may differ on another machine."""
     chosen = resolve_precision(config.train.precision, resolve_device(config.train.device))
     return f"train.precision={chosen}"
 
 
 def _lengths_of(steps: int, seconds: float, validations: int | None) -> tuple[str, ...]:
-    """Fit schedule, checkpoints and validations to the number of steps."""
+    """Return settings that fit schedule, checkpoints and validations to the number of steps."""
     most, between = VALIDATIONS, _BETWEEN_VALIDATIONS
     if validations is not None:
         most, between = validations, SECONDS_OF_VALIDATION
@@ -261,7 +259,7 @@ def _lengths_of(steps: int, seconds: float, validations: int | None) -> tuple[st
     return (
         f"train.steps={steps}",
         f"train.warmup={min(300, max(1, steps // 8))}",
-        f"train.validate_steps={-(-steps // count)}",  # and once more at the end
+        f"train.validate_steps={-(-steps // count)}",  # there is also a validation at the end
         f"train.checkpoint_steps={max(1, steps // 40)}",
         "train.checkpoint_minutes=none",
         "train.keep_last=10",
@@ -269,14 +267,14 @@ def _lengths_of(steps: int, seconds: float, validations: int | None) -> tuple[st
 
 
 def _guidance(config: RunConfig, steps: int) -> tuple[str, ...]:
-    """Let guided attention fade in the first half of a training."""
+    """Return settings that let guided attention fade out in the first half of the training."""
     is_guided = config.train.guided_attention
     return (f"train.guided_steps={max(1, steps // 2)}",) if is_guided else ()
 
 
 def _mean_lengths(folder: Path) -> tuple[int, int]:
-    """Read the mean tokens of a sentence, end symbols included."""
+    """Read the mean numbers of source and target tokens per sentence, end symbols included."""
     (pairs,) = PreparedText.open(folder).open_pairs()
-    lengths = (np.diff(offsets).mean() for offsets in (pairs.source_offsets, pairs.target_offsets))
+    lengths = pairs.source_lengths.mean(), pairs.target_lengths.mean()
     source, target = (max(2, round(float(length)) + 1) for length in lengths)
     return source, target

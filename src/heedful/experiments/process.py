@@ -1,4 +1,4 @@
-"""A fresh process for each measurement, the same for all systems."""
+"""A new process for each measurement, with the same protocol for all systems."""
 
 import json
 import math
@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from heedful.plugins import load_plugins, loaded_plugins
 
 
 def time_repeats(work: Callable[[], object], repeats: int) -> list[float]:
-    """Time a function several times."""
+    """Time several calls of a function, in seconds."""
     seconds = []
     for _ in range(repeats):
         started = time.perf_counter()
@@ -45,8 +45,8 @@ def time_in_turns(
     """
     Time functions in rounds, so a slow moment of the machine affects all of them.
 
-    `least`: minimum seconds of one timing; faster calls are repeated. Returns the seconds of a call
-    of each function, by round; the first call warms up and is not counted.
+    `least`: minimum seconds of one timing; faster calls are repeated. Returns, for each round, the
+    seconds per call of each function; the first call warms up and is not counted.
     """
     for function in functions:
         function()
@@ -73,8 +73,8 @@ def run_process(
     Send a request to a new process and wait for its answer.
 
     Output of libraries before the answer is ignored. `foreign`: whether the process gets the user's
-    own environment, and no plugins. `variables`: added to the environment. `seconds`: the longest
-    wait.
+    own environment, and no plugins. `variables`: variables added to the environment. `seconds`: the
+    maximum waiting time.
 
     Raises `MeasurementFailed` if there is no answer, with the last line that the process wrote to
     standard error. Raises `UserError` if the process reports an invalid request.
@@ -98,19 +98,15 @@ def run_process(
             f"{' '.join(map(str, command))} must answer within {seconds:,.0f} seconds, but it did "
             "not; measure fewer tokens or lines."
         ) from error
-    printed = done.stdout.strip().splitlines()
-    if done.returncode == 0 and printed:
-        try:
-            answer = json.loads(printed[-1])
-        except ValueError:
-            answer = None
-        if isinstance(answer, dict) and "error" in answer:
-            kind = (
-                UserError if answer.get("exit_code") == UserError.exit_code else MeasurementFailed
-            )
-            raise kind(answer["error"])
-        if isinstance(answer, dict):
+    answer = None
+    if done.returncode == 0:
+        with suppress(ValueError, IndexError):  # the output is empty or not JSON
+            answer = json.loads(done.stdout.strip().splitlines()[-1])
+    if isinstance(answer, dict):
+        if "error" not in answer:
             return answer
+        is_users = answer.get("exit_code") == UserError.exit_code
+        raise (UserError if is_users else MeasurementFailed)(answer["error"])
     error_lines = done.stderr.strip().splitlines()
     raise MeasurementFailed(
         f"{' '.join(map(str, command))} must answer with a JSON object, but it ended with exit "

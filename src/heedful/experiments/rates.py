@@ -13,7 +13,7 @@ from heedful.kernels.api import resolve_precision
 from heedful.machine.devices import resolve_device, resolve_threads
 
 _AT_ONCE = 8
-"""Most trainings in one process, which share its memory."""
+"""Maximum number of trainings in one process, because they share its memory."""
 
 
 class TimedSettings(NamedTuple):
@@ -30,9 +30,9 @@ def rates_in_turns(
     recipe: str, trainings: Sequence[TimedSettings], threads: int, steps: int = 5
 ) -> list[float]:
     """
-    Measure target tokens a second of trainings that take their steps in turns, in one process.
+    Measure the target tokens per second of several trainings, whose steps take turns.
 
-    A varying load of the machine therefore affects all trainings equally.
+    Varying load on the machine therefore affects all trainings equally.
     """
     device = resolve_device("auto")
     shared = {
@@ -57,9 +57,9 @@ def rates_in_turns(
 
 def measure_in_turns(request: dict[str, Any]) -> dict[str, Any]:
     """
-    Time steps of several trainings in turns, so a load of the machine affects all equally.
+    Time steps of several trainings in turns, so load on the machine affects all equally.
 
-    Returns `seconds`: for each training, those of each step after the first.
+    Returns `seconds`: for each training, the seconds of each step after the first.
     """
     steps = [TimedTraining(training).step for training in request["trainings"]]
     rounds = time_in_turns(steps, request["steps"])

@@ -25,11 +25,11 @@ class Record:
     """Measurements and their origin."""
 
     commit: str
-    """The measured commit; empty for an installed package."""
+    """The commit whose code was measured; empty for an installed package."""
     machine: str
     measurements: dict[str, Any]
     commands: list[str] = field(default_factory=list)
-    """The commands as typed in a shell."""
+    """The commands as one types them in a shell."""
     date: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
     settings: dict[str, Any] = field(default_factory=dict)
     outputs: dict[str, Any] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Record:
 
     @classmethod
     def read(cls, path: Path) -> "Record":
-        """Read a record; raises `RunFolderError` for a file of another kind."""
+        """Read a record; raises `RunFolderError` if the file is not a record."""
         return read_json(
             path, "be a record of measurements", lambda plain: cls(**{"commit": "", **plain})
         )
@@ -65,13 +65,13 @@ def read_json(path: Path, content: str, parse: Callable[[Any], Parsed]) -> Parse
 
 
 def write_json(path: Path, plain: Any) -> None:
-    """Write plain values."""
+    """Write values as JSON."""
     with replacing_file(path) as stream:
         stream.write(json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
 
 
 def describe_this_machine() -> str:
-    """Describe processor, memory, GPUs and versions in a line."""
+    """Describe processor, memory, GPUs and versions in one line."""
     parts: dict[str, Any] = describe_machine()
     gpus = ", ".join(parts["gpus"]) or "no GPU"
     return (

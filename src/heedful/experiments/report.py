@@ -18,9 +18,9 @@ from heedful.experiments.measured import MeasuredSystem, at_cost, difference
 from heedful.experiments.page import LEARNED, Rows, ScoreDifference
 
 RISING = "↑"
-"""Mark of a system that still learns."""
+"""Symbol for a system that was still learning at the end."""
 SURE = "*"
-"""Mark of a difference with an interval that excludes zero."""
+"""Symbol for a difference whose interval excludes zero."""
 _RISE, _LAST_PART = 1.0, 0.25
 
 
@@ -43,7 +43,7 @@ def by_seed(systems: Sequence[MeasuredSystem]) -> list[list[MeasuredSystem]]:
 def all_differences(
     systems: Sequence[MeasuredSystem], corpus: TableCorpus, out: Path
 ) -> list[ScoreDifference]:
-    """Compare every two systems that have learned something, by their first seeds."""
+    """Compare every pair of systems that have learned something, by their first seeds."""
     firsts = [group[0] for group in by_seed(systems) if group[0].bleu >= LEARNED]
     ranked = sorted(firsts, key=lambda system: -system.bleu)
     return [
@@ -73,7 +73,7 @@ def cost_rows(
     systems: Sequence[MeasuredSystem], published: tuple[str, Mapping[str, str]] | None = None
 ) -> Rows:
     """
-    Lay out cost and score of every system, at the end and after equal operations.
+    Lay out cost and score of every system at the end, and its score after equal operations.
 
     `published`: the header of a column, and its cells by title; other cells are empty.
     """
@@ -112,5 +112,5 @@ def cost_rows(
 
 
 def plain(systems: Sequence[MeasuredSystem]) -> list[dict[str, Any]]:
-    """Convert to plain values."""
+    """Convert systems to plain values."""
     return [asdict(system) for system in systems]

@@ -1,4 +1,4 @@
-"""Train and measure all systems of a table in a folder, or continue from its contents."""
+"""Train and measure all systems of a table in a folder, or continue an interrupted table."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,14 +23,14 @@ def train_all(
     say: Callable[[str], None],
 ) -> list[MeasuredSystem]:
     """
-    Share the budget, then train and measure one system after the other.
+    Divide the budget among the systems, then train and measure one system after the other.
 
     `plan`: the plan of another run of the same table and text, to repeat that run. Its steps,
     budget and threads are used instead of `budget` and `threads`.
 
-    Raises `RunFolderError` if the folder was begun with other text, other systems or another
-    budget. Also raises it if `plan` belongs to another table or text, or another process writes
-    into the folder.
+    Raises `RunFolderError` if the folder belongs to other text, other systems or another budget.
+    Also raises it if `plan` belongs to another table or text, or if another process writes into
+    the folder.
     """
     task = task.narrowed()
     make_folder(task.out)
@@ -75,14 +75,14 @@ def check_plans(task: TableTask, budget: float, plan: Path | None, threads: int)
 def _choose_plan(
     task: TableTask, budget: float, plan: Path | None, threads: int, say: Callable[[str], None]
 ) -> Plan:
-    """Take the plan of the folder, else the given plan, else make a plan."""
+    """Return the plan in the folder, else the plan in the file `plan`, else a new plan."""
     if (own := check_plans(task, budget, plan, threads)) is not None:
         return own
     if plan is None:
         planned = make_plan(task, budget, threads, say)
     else:
         earlier = Plan.read(plan)
-        # this task may have fewer systems than that plan, and fewer texts
+        # this task may have fewer systems and texts than the earlier plan
         folders = {name: encoded.folder for name, encoded in encode_all(task).items()}
         planned = earlier.in_folders(folders)
     planned.write(task.out / PLAN)

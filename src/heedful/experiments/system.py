@@ -1,4 +1,4 @@
-"""A system of a table, scaled down."""
+"""The systems of a table, and their scaled-down models."""
 
 import re
 from collections.abc import Sequence
@@ -19,19 +19,27 @@ class TableSystem(NamedTuple):
     settings: tuple[str, ...] = ()
     """Settings that differ from the table's common settings, as `key=value`."""
     replace_unknown: bool = False
-    """Whether unknown words are replaced by source words."""
+    """Whether unknown words in translations are replaced by source words."""
     after: str = ""
     """Name of the system that provides the initial weights."""
     slowdown: float = 1.0
-    """How many times longer a step takes than a step by likelihood."""
+    """Time of a step, divided by the time of a step of the system in `after`."""
     times: int = 1
-    """Factor of its number of steps, in tables with equal steps."""
+    """Factor by which its number of steps is multiplied, in tables with equal steps."""
     members: tuple[str, ...] = ()
     """Names of the systems of an ensemble, which is not trained itself."""
 
+    def with_seed(self, seed: int) -> "TableSystem":
+        """Return the system with another seed of its training."""
+        return self._replace(
+            name=f"{self.name}-{seed}",
+            title=f"{self.title}, seed {seed}",
+            settings=(*self.settings, f"train.seed={seed}"),
+        )
+
 
 _WIDTHS = re.compile(r"(model\.(?:\w+\.)*(?:d_\w+|\w+_size)=)(\d+)$")
-_LAYERS = re.compile(r"\((\d+),")  # of convolutions, in each pair of width and kernel
+_LAYERS = re.compile(r"\((\d+),")  # the width in each pair of width and kernel of convolutions
 
 
 def narrow(settings: Sequence[str], factor: int) -> tuple[str, ...]:
@@ -51,7 +59,7 @@ def narrow(settings: Sequence[str], factor: int) -> tuple[str, ...]:
 
 
 def count_parameters(config: RunConfig) -> int:
-    """Count the weights of a model whose vocabulary is full, without making them."""
+    """Count the weights of a model with a full vocabulary, without allocating them."""
     with torch.device("meta"):
         model = build(config, config.data.vocabulary_size)
     return sum(weight.numel() for weight in model.parameters())

@@ -25,15 +25,15 @@ class TableTask(NamedTuple):
     share: float = 1.0
     """Share of the whole budget; other trainings use the rest."""
     validations: int | None = None
-    """Number of validations in each training; as many as its time allows if None."""
+    """Number of validations in each training; if None, it depends on the training time."""
 
     @property
     def trained(self) -> list[TableSystem]:
-        """All systems but ensembles, which only translate."""
+        """All systems except ensembles, which only translate."""
         return [system for system in self.systems if not system.members]
 
     def narrowed(self) -> "TableTask":
-        """Divide the widths of the models by the factor of the corpus."""
+        """Return the task with the widths of the models divided by the factor of the corpus."""
         factor = self.corpus.narrow
         systems = [
             system._replace(settings=narrow(system.settings, factor)) for system in self.systems

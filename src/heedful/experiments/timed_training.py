@@ -1,7 +1,6 @@
-"""The real training loop on one batch, a step at a time, to measure it."""
+"""The real training loop on one batch, one step at a time, for measurements."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,11 +21,11 @@ from heedful.training.distributed import RankGroup
 from heedful.training.log import RunLog
 from heedful.training.objective.likelihood import Likelihood
 from heedful.training.optimizer import MixedPrecisionOptimizer
+from heedful.training.schedule import Schedule
 from heedful.training.state import TrainState
 from heedful.training.trainer import Trainer
-from heedful.training.trainer_config import TrainerConfig
 
-# Steps of a GPU that are timed together, because a step begins before the last one's loss is read.
+# On a GPU, steps are timed together, because a step begins before the previous loss is read.
 _STEPS_AT_ONCE = 50
 
 
@@ -46,10 +45,10 @@ class FixedBatch:
     """
     A batch order that always returns the same batch.
 
-    `micro_batch_tokens`: padded tokens computed at once; all when None. `steps`: number of steps of
-    an epoch.
+    `micro_batch_tokens`: maximum padded tokens per micro-batch; no maximum if None. `steps`: number
+    of steps per epoch.
 
-    Pairs of similar length are grouped, as in a training that computes padding.
+    Pairs of similar length are grouped, as in a training with padded batches.
     """
 
     def __init__(
@@ -86,14 +85,14 @@ class FixedBatch:
         return self._parts[-1]
 
     def room(self, batches: Sequence[Rows]) -> Room:
-        """Find a room that holds the batch."""
+        """Compute buffer sizes that suffice for the batches."""
         ended = int(self._collator.source_end)
         source = np.array([len(row) + ended for row in self._sources])
         target = np.array([len(row) + 1 for row in self._targets])
         return Room.of_batches(batches, source, target, self.micro_batch_tokens)
 
     def pack(self, rows: Rows, room: Room) -> PackedBatch:
-        """Lay out pairs in a room, which is part of the timed step, too."""
+        """Pack pairs into buffers of a fixed size, which is part of the timed step, too."""
         source, target = (
             FlatIds(
                 np.concatenate([side[row] for row in rows]),
@@ -104,7 +103,7 @@ class FixedBatch:
         return pack(source, target, self._collator, room)
 
     def collate(self, rows: Rows) -> Batch:
-        """Collate pairs into tensors, which is part of the timed step, as it is of a training."""
+        """Collate pairs into tensors, which is part of the timed step, as in a training."""
         chosen = rows.tolist()
         return self._collator.batch(
             [self._sources[row] for row in chosen], [self._targets[row] for row in chosen]
@@ -137,7 +136,7 @@ class TimedTraining:
         self.at_once = _STEPS_AT_ONCE if self.device.type == "cuda" else 1
         batch = FixedBatch(*sides, collator, train.micro_batch_tokens, self.at_once)
         self.log = _Losses()
-        optimizer = MixedPrecisionOptimizer.of(model, request["precision"], train)
+        optimizer = MixedPrecisionOptimizer(model, request["precision"], train)
         levers = Levers(**request.get("levers", {}))
         objective = Likelihood(train.label_smoothing, train.smoothing_target)
         self.padded = (
@@ -151,7 +150,8 @@ class TimedTraining:
             optimizer,
             batch,
             batch.collate,
-            replace(TrainerConfig.of(settings), minutes=None),
+            train.model_copy(update={"minutes": None}),
+            Schedule.of(settings),
             TrainState(),
             RankGroup(),
             self.log,
@@ -161,14 +161,14 @@ class TimedTraining:
 
     @property
     def optimizer(self) -> MixedPrecisionOptimizer:
-        """The optimizer, with the moments of the steps so far."""
+        """The optimizer, with its state after the steps so far."""
         return self._trainer.optimizer
 
     def step(self) -> None:
-        """Take a step, or several on a GPU, and wait until all are done."""
+        """Take one step, or several steps on a GPU, and wait until they are done."""
         trainer = self._trainer
         steps = trainer.train_state.counters.step + self.at_once
-        trainer.config = replace(trainer.config, steps=steps)
+        trainer.config = trainer.config.model_copy(update={"steps": steps})
         trainer.run()
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)

@@ -1,8 +1,8 @@
 """
 Workloads of measurements: pairs of given lengths and their operation counts.
 
-Only real tokens count as needed. A toolkit that computes padding gets no credit for it, so shares
-of the product rate compare useful work.
+Only the operations of real tokens count. A toolkit that computes padding gets no credit for it, so
+shares of the peak rate compare useful work.
 """
 
 import random
@@ -21,7 +21,7 @@ from heedful.tokenization.tokenizer import END, PAD, START
 Ids = list[list[int]]
 
 _SPECIAL = 4
-# Lengths of a batch differ from their mean by at most this share: 20 to 30 tokens for a mean of 25.
+# The lengths in a batch differ from their mean by at most this share: 20 to 30 for a mean of 25.
 _SPREAD = 0.2
 
 
@@ -31,7 +31,7 @@ def spread_lengths(mean: int, count: int) -> list[int]:
 
     Returns lengths from a fifth below the mean to a fifth above it, evenly spaced, at least 1 each.
 
-    They are deterministic, because random batches would differ a little in size.
+    The lengths are deterministic, because random batches would differ slightly in size.
     """
     low, high = mean * (1 - _SPREAD), mean * (1 + _SPREAD)
     return [max(1, round(float(length))) for length in np.linspace(low, high, count)]
@@ -69,7 +69,7 @@ def search_flops(
     `source_lengths`: tokens of each source, its end symbol included. `output_lengths`: tokens of
     each translation, its end symbol included.
 
-    A step attends to the earlier positions and to the source; keys and values of the source are
+    Each step attends to the earlier positions and to the source. Keys and values of the source are
     computed once per sentence.
     """
     steps = RowLengths.unpadded(output_lengths, by_steps=True)

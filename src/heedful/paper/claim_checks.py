@@ -1,10 +1,10 @@
-"""The paper's claims about positions and scaling, as tables and pictures."""
+"""Checks of the paper's claims about positions and scaling, as tables and pictures."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,28 +31,35 @@ Rows = list[tuple[str, ...]]
 _DISTANCES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
+class CheckedScheme(NamedTuple):
+    """A position encoding, with its verdicts and dot products."""
+
+    scheme: Scheme
+    verdicts: list[Verdict]
+    dots: Products
+
+
 @dataclass(frozen=True)
 class CheckedPositions:
-    """Position encodings checked against the criteria."""
+    """Position encodings and their verdicts under the four criteria."""
 
     length: int
-    """Positions of the longest sentence in training."""
-    schemes: tuple[Scheme, ...]
-    verdicts: tuple[list[Verdict], ...]
-    dots: tuple[Products, ...]
+    """Number of positions of the longest sentence in training."""
+    encodings: tuple[CheckedScheme, ...]
 
     @property
     def marks(self) -> Rows:
-        """The table of encodings: whether each meets each criterion."""
-        marks = [tuple("yes" if check.holds else "no" for check in row) for row in self.verdicts]
-        named = zip(self.schemes, marks, strict=True)
-        return [("encoding", *SHORT), *((scheme.name, *cells) for scheme, cells in named)]
+        """A table that shows which encoding meets which criterion."""
+        rows: Rows = [("encoding", *SHORT)]
+        for scheme, checks, _ in self.encodings:
+            rows.append((scheme.name, *("yes" if check.holds else "no" for check in checks)))
+        return rows
 
     @property
     def reasons(self) -> Rows:
-        """The number that decided each mark, and its meaning."""
+        """A table of the numbers that decided the verdicts, and their meanings."""
         rows: Rows = [("encoding", "criterion", "", "number", "which is")]
-        for scheme, checks in zip(self.schemes, self.verdicts, strict=True):
+        for scheme, checks, _ in self.encodings:
             for short, check in zip(SHORT, checks, strict=True):
                 mark = "yes" if check.holds else "no"
                 rows.append((scheme.name, short, mark, _number(check.number), check.reason))
@@ -60,12 +67,12 @@ class CheckedPositions:
 
     @property
     def products(self) -> Rows:
-        """Properties of the dot products."""
+        """A table of properties of the dot products."""
         far = [distance for distance in _DISTANCES if distance < self.length]
         rows: Rows = [
             ("dot products", "uneven", "fall until", *(f"{distance} apart" for distance in far))
         ]
-        for scheme, dots in zip(self.schemes, self.dots, strict=True):
+        for scheme, _, dots in self.encodings:
             shares = [
                 f"{dots.by_distance[distance]:.3f}" if distance < len(dots.by_distance) else ""
                 for distance in far
@@ -95,7 +102,7 @@ class CheckedPositions:
                         "by_distance": dots.by_distance.tolist(),
                     },
                 }
-                for scheme, checks, dots in zip(self.schemes, self.verdicts, self.dots, strict=True)
+                for scheme, checks, dots in self.encodings
             },
         }
 
@@ -109,16 +116,14 @@ class CheckedPositions:
                 dots.table,
                 dots.by_distance,
             )
-            for scheme, dots in zip(self.schemes, self.dots, strict=True)
+            for scheme, _, dots in self.encodings
         ]
-        header, *rows = self.reasons
         sheet = ReportPage(
             f"{self.length} positions",
             "Top: the vector of each position. Middle: the dot products of all pairs of positions. "
             "Bottom: their mean by distance, divided by a position's product with itself. "
             f"The criteria: {'; '.join(CRITERIA)}.",
-            header,
-            tuple(rows),
+            self.reasons,
         )
         position_pictures(tables, out, sheet)
 
@@ -126,15 +131,16 @@ class CheckedPositions:
 def check_positions(
     d_model: int, length: int, run: Path | None = None, weights: str = "default"
 ) -> CheckedPositions:
-    """Check all position encodings; raises `SettingError` if the run's are not learned."""
+    """Check all position encodings; raises `SettingError` if `run` has no learned positions."""
     every = schemes(d_model)
     if run is not None:
         every.append(learned_positions(Run.open(run), weights))
     return CheckedPositions(
         length,
-        tuple(every),
-        tuple(check_criteria(scheme, length) for scheme in every),
-        tuple(products(scheme.encode(length)) for scheme in every),
+        tuple(
+            CheckedScheme(scheme, check_criteria(scheme, length), products(scheme.encode(length)))
+            for scheme in every
+        ),
     )
 
 
@@ -147,7 +153,7 @@ class MeasuredScaling:
     queries: int
     """Number of queries per width."""
     points: tuple[Point, ...]
-    """In the order of widths, then of scales."""
+    """Measurements in the order of widths, then of scales."""
 
     @property
     def sheet(self) -> ReportPage:
@@ -174,14 +180,14 @@ class MeasuredScaling:
             "weights with respect to the query; there is no theoretical value. Margins are 95 % "
             "confidence intervals."
         )
-        return ReportPage("Scaling by the square root of d_k", caption, header, tuple(rows))
+        return ReportPage("Scaling by the square root of d_k", caption, [header, *rows])
 
     @property
     def as_json(self) -> dict[str, Any]:
         """All results as JSON values."""
 
         def measured(estimate: Estimate, theory: float | None = None) -> dict[str, float]:
-            """Convert one measured number."""
+            """Convert one measured number to JSON values."""
             known = {} if theory is None else {"theory": theory}
             return {"value": estimate.value, "margin": estimate.margin, **known}
 
@@ -201,7 +207,7 @@ class MeasuredScaling:
         }
 
     def draw(self, out: Path) -> None:
-        """Draw the three numbers over the width."""
+        """Plot the three numbers against the width."""
         panels = [
             CurvePanel(title, tuple(_curve(self.points, scale, name) for scale in SCALES))
             for title, name in (
@@ -224,7 +230,7 @@ def measure_scaling(largest: int, keys: int, queries: int, seed: int) -> Measure
 
 
 def _curve(points: Sequence[Point], scale: str, name: str) -> Curve:
-    """Collect one number of one scale."""
+    """Collect the curve of one number for one scale."""
     own = [point for point in points if point.scale == scale]
     measured: list[Estimate] = [getattr(point, name) for point in own]
     theory = [getattr(point, f"{name}_theory", math.nan) for point in own]
@@ -243,5 +249,5 @@ def _with_margin(estimate: Estimate) -> str:
 
 
 def _number(value: float) -> str:
-    """Format a number with four digits, an integer as it is."""
+    """Format a number with four significant digits, or an integer with all its digits."""
     return f"{value:,.0f}" if math.isfinite(value) and value == int(value) else f"{value:.4g}"

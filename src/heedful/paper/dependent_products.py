@@ -1,5 +1,5 @@
 """
-Counts of a layer's dependent products and of its multiply-adds, taken while the layer runs.
+Counts of a layer's dependent matrix products and of its multiply-adds, recorded while it runs.
 
 The sequential operations of Table 1 are the longest chain of products in which each product needs
 the result of the previous one.
@@ -20,7 +20,7 @@ class CountedProducts(NamedTuple):
     """Numbers of a layer's products and multiply-adds."""
 
     chain: int
-    """Length of the longest chain of products that wait for each other."""
+    """Length of the longest chain of products that depend on each other."""
     multiply_adds: int
     """Multiply-adds of all products."""
 
@@ -30,12 +30,12 @@ class ProductChains:
 
     def __init__(self) -> None:
         self.longest = 0
-        # By the id of a storage, which a tensor shares with its views. The storage is kept, too, so
-        # that no other storage gets its id.
+        # The keys are ids of storages, which a tensor shares with its views. Storages are kept
+        # alive, so that no other storage gets the same id.
         self._chains: dict[int, tuple[int, Any]] = {}
 
     def observe(self, function: Any, arguments: Arguments) -> object:
-        """Compute an operation and lengthen the chains of its inputs."""
+        """Compute an operation, and record the chain that leads to its results."""
         args, kwargs = arguments
         chain = max((self._chain(x) for x in tensors_in((args, kwargs))), default=0)
         chain += products_in_turn(function)
@@ -52,8 +52,8 @@ class ProductChains:
 
 
 def count_products(name: str, s: LayerSizes) -> CountedProducts:
-    """Count the products of a layer without computing them."""
-    # On the meta device every kernel is torch's own, and torch's counter knows those.
+    """Count the matrix products of a layer without computing them."""
+    # On the meta device every kernel is torch's own, and torch's counter supports these kernels.
     with torch.device("meta"):
         layer, x = build_layer(name, s), torch.empty(1, s.n, s.d)
         chains = ProductChains()

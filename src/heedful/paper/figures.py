@@ -1,8 +1,8 @@
 """
 Figures 3 to 5 of the paper, from any run.
 
-Other models do not have the paper's heads at the same places. If the paper shows two heads for a
-behavior, the two heads that show it most are chosen; the numbers say how much.
+Other models do not have the paper's heads in the same layers. If the paper shows two heads for a
+behavior, the two heads that show it most are chosen; the numbers state how much.
 """
 
 import math
@@ -31,7 +31,7 @@ class Figure:
     """A figure to draw, with its caption and numbers."""
 
     run: str
-    """The run's name."""
+    """Name of the run."""
     words: tuple[str, ...]
     """The sentence."""
     panels: tuple[Panel, ...]
@@ -39,7 +39,7 @@ class Figure:
     sheet: ReportPage
     """Title, caption and numbers."""
     notes: tuple[str, ...]
-    """Differences from the paper's figure."""
+    """Sentences about differences from the paper's figure."""
 
     def draw(self, out: Path) -> None:
         """Draw the figure."""
@@ -59,15 +59,15 @@ def make_figure(
     """
     Compute one of the figures.
 
-    `layer`: layer of the encoder, counted from 1; 0 for the fifth layer, or the last of fewer.
-    `heads`: heads of this layer, counted from 1; by default all in figure 3, and the two chosen
-    heads in the others.
+    `layer`: layer of the encoder, counted from 1; 0 for the fifth layer, or the last layer if there
+    are fewer. `heads`: heads of this layer, counted from 1; by default all heads in figure 3, and
+    the two chosen heads in figures 4 and 5.
 
     By default the sentence is the paper's. If the run reads another language or does not know the
-    paper's words, it is a sentence of the run's training text.
+    paper's words, the default is a sentence of the run's training text.
 
-    Raises `SettingError` for a missing layer, head or word. Also raises it without a sentence if
-    the run does not read English and keeps no text.
+    Raises `SettingError` for a missing layer, head or word. Also raises it if no sentence is given
+    and the run neither reads English nor has its training text.
     """
     paper = EXAMPLES[number]
     notes: list[str] = []
@@ -127,7 +127,7 @@ def make_figure(
 
 
 def run_name(run: Run) -> str:
-    """Name a run by the last two parts of its path: the last alone is often “run”."""
+    """Name a run by the last two parts of its path, because the last part is often “run”."""
     return "/".join(run.folder.path.parts[-2:])
 
 
@@ -141,7 +141,7 @@ def _paper_text(translator: Translator, paper: PaperExample) -> str:
 
 
 def farthest_seeing(weights: Float[np.ndarray, "heads words words"], count: int) -> int:
-    """Find the word, of the first `count`, that attends most to a word not next to it."""
+    """Find the word, among the first `count`, that attends most to a non-adjacent word."""
     places = np.arange(count)
     apart = np.abs(places[:, None] - places) > 1
     seen = np.where(apart, weights[:, :count, :count], 0.0).max(axis=-1).mean(axis=0)
@@ -149,7 +149,7 @@ def farthest_seeing(weights: Float[np.ndarray, "heads words words"], count: int)
 
 
 def _layer(layer: int, attention: WordAttention, notes: list[str]) -> int:
-    """Return the layer to show, and note a difference from the paper's layer."""
+    """Return the layer to show, and add a note if it differs from the paper's layer."""
     if layer > attention.layers:
         raise SettingError(
             f"--layer must be between 1 and {attention.layers}, the layers of this run's encoder, "
@@ -166,7 +166,7 @@ def _layer(layer: int, attention: WordAttention, notes: list[str]) -> int:
 
 
 def _words(attention: WordAttention, text: str, by_default: str, option: str) -> tuple[int, ...]:
-    """Find the given words, or the paper's."""
+    """Find the given words, or else the paper's words."""
     named = text or by_default
     return attention.find(named, option) if named else ()
 
@@ -177,7 +177,7 @@ def _panel(
     heads: Sequence[int],
     query_words: tuple[int, ...],
 ) -> Panel:
-    """Build a panel of some heads."""
+    """Build a panel that shows some heads."""
     return Panel(title, tuple(Head(head, weights[head - 1]) for head in heads), query_words or None)
 
 
@@ -185,11 +185,11 @@ def _sharpest(
     attention: WordAttention, layer: int, query_words: Sequence[int], key_words: Sequence[int]
 ) -> list[int]:
     """
-    Find the two heads that attend most from the query words to the key words, or elsewhere.
+    Find the two heads that attend most from the query words to the key words.
 
-    Without key words, attention to any word but the query words counts. Attention from other words
-    is subtracted: a head that always attends to “Law” answers nothing. If this difference is equal
-    to two decimals, the larger weight decides.
+    Without key words, attention to any word except the query words counts. Attention from other
+    words is subtracted, because a head that always attends to “Law” answers no question. If the
+    difference is equal to two decimals, the larger weight decides.
     """
     last = len(attention.words) - attention.ended
     others = [index for index in range(last) if index not in query_words]
@@ -206,15 +206,16 @@ def structure(
     weights: Float[np.ndarray, "heads words words"],
 ) -> Float[np.ndarray, "heads 4"]:
     """
-    Measure attention patterns that are neither a fixed distance nor the same for all words.
+    Measure how far attention depends on the words, not only on a fixed distance or position.
 
-    Returns four numbers. Sharpness is 1 if each word attends to one word, 0 if all weights are
-    equal. The second is the largest mean weight at one distance. Overlap is 1 if the attention of
-    all words is the same. Structure is sharpness x (1 - the larger of the second and third).
+    Returns four numbers for each head. Sharpness is 1 if each word attends to one word, and 0 if
+    all weights are equal. The second number is the largest mean weight at one distance. Overlap is
+    1 if all words have the same attention. Structure is sharpness x (1 - the larger of the second
+    and third number).
 
     The paper chose its heads by eye. A head that always attends to the previous word, or to the
-    full stop, is sharp but does not depend on the sentence. The overlap of two distributions is the
-    weight that both put on the same words; here each word's attention is compared with the mean.
+    period, is sharp but does not depend on the sentence. The overlap of two distributions is the
+    weight that both give to the same words; here each word's attention is compared with the mean.
     """
     count = weights.shape[-1]
     logarithms = np.log(np.where(weights > 0, weights, 1.0))
@@ -229,7 +230,7 @@ def structure(
 
 
 def _structured_heads(weights: Float[np.ndarray, "heads words words"]) -> list[int]:
-    """Find two heads with structured and different patterns."""
+    """Find two heads whose patterns are structured and differ from each other."""
     if len(weights) == 1:
         return [1]
     value = structure(weights)[:, 3]
@@ -262,14 +263,13 @@ def _query_sheet(
     name = " ".join(attention.words[index] for index in query_words)
     answer = " ".join(attention.words[index] for index in key_words)
     known = [f"on “{answer}”", "from the others"] if answer else []
-    header = ["head", *known, f"“{name}” attends most to"]
     rated = {
         rating.head: rating
         for rating in rate_heads(
             attention.weights[layer - 1 : layer], query_words, key_words or query_words
         )
     }
-    rows = []
+    rows: list[tuple[str, ...]] = [("head", *known, f"“{name}” attends most to")]
     for head in heads:
         weights = attention.weights[layer - 1, head - 1, list(query_words)].mean(axis=0)
         most = np.argsort(-weights, kind="stable")[:_SHOWN_WORDS].tolist()
@@ -281,23 +281,22 @@ def _query_sheet(
     return ReportPage(
         f"Figure {number}: from “{name}”, layer {layer} of {attention.layers}",
         source + (f" Equal weights for all words would give {even:.2f}." if answer else ""),
-        tuple(header),
-        tuple(rows),
+        rows,
     )
 
 
 def _structure_sheet(
     source: str, weights: Float[np.ndarray, "heads words words"], layer: int, heads: Sequence[int]
 ) -> ReportPage:
-    """Describe how sharp each head of a layer is, and how much of this is distance or position."""
+    """Describe how sharp each head is, and how far distance or position explains this."""
     names = ("head", "drawn", "sharpness", "at one distance", "in common", "structure")
-    rows = tuple(
+    rows = [
         (f"head {head}", "yes" if head in heads else "", *(f"{value:.2f}" for value in values))
         for head, values in enumerate(structure(weights).tolist(), start=1)
-    )
+    ]
     about = (
         " Sharpness is 1 if each word attends to one word and 0 if all weights are equal. "
-        "Structure is the part of sharpness that is neither one distance nor the same for all "
-        "words. The two heads shown have much structure and differ from each other."
+        "Structure is the part of sharpness that neither a fixed distance nor a mean over all "
+        "words explains. The two heads shown have much structure and differ from each other."
     )
-    return ReportPage(f"Figure 5: two heads of layer {layer}", source + about, names, rows)
+    return ReportPage(f"Figure 5: two heads of layer {layer}", source + about, [names, *rows])

@@ -1,4 +1,4 @@
-"""The layers of Table 1, built from the project's own modules."""
+"""The layers of Table 1, built from heedful's modules."""
 
 from torch import Tensor, nn
 
@@ -20,11 +20,11 @@ class AttentionUnderTest(nn.Module):
         super().__init__()
         self.attention = MultiHeadAttention(s.d, s.d // _D_K if s.d % _D_K == 0 else 1)
         self.layout = Layout(causal_mask(s.n) if causal else None)
-        if restricted:  # computed by blocks: a band in a mask would not save products
+        if restricted:  # computed in blocks, because a band mask would not save multiplications
             self.layout = Layout(window=window(s, causal))
 
     def forward(self, x: States) -> States:
-        """Attend."""
+        """Compute self-attention."""
         out: Tensor = self.attention(x, x, self.layout)[0]
         return out
 
@@ -33,7 +33,7 @@ class SeparableConvolution(nn.Module):
     """
     A convolution of each channel, then one linear map across all channels (Chollet 2017).
 
-    Section 4 of the paper compares its cost; no model here has such a layer.
+    Section 4 of the paper compares its cost; no model in heedful has such a layer.
     """
 
     def __init__(self, d: int, kernel: int, causal: bool = False) -> None:
@@ -54,7 +54,7 @@ def build_layer(name: str, s: LayerSizes, causal: bool = False, number: int = 0)
     """
     Build a layer that maps states (batch, n, d) to states of the same shape.
 
-    `number`: the layer's place in a stack, from 0; dilations grow with this number.
+    `number`: the index of the layer in a stack, from 0; dilations grow with this index.
     """
     if name == "self-attention":
         return AttentionUnderTest(s, causal, restricted=False)

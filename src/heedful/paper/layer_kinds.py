@@ -12,7 +12,7 @@ from heedful.model.window import Window
 
 
 def _steps(distance: int, reaches: Callable[[int], int]) -> int:
-    """Count the layers until their reaches add up to a distance."""
+    """Count the layers whose reaches together cover a distance."""
     if distance == 0:
         return 1
     reach = 0
@@ -20,21 +20,16 @@ def _steps(distance: int, reaches: Callable[[int], int]) -> int:
         if reach >= distance:
             return number
         reach += reaches(number)
-    raise AssertionError  # `count` does not end
-
-
-def _reach(width: int, causal: bool) -> int:
-    """Count the positions that a layer reads on its shorter side."""
-    return width - 1 if causal else (width - 1) // 2
+    raise AssertionError  # unreachable, because `count` never ends
 
 
 def _contiguous(s: LayerSizes, causal: bool) -> int:
     """Compute ceil((n - 1) / reach); the reach is k - 1, or half of it if both sides are read."""
-    return _steps(s.n - 1, lambda _: _reach(s.k, causal))
+    return _steps(s.n - 1, lambda _: (s.k - 1) // (1 if causal else 2))
 
 
 def _dilated_path(s: LayerSizes, causal: bool) -> int:
-    """Compute ceil(log_k n), or ceil(log_k (2 n - 1)) where both sides are read and k is odd."""
+    """Compute ceil(log_k n), or ceil(log_k (2 n - 1)) if both sides are read and k is odd."""
     span = s.k - 1
     return _steps(s.n - 1, lambda layer: span * s.k**layer if causal else span * s.k**layer // 2)
 
@@ -52,7 +47,7 @@ def window(s: LayerSizes, causal: bool = False) -> Window:
 
 
 def _attention(s: LayerSizes, keys: int) -> int:
-    """Count multiply-adds of scores and sums with `keys` keys per query, and four projections."""
+    """Count multiply-adds of scores, weighted sums over `keys` keys, and four projections."""
     return 2 * s.n * keys * s.d + 4 * s.n * s.d**2
 
 
@@ -117,4 +112,4 @@ KINDS = {
         ),
     )
 }
-"""The rows by name: those of Table 1, and the contiguous and separable kernels of section 4."""
+"""The layers by name: the rows of Table 1, and the other kinds of convolution in section 4."""

@@ -1,8 +1,8 @@
 """
-Time of the layers of Table 1, against the number of positions and against the width.
+Times of the layers of Table 1, by the number of positions and by the width.
 
-Each round times all points in turn, so a slow minute of the machine affects all of them. Every
-round is saved when it ends, and a killed measurement continues with the next round.
+Each round times all points in turn, so a slow period of the machine affects all of them. Every
+round is saved when it ends, and an interrupted measurement continues with the next round.
 """
 
 import time
@@ -28,11 +28,11 @@ Axis = Literal["n", "d"]
 
 LENGTHS = (128, 256, 512, 1024, 2048)
 WIDTHS = (64, 128, 256, 512, 1024)
-"""Sizes along the two axes; along each axis, the other size is the middle one of its own."""
+"""Widths to time at the middle of `LENGTHS`; all of `LENGTHS` are timed at the middle width."""
 FITTED = 3
-"""An exponent is fitted to this many largest sizes; smaller sizes are dominated by overhead."""
+"""Exponents are fitted to this number of largest sizes; overhead dominates smaller sizes."""
 FEWEST = 3
-"""Rounds that are timed whatever the budget, because fewer give no useful interval."""
+"""Minimum number of rounds, whatever the budget, because fewer rounds give no useful interval."""
 _MOST = 30
 _TIMING_SHARE = 0.8
 
@@ -41,11 +41,11 @@ class Crossings(NamedTuple):
     """Sizes along an axis at which the faster of two layers changes."""
 
     first_is_faster: bool
-    """Whether the first layer is the faster one at the smallest size."""
+    """Whether the first layer is faster than the second at the smallest size."""
     sizes: tuple[Estimate, ...]
-    """In ascending order; empty if the same layer is faster at all sizes."""
+    """The crossings in ascending order; empty if the same layer is faster at all sizes."""
     rounds: int
-    """Number of rounds that agree on the layer that is faster first and on the number of sizes."""
+    """Number of rounds that agree on `first_is_faster` and on the number of crossings."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class LayerTimes:
     """Seconds of the forward pass of each layer, one sequence at a time."""
 
     rounds: tuple[dict[str, float], ...]
-    """Each round's seconds, by the points' keys."""
+    """The seconds of each round, by the key of the point."""
     threads: int
 
     def estimate(self, name: str, axis: Axis, size: int) -> Estimate:
@@ -61,7 +61,7 @@ class LayerTimes:
         return Estimate.of([seconds[_key(name, axis, size)] for seconds in self.rounds])
 
     def exponent(self, name: str, axis: Axis) -> Estimate:
-        """Fit the power of the size with which the time grows: a slope for each round."""
+        """Estimate the exponent with which time grows with size, from a slope for each round."""
         sizes = np.log2(_sizes(axis)[-FITTED:])
         slopes = [
             float(np.polyfit(sizes, np.log2(self._seconds(seconds, name, axis)[-FITTED:]), 1)[0])
@@ -73,8 +73,8 @@ class LayerTimes:
         """
         Find the sizes, between measured sizes, at which the faster layer changes.
 
-        Each round has its own sizes. They are averaged over the largest group of rounds that agree.
-        None if no two rounds agree.
+        Each round has its own crossings. They are averaged over the largest group of rounds that
+        agree. None if no two rounds agree.
         """
         results = []
         for seconds in self.rounds:
@@ -98,8 +98,8 @@ def measure_layers(
     """
     Time all layers in rounds, or continue after the rounds in a file.
 
-    `file`: keeps the rounds. `budget`: in seconds; the first round decides how many rounds fit.
-    `threads`: as many as torch has if 0.
+    `file`: the file in which rounds are saved. `budget`: the time budget in seconds; the first
+    round decides how many rounds fit. `threads`: number of threads; 0 for torch's default.
 
     Raises `RunFolderError` if the file has other content, or rounds of another budget.
     """
@@ -141,7 +141,7 @@ def _round() -> dict[str, float]:
 
 
 def _read(file: Path, budget: float, threads: int) -> dict[str, Any]:
-    """Read the rounds of a file; none if there is no file."""
+    """Read the rounds of a file; there are no rounds if there is no file."""
     if not file.exists():
         return {"budget": budget, "threads": threads, "planned": None, "rounds": []}
     state = read_json(file, "hold the times of layers", _check_state)
@@ -171,7 +171,7 @@ def _check_state(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _crossings(ratios: Float[np.ndarray, " size"], measured: Sequence[int]) -> list[float]:
-    """Find the sizes at which a ratio passes 1, on straight lines between logarithms."""
+    """Find the sizes at which a ratio crosses 1, by linear interpolation between logarithms."""
     logs, sizes = np.log(ratios), np.log(measured)
     return [
         float(np.exp(sizes[i] - logs[i] * (sizes[i + 1] - sizes[i]) / (logs[i + 1] - logs[i])))

@@ -1,10 +1,10 @@
 """
 The longest path between two positions, found by gradients.
 
-A stack of layers connects an input to an output if the derivative of the output by the input is not
-zero. The longest of all shortest paths (Table 1, last column) is the least depth that connects each
-output to all inputs that it may read. Within a recurrent layer the depth is the number of steps
-through which gradients may pass.
+A stack of layers connects an input to an output if the output has a nonzero derivative with respect
+to the input. The longest of all shortest paths (Table 1, last column) is the minimum depth that
+connects each output to all inputs that it may read. Within a recurrent layer the depth is the
+number of steps through which gradients may pass.
 """
 
 from collections.abc import Callable
@@ -18,16 +18,16 @@ from heedful.paper.layer_build import build_layer
 
 def find_longest_path(name: str, s: LayerSizes, causal: bool) -> int | None:
     """
-    Find the least depth at which every output depends on every input that it may read.
+    Find the minimum depth at which every output depends on every input that it may read.
 
-    None if n layers do not connect them. Dilations that read both sides can grow past the ends of a
-    sequence. Positions between them are then unread, for example at length 20 with a kernel of 3.
+    None if n layers do not connect them. Dilated convolutions that read both sides can reach past
+    the ends of a sequence. They then skip positions, for example at length 20 with a kernel of 3.
     """
     return _least(lambda depth: _connects(name, s, causal, depth), s.n)
 
 
 def _least(holds: Callable[[int], bool], most: int) -> int | None:
-    """Find the least number that fulfills a condition, up to the power of two above `most`."""
+    """Find the smallest number that fulfills a condition, up to the power of two above `most`."""
     low, high = 0, 1
     while not holds(high):
         if high >= most:
@@ -48,19 +48,19 @@ def _connects(name: str, s: LayerSizes, causal: bool, depth: int) -> bool:
     out = x
     for number in range(depth):
         out = _with_equal_weights(build_layer(name, s, causal, number))(out)
-    # outputs between the two are nearer to both ends
+    # outputs between the first and last are nearer to both ends
     ends = out[:, -1:] if causal else out[:, [0, -1]]
     return all(_reaches_all(end, x) for end in ends.unbind(1))
 
 
 def _reaches_all(out: torch.Tensor, x: torch.Tensor) -> bool:
-    """Tell whether an output has a derivative by each position."""
+    """Tell whether an output has a nonzero derivative with respect to each position."""
     (gradient,) = torch.autograd.grad(out.sum(), x, retain_graph=True)
     return bool((gradient != 0).any(dim=2).all())
 
 
 def _with_equal_weights(layer: nn.Module) -> nn.Module:
-    """Give a layer positive weights, which keep two paths from canceling each other."""
+    """Set all weights of a layer to positive values, so that no two paths cancel each other."""
     with torch.no_grad():
         for weight in layer.parameters():
             weight.fill_(1 / weight.size(-1))

@@ -2,8 +2,8 @@
 Position encodings, and four criteria to compare them.
 
 The candidates are the index of a position, a one-hot vector, the index divided by the length, and
-sinusoids. Each but the last fails one of four criteria. Every verdict is computed from vectors of
-three kinds of sentences: as long as in training, short, and longer.
+sinusoids. All candidates except sinusoids fail one of four criteria. Verdicts are computed from the
+vectors of short sentences, of the longest sentences in training, and of longer sentences.
 """
 
 from collections.abc import Callable
@@ -42,15 +42,15 @@ class Scheme:
     formula: str
     encode: Callable[[int], Table]
     """
-    Maps the length of a sentence to the vectors of its positions, shape (length, width); fewer rows
-    if the last positions have no vectors.
+    Maps the length of a sentence to the vectors of its positions, shape (length, width); there are
+    fewer rows if the last positions have no vectors.
     """
     rows: int = 0
     """Number of vectors; 0 if unlimited."""
 
 
 class Verdict(NamedTuple):
-    """Whether an encoding meets a criterion, and the number that decided."""
+    """Whether an encoding meets a criterion, and the number that decides this."""
 
     criterion: str
     holds: bool
@@ -67,12 +67,12 @@ class Products(NamedTuple):
     uneven: float
     """
     Largest difference between products of equally distant positions, relative to the largest
-    product; 0 if only the distance counts.
+    product; 0 if products depend only on the distance.
     """
     falls_until: int
-    """Up to this distance the mean product falls with every step."""
+    """Largest distance up to which the mean product decreases at every step."""
     by_distance: Float[np.ndarray, " positions"]
-    """Mean product of positions at each distance, relative to that of a position with itself."""
+    """Mean product at each distance, divided by the mean product of a position with itself."""
 
 
 def schemes(d_model: int) -> list[Scheme]:
@@ -89,7 +89,7 @@ def schemes(d_model: int) -> list[Scheme]:
 
 
 def learned_positions(run: Run, weights: str = "default") -> Scheme:
-    """Read the learned positions of a run; raises `SettingError` if it has none."""
+    """Read the learned positions of a run; raises `SettingError` if it has no learned positions."""
     kind = run.config.model.positions
     if kind != "learned":
         raise SettingError(
@@ -103,7 +103,7 @@ def learned_positions(run: Run, weights: str = "default") -> Scheme:
     rows = positions.weight.size(0)
 
     def encode(length: int) -> Table:
-        """Return the rows that the model would read."""
+        """Return the learned vectors of the first `length` positions."""
         vectors: np.ndarray = positions(0, length).detach().double().numpy()
         return vectors
 
@@ -116,12 +116,12 @@ def check_criteria(scheme: Scheme, length: int) -> list[Verdict]:
     """
     Check the four criteria.
 
-    `length`: positions of the longest sentence in training, at least 2.
+    `length`: number of positions of the longest sentence in training, at least 2.
 
     An encoding generalizes to a longer sentence if every position has a distinct vector with no
     component larger than in training. The longer sentence has four times as many positions as the
-    longest in training, or four times as many as the encoding has vectors. This is necessary, not
-    sufficient: only a model shows how well it translates longer sentences.
+    longest sentence in training, or as the encoding has vectors. This criterion is necessary, not
+    sufficient: only a trained model shows how well it translates longer sentences.
     """
     seen, again = scheme.encode(length), scheme.encode(length)
     return [
@@ -136,7 +136,7 @@ def products(table: Table) -> Products:
     """
     Compute the dot products of all positions.
 
-    For sinusoids the theory gives the sum over all rates of the cosine of rate times distance.
+    For sinusoids, the product at a distance is the sum of cos(rate x distance) over all rates.
 
     >>> products(np.eye(3)).by_distance.tolist()
     [1.0, 0.0, 0.0]
@@ -161,7 +161,7 @@ def _sinusoid(layout: str, d_model: int) -> Callable[[int], Table]:
 
 
 def _distances(table: Table) -> Float[np.ndarray, " steps"]:
-    """Compute the distance of each position to the next one."""
+    """Compute the distance between the vectors of each two neighboring positions."""
     distances: np.ndarray = np.linalg.norm(np.diff(table, axis=0), axis=1)
     return distances
 
@@ -188,7 +188,7 @@ def _deterministic(table: Table, again: Table) -> Verdict:
 
 
 def _same_distance(scheme: Scheme, length: int) -> Verdict:
-    """Compare the distances of neighbors in short and long sentences."""
+    """Compare the distances between neighboring positions in short and long sentences."""
     lengths = sorted({*_NOTED, length})
     steps = {count: _distances(scheme.encode(count)) for count in lengths}
     every = np.concatenate(list(steps.values()))
@@ -200,7 +200,7 @@ def _same_distance(scheme: Scheme, length: int) -> Verdict:
 
 
 def _longer(scheme: Scheme, encodings: Table, longer: int) -> Verdict:
-    """Check whether a longer sentence has distinct vectors, none with larger components."""
+    """Check whether a longer sentence has distinct vectors without larger components."""
     table = scheme.encode(longer)
     distinct = len({row.tobytes() for row in table})
     if distinct < longer:

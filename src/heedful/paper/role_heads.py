@@ -1,9 +1,9 @@
 """
 Attention heads that answer a question: who, did what, to whom.
 
-A verb asks three questions of its sentence (who, did what, to whom), and a different head may
-answer each. Every head is rated by its attention from the query word to the answer words. One
-sentence proves little, so heads are also rated on sentences of the embedded grammar, with known
+A verb asks three questions about its sentence (who, did what, to whom), and a different head may
+answer each question. Every head is rated by its attention from the query word to the answer words.
+One sentence proves little, so heads are also rated on sentences of the embedded grammar, with known
 subjects, verbs and objects. The best head is chosen on one half of these sentences. It is rated on
 the other half, and compared with a fixed distance.
 """
@@ -19,24 +19,24 @@ from heedful.paper.word_attention import word_attention
 from heedful.translation.translator import Translator
 
 QUESTIONS = ("who", "did what", "to whom", "for what")
-"""The verb asks the first three, and a pronoun the last: to which noun does it refer?"""
+"""A verb asks the first three questions; a pronoun asks the last, about its antecedent."""
 
 
 class RatedHead(NamedTuple):
     """
     Rating of a head: how well it answers a question in one sentence.
 
-    With several query words, the rank is the worst of them. A head with equal weight from other
-    words answers no question: it always attends to the answer words.
+    With several query words, the worst of their ranks counts. A head that attends to the answer
+    words as much from other words answers no question.
     """
 
     layer: int
     head: int
-    """Counted from 1."""
+    """Index of the head in its layer; heads and layers are counted from 1."""
     weight: float
     """The head's weight on the answer words, from 0 to 1, averaged over the query words."""
     others: float
-    """The same weight, averaged over all words but the query words."""
+    """The head's weight on the answer words, averaged over all words except the query words."""
     rank: int
     """1 if the best answer word has the largest weight of all words."""
 
@@ -45,23 +45,23 @@ class RoleAnswer(NamedTuple):
     """
     The head that answers a question in many sentences.
 
-    A head no better than `by_offset` may have learned only a distance.
+    A head whose `right` is not larger than `by_offset` may have learned only a distance.
     """
 
     question: str
     layer: int
     head: int
-    """Counted from 1; the head with the largest weight on the answers of the first half."""
+    """Index, from 1, of the head with the largest weight on the answers in the first half."""
     weight: float
-    """The head's mean weight on the answer, in the second half."""
+    """The head's mean weight on the answer in the second half."""
     right: float
     """Share of the second half in which the answer has the largest weight."""
     offset: int
     """Most frequent distance from the query word to the answer, in the first half."""
     by_offset: float
-    """Share of the second half in which the answer is at that distance."""
+    """Share of the second half in which the answer is at the distance `offset`."""
     even: float
-    """Weight that uniform attention has on the answer, averaged over the second half."""
+    """Weight of uniform attention on the answer, averaged over the second half."""
     sentences: int
     """Number of sentences in the second half."""
 
@@ -74,9 +74,9 @@ def rate_heads(
     """
     Rate all heads by their attention from query words to answer words.
 
-    Returns the best head first; equal heads in the order of layer and head.
+    Returns the ratings with the best head first; equal heads are in the order of layer and head.
 
-    The rank distinguishes a head that attends to the answer from one that attends everywhere.
+    The rank distinguishes a head that attends to the answer from a head that attends everywhere.
     """
     everywhere = weights[..., list(answers)].sum(axis=-1)
     rest = [word for word in range(weights.shape[-1]) if word not in asking]
@@ -103,35 +103,26 @@ def answer_questions(
     translator: Translator, sentences: Sequence[RoledSentence]
 ) -> list[RoleAnswer]:
     """Find the heads that answer the questions, on sentences with known answers."""
-    # The query word is the verb, which answers “did what” itself. A pronoun is the query word for
-    # its antecedent, as in figure 4 of the paper.
+    # The query word is the verb, which is also the answer to “did what”. For “for what”, the query
+    # word is a pronoun and the answer is its antecedent, as in figure 4 of the paper.
     if len(sentences) < 2:
         raise ValueError(f"at least 2 sentences are needed, but got {len(sentences)}")
     rows = [word_attention(translator, sentence.text).weights for sentence in sentences]
-    by_question = [
-        [
-            (place, row, sentence.verb, (sentence.subject, sentence.verb, sentence.object)[place])
-            for row, sentence in enumerate(sentences)
-        ]
-        for place in range(3)
+    words = [
+        ((s.verb, s.subject), (s.verb, s.verb), (s.verb, s.object), (s.pronoun, s.object))
+        for s in sentences
     ]
-    by_question.append(
-        [
-            (3, row, sentence.pronoun, sentence.object)
-            for row, sentence in enumerate(sentences)
-            if sentence.pronoun is not None
+    chosen = []
+    for question, pairs in zip(QUESTIONS, zip(*words, strict=True), strict=True):
+        instances = [
+            (row[:, :, asking], asking, answer)
+            for row, (asking, answer) in zip(rows, pairs, strict=True)
+            if asking is not None
         ]
-    )
-    return [
-        choose_and_rate(
-            QUESTIONS[instances[0][0]],
-            [rows[row][:, :, asking] for _, row, asking, _ in instances],
-            np.array([answer for *_, answer in instances]),
-            np.array([asking for _, _, asking, _ in instances]),
-        )
-        for instances in by_question
-        if len(instances) > 1
-    ]
+        if len(instances) > 1:
+            looks, asking, answers = zip(*instances, strict=True)
+            chosen.append(choose_and_rate(question, looks, np.array(answers), np.array(asking)))
+    return chosen
 
 
 def choose_and_rate(
@@ -140,8 +131,8 @@ def choose_and_rate(
     answers: Int[np.ndarray, " sentences"],
     asking: Int[np.ndarray, " sentences"],
 ) -> RoleAnswer:
-    """Choose the best head on the first half of some sentences, and rate it on the second."""
-    # Rated on the sentences that chose it, the best of many heads would look better than it is.
+    """Choose the best head on the first half of the sentences, and rate it on the second half."""
+    # On the sentences used to choose it, the best of many heads would look better than it is.
     half = len(looks) // 2
     weight = np.stack([look[..., a] for look, a in zip(looks, answers, strict=True)])
     first = np.stack(

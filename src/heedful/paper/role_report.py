@@ -13,13 +13,13 @@ from heedful.translation.translator import Translator
 from heedful.visualise.lines import Head, Panel
 from heedful.visualise.report_page import ReportPage
 
-# Another seed than the quickstart's: few of the sentences were in its training text.
+# This seed differs from the quickstart's, so its training text has few of the sentences.
 _SEED = 20_170_612
 
 
 @dataclass(frozen=True)
 class RoleReport(Figure):
-    """The heads that answer each question, and a figure of the best head of each."""
+    """The heads that answer each question, and a figure of the best head for each question."""
 
     as_json: dict[str, Any]
     """The table with all heads."""
@@ -28,7 +28,7 @@ class RoleReport(Figure):
 def find_in_sentence(
     translator: Translator, sentence: str, query: str, answers: Mapping[str, str], top: int = 3
 ) -> RoleReport:
-    """Find the heads that answer questions on a sentence; `SettingError` for words not in it."""
+    """Find the heads that answer questions on a sentence; `SettingError` if a word is missing."""
     attention = word_attention(translator, sentence)
     query_words = attention.find(query, "--query")
     rated = {
@@ -55,8 +55,7 @@ def find_in_sentence(
         f"Weight of a head from “{name}” to the words of the answer, and the answer's rank among "
         f"the {len(attention.words)} words. The last column is the mean weight from the other "
         f"words to the answer. With equal weights each word has {even:.3f}.",
-        ("question", "head", "weight", "rank", "from the others"),
-        tuple(rows),
+        [("question", "head", "weight", "rank", "from the others"), *rows],
     )
     unknown = f"this run's subwords cannot spell {' '.join(attention.unknown)}"
     panels = tuple(
@@ -82,11 +81,11 @@ def find_in_grammar(translator: Translator, size: int) -> RoleReport:
     Find the heads that answer the questions on sentences of the embedded grammar.
 
     `size`: number of sentences, at least 2. Heads are chosen on the first half and rated on the
-    second.
+    second half.
     """
     sentences = sample_roles(size, _SEED)
     answers = answer_questions(translator, sentences)
-    rows = tuple(
+    rows = [
         (
             row.question,
             f"layer {row.layer} head {row.head}",
@@ -96,7 +95,7 @@ def find_in_grammar(translator: Translator, size: int) -> RoleReport:
             f"{row.by_offset:.1%} ({row.offset:+d})" if row.offset else f"{row.by_offset:.1%} (0)",
         )
         for row in answers
-    )
+    ]
     sheet = ReportPage(
         "Who, did what, to whom: sentences of the grammar",
         f"Heads were chosen on {size // 2:,} sentences and rated on {answers[0].sentences:,} "
@@ -104,8 +103,7 @@ def find_in_grammar(translator: Translator, size: int) -> RoleReport:
         "noun. “Even” is the weight if all words had equal weights; “right” is how often no word "
         "has more weight than the answer. The last column is how often the answer is at its most "
         "frequent distance from the query word.",
-        ("question", "head", "weight", "even", "right", "by distance alone"),
-        rows,
+        [("question", "head", "weight", "even", "right", "by distance alone"), *rows],
     )
     texts = [sentence.text for sentence in sentences]
     unknown = unknown_parts(translator.tokenizer, texts, "source")
@@ -125,7 +123,7 @@ def _panel(
     attention: WordAttention,
     query_words: tuple[int, ...],
 ) -> Panel:
-    """Build the panel of the best head that answers a question; without a head if none does."""
+    """Build the panel of the best head that answers a question; it is empty if no head does."""
     answering = (head for head in heads if head.rank == 1 and head.weight > head.others)
     best = next(answering, None)
     if best is None:

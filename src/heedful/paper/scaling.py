@@ -1,10 +1,10 @@
 """
-Scaling of dot products by the root of d_k (section 3.2.1).
+Scaling of dot products by the square root of d_k (section 3.2.1).
 
 The paper's footnote: if the components of q and k are independent with mean 0 and variance 1, q.k
 has variance d_k; and large products push “the softmax function into regions where it has extremely
-small gradients”. Both are measured here with random queries and keys, and compared with theory. The
-third number shows why the scale is 1/sqrt(d_k) and not 1/d_k.
+small gradients”. Both are measured here with random queries and keys, and compared with theory. A
+third measurement shows why the scale is 1/sqrt(d_k) and not 1/d_k.
 """
 
 import math
@@ -20,7 +20,7 @@ SCALES = {
     "1/sqrt(d_k)": lambda d_k: 1.0 / math.sqrt(d_k),
     "1/d_k": lambda d_k: 1.0 / d_k,
 }
-"""The factor of q.k before the softmax."""
+"""The factor by which q.k is multiplied before the softmax."""
 
 _REPEATS = 20
 
@@ -30,8 +30,8 @@ class Point:
     """
     The measurements for one width and one scale.
 
-    The trace is largest, 1 - 1/keys, if all weights are equal; it is 0 if one key has all the
-    weight.
+    The trace of the softmax's Jacobian is largest, 1 - 1/keys, if all weights are equal. It is 0 if
+    one key has all the weight.
     """
 
     d_k: int
@@ -47,7 +47,7 @@ class Point:
     gradient_theory: float
     """Expectation of the trace (`expected_gradient`)."""
     reach: Estimate
-    """Median norm of the gradient of all weights by all components of the query."""
+    """Median norm of the derivatives of all weights with respect to the query."""
 
 
 def widths(largest: int) -> list[int]:
@@ -68,8 +68,8 @@ def measure(d_k: int, keys: int, queries: int, seed: int) -> list[Point]:
 
     `keys`: number of keys per query, at least 2.
 
-    Components are independent and normal, as the paper's footnote assumes. They are drawn in single
-    precision; results are computed in double.
+    Components are independent, as the paper's footnote assumes, and normally distributed. They are
+    drawn in single precision; results are computed in double precision.
     """
     random = np.random.default_rng((seed, d_k))
     per_repeat = max(2, -(-queries // _REPEATS))
@@ -99,8 +99,8 @@ def measure_attention(
     scale: float,
 ) -> tuple[float, float, float]:
     """Return the scores' variance, the Jacobian's mean trace, and the query's median gradient."""
-    # The Jacobian of the softmax is diag(p) - p p^T, so the derivatives by the query are scale x
-    # p_j (k_j - sum of p_i k_i).
+    # The Jacobian of the softmax is diag(p) - p p^T, so the derivatives with respect to the query
+    # are scale x p_j (k_j - sum of p_i k_i).
     scores = np.einsum("qd,qkd->qk", query, key, dtype=np.float64) * scale
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
     weights = powers / powers.sum(axis=1, keepdims=True)
@@ -116,16 +116,16 @@ def expected_gradient(d_k: int, scale: float, keys: int) -> float:
 
     `keys`: number of keys, at least 2.
 
-    Exact but for quadrature. The expected trace is n (n - 1) times the expectation of p_1 p_2,
-    for n keys. Given the length r of the query, products are independent and normal with deviation
-    s = scale x r. Writing the square of the softmax's divisor as an integral of u exp(-u z) over u,
-    with u = exp(y), leaves::
+    The result is exact except for numerical quadrature. For n keys, the expected trace is n (n - 1)
+    times the expectation of p_1 p_2. Given the length r of the query, products are independent and
+    normal with standard deviation s = scale x r. The inverse square of the softmax's denominator z
+    is the integral of u exp(-u z) over u, with u = exp(y). This gives::
 
         n (n - 1) E_r integral A(y)^2 B(y)^(n-2) dy,
             A(y) = E exp(y + s g) exp(-exp(y + s g)),   B(y) = E exp(-exp(y + s g)),
 
-    where g is normal. All integrands are smooth and vanish at both ends, so sums over even steps
-    converge faster than any power of the step.
+    where g is standard normal. All integrands are smooth and vanish at both ends, so sums over
+    equal steps converge faster than any power of the step.
     """
     log_length, share = _lengths(d_k)
     traces = [_trace(scale * math.exp(logarithm), keys) for logarithm in log_length.tolist()]
@@ -133,7 +133,7 @@ def expected_gradient(d_k: int, scale: float, keys: int) -> float:
 
 
 def _lengths(d_k: int) -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " nodes"]]:
-    """Return logarithms of the length of a normal vector, with their probabilities."""
+    """Return logarithms of the length of a standard normal vector, with their probabilities."""
     center = 0.5 * math.log(d_k)
     wide = np.linspace(center - 40, center + 4, 44_001)
     density = d_k * wide - np.exp(2 * wide) / 2
@@ -144,14 +144,14 @@ def _lengths(d_k: int) -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, "
 
 
 def _trace(deviation: float, keys: int) -> float:
-    """Compute the expected trace for products with a standard deviation."""
+    """Compute the expected trace for products with standard deviation `deviation`."""
     step = 0.4 * min(1.0, 1.0 / deviation)
     normal = np.arange(-8.5, 8.5 + step, step)
     share = np.exp(-(normal**2) / 2)
     share /= share.sum()
     far = 8.5 * deviation
     places = np.arange(-far - math.log(keys) - 20, far + 5, 0.3)
-    # The power is capped at e^700 against overflow; exp(-x) is 0 long before.
+    # The exponent is capped at 700 to avoid overflow; exp(-x) is 0 for much smaller x.
     powers = np.exp(np.minimum(places[:, None] + deviation * normal[None], 700.0))
     none = np.exp(-powers)
     a, b = (powers * none) @ share, none @ share

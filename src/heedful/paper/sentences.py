@@ -1,4 +1,4 @@
-"""Example sentences: those of the paper's figures 3 to 5, and one of a run's own text."""
+"""Example sentences: the sentences of the paper's figures 3 to 5, and one of a run's own text."""
 
 from typing import NamedTuple
 
@@ -6,13 +6,13 @@ from heedful.data.encoded.dataset import META, EncodedPairs
 from heedful.runs.run import Run
 from heedful.tokenization.tokenizer import UNKNOWN
 
-# Numbers of words that a picture shows well, and the number of sentences to search.
+# Sentence lengths in words that a picture shows well, and the number of sentences to search.
 _WORDS, _LOOKED_THROUGH = range(8, 17), 500
 
 
 class PaperExample(NamedTuple):
     """
-    A sentence of the paper, and what it shows.
+    A sentence in the paper, and what its figure shows.
 
     All three figures show the encoder's self-attention “at layer 5 of 6”, of a model that
     translates from English. Both sentences are from newstest2013.
@@ -21,7 +21,7 @@ class PaperExample(NamedTuple):
     text: str
     """The sentence as written, before punctuation was separated from words."""
     query: str
-    """The query word whose attention is shown; empty for all."""
+    """The query word whose attention is shown; empty for all words."""
     keys: str
     """The words to which the query word attends."""
     about: str
@@ -61,13 +61,13 @@ EXAMPLES = {3: FIGURE_3, 4: FIGURE_4, 5: FIGURE_5}
 
 
 def own_sentence(run: Run) -> str:
-    """Return a sentence of a run's training text, long enough to show; empty if it has none."""
+    """Return a sentence of suitable length from a run's training text; empty if there is none."""
     metas = sorted(run.folder.path.glob(f"data/**/{META}"))
     if not metas:
         return ""
     pairs = EncodedPairs.open(metas[0].parent, run.tokenizer)
     for number in range(min(len(pairs), _LOOKED_THROUGH)):
-        ids = pairs.source(number).tolist()
+        ids = pairs.pair(number)[0].tolist()
         sentence = run.tokenizer.decode_source(ids)
         if UNKNOWN not in ids and len(sentence.split()) in _WORDS:
             return sentence

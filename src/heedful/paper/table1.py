@@ -1,4 +1,4 @@
-"""Table 1 reproduced: the costs of layers by formula, counted and measured."""
+"""Reproduction of Table 1: the costs of layers by formula, counted and measured."""
 
 import time
 from collections.abc import Callable
@@ -39,10 +39,11 @@ class Table1:
     """Each layer's cost, sequential steps and longest path, with times."""
 
     products: dict[str, CountedProducts]
-    """Products of one layer at the sizes of `COUNTED`, by name."""
+    """Matrix products of each layer at the sizes `COUNTED`, by the name of the layer."""
     paths: dict[str, tuple[int | None, int | None]]
     """
-    Longest paths at the sizes of `PATHS`, found by gradients: with both sides read, and causal.
+    Longest paths at the sizes `PATHS`, found by gradients, of layers that read both sides and of
+    causal layers.
     """
     times: LayerTimes
     machine: dict[str, Any]
@@ -90,7 +91,7 @@ class Table1:
 
     @property
     def time_rows(self) -> Rows:
-        """Times at the smallest and the largest size, and the powers with which they grow."""
+        """Times at the smallest and the largest size, and the exponents of their growth."""
         middle_n, middle_d = LENGTHS[len(LENGTHS) // 2], WIDTHS[len(WIDTHS) // 2]
         rows: Rows = [
             (
@@ -131,13 +132,13 @@ class Table1:
     def _beside_recurrence(self) -> list[str]:
         """Compare self-attention with a recurrent layer."""
         n, d = LENGTHS[len(LENGTHS) // 2], WIDTHS[len(WIDTHS) // 2]
-        more = 2  # an LSTM's 8 d² equal attention's 4 d² (projections) + 2 n d (pairs) at n = 2 d
+        more = 2  # 8 d² of an LSTM = 4 d² (projections) + 2 n d (pairs) of attention at n = 2 d
         return [
             "By the published costs a self-attention layer is cheaper than a recurrent one while n "
             "is below d. With the projections, and an LSTM's four gates, it multiplies less while "
-            f"n is below 2 d. Measured by n at d = {d}, where these limits are n = {d} and "
-            f"n = {more * d}: {self._faster('n')}. Measured by d at n = {n}, where they are "
-            f"d = {n} and d = {n // more}: {self._faster('d')}.",
+            f"n is below 2 d. At d = {d} these limits are n = {d} and n = {more * d}; measured: "
+            f"{self._faster('n')}. At n = {n} the limits are d = {n} and d = {n // more}; "
+            f"measured: {self._faster('d')}.",
             "A recurrent layer's products wait for each other, so it takes longer than its "
             "multiply-adds alone would. The powers are fitted to the three largest sizes, "
             "for this machine's kernels and one sequence at a time. They differ from the "
@@ -146,7 +147,7 @@ class Table1:
         ]
 
     def _faster(self, axis: Axis) -> str:
-        """Say where self-attention is faster than recurrence."""
+        """State at which sizes self-attention is faster than recurrence."""
         sizes = LENGTHS if axis == "n" else WIDTHS
         crossing, rounds = self.times.crossings(*_COMPARED, axis), len(self.times.rounds)
         if crossing is None:
@@ -211,7 +212,7 @@ class Table1:
         }
 
     def draw(self, out: Path) -> None:
-        """Draw time against n and against d."""
+        """Plot time against n and against d."""
         panels = []
         for axis, sizes in _AXES:
             curves = []
@@ -224,8 +225,7 @@ class Table1:
         sheet = ReportPage(
             "Table 1: time of a layer",
             "Forward pass of one sequence, against its length and against the width.",
-            self.time_rows[0],
-            tuple(self.time_rows[1:]),
+            self.time_rows,
         )
         draw_size_curves(panels, out, sheet)
 
@@ -238,11 +238,12 @@ def make_table1(
     say: Callable[[str], object] = lambda _: None,
 ) -> Table1:
     """
-    Count products, find paths and time all layers, or continue from `out`.
+    Count matrix products, find paths and time all layers, or continue from `out`.
 
-    `budget`: in seconds.
+    `budget`: the time budget in seconds.
 
-    Raises `RunFolderError` if another process writes into `out`, or began it with other settings.
+    Raises `RunFolderError` if another process writes into `out`, or if `out` has results of other
+    settings.
     """
     make_folder(out)
     with only_writer(out, "paper table1"):

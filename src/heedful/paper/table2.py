@@ -1,10 +1,10 @@
 """
-Table 2 reproduced: every system of the paper scaled down, on one text, in equal time.
+Reproduction of Table 2: scaled-down systems of the paper, trained on one text for equal time.
 
-All systems have about 4.5 million weights but the big Transformer, which is twice as wide as the
-base model, as in the paper. They share subwords, batches, optimizer and schedule. They differ in
-layers, connections, attention and experts. Deep-Att reads words, and replaces unknown words in its
-translations.
+All systems have about 4.5 million weights, except the big Transformer, which is twice as wide as
+the base model, as in the paper. They share subwords, batches, optimizer and schedule. They differ
+in layers, connections, attention and experts. Deep-Att reads words instead of subwords, and
+replaces unknown words in its translations.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ RECIPE = "multi30k"
 COMMON = (
     "model.dropout=0.2",
     "train.batch_tokens=1024",
-    "train.batch_counting=padded",  # similar lengths share a batch, as in the paper and the timing
+    "train.batch_counting=padded",  # similar lengths share a batch, as in the paper and in timings
     "train.schedule=cosine",
     "train.learning_rate=1.5e-3",
     "train.clip_norm=1",
@@ -54,8 +54,8 @@ _RECURRENT = (
     *("model.encoder=recurrent", "model.decoder=recurrent", "model.recurrent.query=previous"),
     *("model.recurrent.feed=context", "model.recurrent.readout=state"),
 )
-# Attention to a deep recurrent encoder is learned only if the first steps guide it. Otherwise the
-# first state of an encoder that reads forwards is taken as a constant: docs/results/tuning.md.
+# Attention to a deep recurrent encoder is learned only if it is guided in the first steps.
+# Otherwise decoders use the first state of a forward encoder as a constant: docs/results/tuning.md.
 _GUIDED = ("train.guided_attention=1",)
 _DEEP_ATT = (
     *_RECURRENT,
@@ -66,8 +66,8 @@ _DEEP_ATT = (
     *("model.recurrent.embedding_dropout=0.0", "model.tie_embeddings=none"),
     *("search.length_penalty=none", "model.recurrent.initialisation=glorot", *_GUIDED),
 )
-# Of the ranges 0.1, 0.2 and 0.3, each with learning rates 1.5e-3 and 3e-3, this one learns fastest
-# in 300 steps.
+# Of the ranges 0.1, 0.2 and 0.3, each with learning rates 1.5e-3 and 3e-3, the range 0.2 learns
+# fastest in 300 steps.
 _WIDER_START = ("model.recurrent.initial_range=0.2",)
 _WORDS = ("data.subwords=word", "data.shared_vocabulary=false")
 _GNMT = (
@@ -125,13 +125,13 @@ _REWARD = (
     *("train.objective=reward", "train.guided_attention=0"),
     *("train.schedule=constant", "train.learning_rate=1e-4"),
 )
-# docs/results/reward.md: 150 steps take 6.4 minutes by reward, and 0.2 by likelihood.
+# docs/results/reward.md: 150 steps take 6.4 minutes with reward, and 0.2 minutes with likelihood.
 _REWARD_SLOWDOWN = 32.0
 
 _PAIRS = (("en", "de"), ("en", "fr"))
-"""Languages of the published scores, in their order."""
+"""Language pairs of the published scores, in their order."""
 
-# For each system, the rate of four with the lowest perplexity after trials of equal time:
+# For each system, the best of four learning rates by perplexity in trials of equal time:
 # docs/results/tuning.md. Deep-Att has its second best: at 3e-3 it diverges after 1,000 steps.
 LEARNING_RATES = {
     "bytenet": "6e-3",
@@ -178,15 +178,8 @@ _SEEDS = (2, 3)
 
 
 def _ensemble(first: TableSystem) -> tuple[TableSystem, ...]:
-    """List two more seeds of a system, and the three together."""
-    seeds = [
-        first._replace(
-            name=f"{first.name}-{seed}",
-            title=f"{first.title}, seed {seed}",
-            settings=(*first.settings, f"train.seed={seed}"),
-        )
-        for seed in _SEEDS
-    ]
+    """List two more seeds of a system, and the ensemble of all three seeds."""
+    seeds = [first.with_seed(seed) for seed in _SEEDS]
     members = (first.name, *(system.name for system in seeds))
     together = first._replace(
         name=f"{first.name}-ensemble",
@@ -203,7 +196,7 @@ ENSEMBLES = tuple(
     if first.name in ("deep-att", "gnmt", "convs2s", "base")
     for system in _ensemble(first)
 )
-"""Three seeds of each of the paper's ensembles and of the base model, and the three together."""
+"""Seeds and ensemble of each system that is an ensemble in the paper, and of the base model."""
 
 
 class _Cost(NamedTuple):
@@ -220,20 +213,20 @@ class _Cost(NamedTuple):
 
 
 class PublishedSystem(NamedTuple):
-    """A row of the paper's Table 2; None where it is empty."""
+    """A row of the paper's Table 2; None for an empty cell."""
 
     name: str
     bleu: tuple[float | None, float | None]
-    """English-German, English-French."""
+    """BLEU for English-German and English-French."""
     printed: tuple[float | None, float | None]
-    """Training cost in operations."""
+    """Training cost in operations, as printed."""
     costs: tuple[_Cost | None, _Cost | None] = (None, None)
-    """The terms of the printed cost."""
+    """The terms from which the printed cost is computed."""
     ensemble_of: str = ""
     """The system whose printed cost counts eight times, once for each member."""
 
     def recomputed(self, side: int) -> float | None:
-        """Compute a cost again by the paper's formula; None if terms are missing."""
+        """Recompute a cost by the paper's formula; None if terms are missing."""
         cost = self.costs[side]
         if cost is not None:
             return cost.flops
@@ -243,8 +236,8 @@ class PublishedSystem(NamedTuple):
 
 
 _MEMBERS = 8
-# The days and devices of GNMT and of the mixtures are in Shazeer et al. 2017, of Deep-Att in Zhou
-# et al. 2016 (10 days on 4 to 8 machines of 4 devices: the upper end), of ConvS2S in Gehring et al.
+# Sources of days and devices: Shazeer et al. 2017 for GNMT and the mixtures, Zhou et al. 2016 for
+# Deep-Att (10 days on 4 to 8 machines with 4 devices: 8 are assumed), Gehring et al. for ConvS2S.
 PUBLISHED = (
     PublishedSystem("ByteNet", (23.75, None), (None, None)),
     PublishedSystem(
@@ -277,12 +270,12 @@ PUBLISHED = (
 
 @dataclass(frozen=True)
 class Table2:
-    """The published rows, and ours."""
+    """The published rows, and the measured systems."""
 
     systems: tuple[MeasuredSystem, ...]
     differences: tuple[ScoreDifference, ...]
     text: str
-    """The files on which our systems were trained and scored."""
+    """Names and sizes of the files on which the systems were trained and scored."""
     left_out: tuple[str, ...] = ()
     """The reasons why systems were not trained."""
 
@@ -307,7 +300,7 @@ class Table2:
 
     @property
     def rows(self) -> Rows:
-        """Our systems, with the published BLEU for the same pair of languages."""
+        """The measured systems, with the published BLEU for the same pair of languages."""
         pair = tuple(file.partition(":")[0].rpartition(".")[2] for file in self.text.split()[:2])
         if pair not in _PAIRS:
             return cost_rows(self.systems)
@@ -317,7 +310,7 @@ class Table2:
 
     @property
     def marks(self) -> list[str]:
-        """The meaning of the marks in the table; empty if it has none."""
+        """The meaning of the marks in the table; empty if the table has no marks."""
         return [_STILL_LEARNS] if any(map(still_learns, self.systems)) else []
 
     @property
@@ -377,13 +370,11 @@ class Table2:
         }
 
     def draw(self, out: Path) -> None:
-        """Draw BLEU against operations."""
-        rows = self.rows
+        """Plot BLEU against operations."""
         sheet = ReportPage(
             "Table 2: BLEU against operations",
             "Validation BLEU during training, against the number of operations so far.",
-            rows[0],
-            tuple(rows[1:]),
+            self.rows,
         )
         curves = [
             CostCurve(
@@ -399,7 +390,7 @@ class Table2:
 def _choose(
     names: Sequence[str], known: Sequence[TableSystem] = SYSTEMS
 ) -> tuple[TableSystem, ...]:
-    """Choose systems by name; raises `SettingError` for an unknown or missing one."""
+    """Choose systems by name; raises `SettingError` for an unknown or missing system."""
     by_name = {system.name: system for system in known}
     for name in names:
         if name not in by_name:
@@ -416,7 +407,7 @@ def _choose(
 
 
 def table2_task(corpus: TableCorpus, out: Path, systems: Sequence[TableSystem]) -> TableTask:
-    """List the trainings of systems on a text."""
+    """Describe the trainings of systems on a text."""
     common = (*COMMON, f"data.vocabulary_size={corpus.vocabulary}")
     words = (*_WORDS, f"data.vocabulary_size={corpus.word_vocabulary()}")
     systems = tuple(
@@ -441,8 +432,8 @@ def make_table2(
     """
     Train and score systems, or continue from `out`.
 
-    `names`: the systems of `known` to train; all if none is named. `budget`: in seconds. `plan`:
-    the plan of another run to repeat, with its budget and threads.
+    `names`: the systems of `known` to train; all if empty. `budget`: the time budget in seconds.
+    `plan`: the plan of another run to repeat, with its budget and threads.
     """
     systems = _choose(names, known)
     if ensembles:

@@ -1,10 +1,10 @@
 """
-Table 3 reproduced: every row scaled down by one rule, on one text, in equal numbers of steps.
+Reproduction of Table 3: scaled-down rows of the paper, trained on one text for equal steps.
 
-The rule: all widths are a quarter of the paper's (an eighth on the embedded grammar), all numbers
-of layers a half; heads, dropout and label smoothing are the paper's own. The big model takes three
-times as many steps, as in the paper. Two more seeds of the base row show how much two trainings of
-one model differ.
+Widths are a quarter of the paper's (an eighth on the embedded grammar), and there are half as many
+layers; heads, dropout and label smoothing are the paper's. The big model takes three times as many
+steps, as in the paper. Two more seeds of the base row show how much trainings of the same model
+differ.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -76,7 +76,7 @@ PUBLISHED = (
 
 
 def scale_recipe(name: str) -> tuple[str, ...]:
-    """Apply the rule to a row's recipe."""
+    """Return the settings of a row, scaled down from its recipe."""
     config = recipe(f"table3-{name}")
     model = config.model
     widths = {
@@ -99,34 +99,27 @@ def scale_recipe(name: str) -> tuple[str, ...]:
     )
 
 
-SYSTEMS = (
-    *(
-        TableSystem(
-            row.name,
-            row.title,
-            scale_recipe(row.name),
-            times=_BIG_TIMES if row.name == "big" else 1,
-        )
-        for row in PUBLISHED
-    ),
-    *(
-        TableSystem(
-            f"base-{seed}", f"base, seed {seed}", (*scale_recipe("base"), f"train.seed={seed}")
-        )
-        for seed in _SEEDS
-    ),
+_ROWS = tuple(
+    TableSystem(
+        row.name,
+        row.title,
+        scale_recipe(row.name),
+        times=_BIG_TIMES if row.name == "big" else 1,
+    )
+    for row in PUBLISHED
 )
+SYSTEMS = (*_ROWS, *(_ROWS[0].with_seed(seed) for seed in _SEEDS))
 
 
 @dataclass(frozen=True)
 class Table3:
-    """The published rows next to ours."""
+    """The published rows, and the measured rows."""
 
     systems: tuple[MeasuredSystem, ...]
-    """All or some of `SYSTEMS`, two trainings of the base row among them."""
+    """All or some of `SYSTEMS`, including at least two trainings of the base row."""
     text: str
     narrow: int = 1
-    """Further factor by which the models are narrower on this text."""
+    """Additional factor by which the widths are divided on this text."""
 
     @property
     def seeds(self) -> list[MeasuredSystem]:
@@ -144,20 +137,20 @@ class Table3:
 
     @property
     def pairs(self) -> list[tuple[PublishedRow, MeasuredSystem]]:
-        """Each published row with ours, where we have one."""
+        """The published rows that were measured, each with its measured system."""
         by_name = {system.name: system for system in self.systems}
         return [(row, by_name[row.name]) for row in PUBLISHED if row.name in by_name]
 
     @property
     def compared(self) -> list[tuple[PublishedRow, MeasuredSystem]]:
-        """Pairs whose system has learned something; none if a training of the base row has not."""
+        """Pairs whose system has learned something; empty if a base training has not."""
         if min(system.valid_bleu for system in self.seeds) < LEARNED:
             return []
         return [pair for pair in self.pairs if pair[1].valid_bleu >= LEARNED]
 
     @property
     def rows(self) -> Rows:
-        """The table; a star marks numbers further from the base row than another seed would be."""
+        """The table; a star marks numbers farther from the base row than other seeds would be."""
         rows: Rows = [("row", "weights", "perplexity", "published", "BLEU", "published")]
         for row, system in self.pairs:
             perplexity, bleu = self._cells(system)
@@ -204,7 +197,7 @@ class Table3:
         """
         Rank correlations of perplexity and BLEU with the published numbers (Spearman).
 
-        None for fewer than three rows, or if all are equal.
+        None if there are too few rows, or if all numbers are equal.
         """
         return _correlations(self.compared)
 
@@ -256,13 +249,12 @@ class Table3:
         }
 
     def draw(self, out: Path) -> None:
-        """Draw published against measured perplexity and BLEU."""
+        """Plot measured against published perplexity and BLEU."""
         sheet = ReportPage(
             "Table 3: published and measured",
             "Each point is a row of the table; the band is the range that other seeds of the "
             "base row would reach.",
-            self.rows[0],
-            tuple(self.rows[1:]),
+            self.rows,
         )
         panels = []
         for title, noise, values in zip(
@@ -305,7 +297,7 @@ def _correlations(
     pairs: Sequence[tuple[PublishedRow, MeasuredSystem]],
     measure: Callable[[ArrayLike, ArrayLike], float | None] = rank_correlation,
 ) -> tuple[float | None, float | None]:
-    """Measure how perplexity and BLEU of rows agree with the published numbers."""
+    """Correlate the perplexity and BLEU of rows with the published numbers."""
     if len(pairs) < _FEWEST_RANKED:
         return None, None
     rows, ours = zip(*pairs, strict=True)
@@ -316,7 +308,7 @@ def _correlations(
 
 
 def _by_chance(pairs: Sequence[tuple[PublishedRow, MeasuredSystem]]) -> str:
-    """Say how often rows in a random order correlate as much."""
+    """State how often rows in random order have at least this correlation."""
     perplexity, bleu = _correlations(pairs, chance_of)
     if perplexity is None or bleu is None:
         return ""
@@ -327,7 +319,7 @@ def _by_chance(pairs: Sequence[tuple[PublishedRow, MeasuredSystem]]) -> str:
 
 
 def _perplexity(system: MeasuredSystem) -> float:
-    """Return the perplexity of a single model."""
+    """Return the perplexity of a system that is not an ensemble."""
     assert system.perplexity is not None
     return system.perplexity
 
@@ -345,8 +337,8 @@ def train_rows(
     """
     Train and score rows, or continue from `out`.
 
-    `names`: the rows of `SYSTEMS` to train; all if none is named. `budget`: in seconds. `plan`: the
-    plan of another run to repeat, with its budget and threads.
+    `names`: the rows of `SYSTEMS` to train; all if empty. `budget`: the time budget in seconds.
+    `plan`: the plan of another run to repeat, with its budget and threads.
     """
     systems = [system for system in SYSTEMS if not names or system.name in names]
     common = (*COMMON, f"data.vocabulary_size={corpus.vocabulary}")

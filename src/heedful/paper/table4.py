@@ -1,9 +1,9 @@
 """
-Table 4: the published parsers, and our own on the user's trees.
+Table 4: the published parsers, and heedful's parsers on the user's trees.
 
 Published rows are F1 on section 23 of the Wall Street Journal; they cannot be compared with scores
-on other trees. Floors and grammars can be compared with our own parsers: all are scored on the same
-sentences. They learn from the training trees if these are given.
+on other trees. Floors and grammars can be compared with heedful's parsers, because all are scored
+on the same sentences. Floors and grammars learn from the training trees if these are given.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ from heedful.tasks.parsing.trees.tree import Tree
 from heedful.text.corpus import expand
 
 _FEW = 30
-"""Scores of fewer sentences show nothing."""
+"""Minimum number of sentences for meaningful scores."""
 _WSJ, _SEMI = "WSJ only, discriminative", "semi-supervised"
 
 
@@ -55,7 +55,7 @@ PUBLISHED = (
 
 @dataclass(frozen=True)
 class ScoredParser:
-    """A parser of ours, a grammar or a floor, with its score."""
+    """A neural parser, a grammar or a floor, with its score."""
 
     name: str
     score: TreeScore
@@ -66,12 +66,12 @@ class ScoredParser:
 
 @dataclass(frozen=True)
 class Table4:
-    """The published rows, and ours."""
+    """The published rows, and the scored parsers."""
 
     parsers: tuple[ScoredParser, ...]
     comparisons: tuple[ScoreDifference, ...]
     sentences: int
-    """Number of sentences on which our parsers were scored."""
+    """Number of sentences on which the parsers were scored."""
 
     @property
     def published_rows(self) -> Rows:
@@ -81,7 +81,7 @@ class Table4:
 
     @property
     def own_rows(self) -> Rows:
-        """The table of our parsers; only its header if there are none."""
+        """The table of the scored parsers; only its header if there are no parsers."""
         rows: Rows = [("parser", "F1", "95 % interval", "exact match", "unparsed")]
         for parser in self.parsers:
             low, high = parser.interval
@@ -142,7 +142,7 @@ def make_table4(
     """
     Score parsers, floors, and two grammars learned from `train_trees`, on the same trees.
 
-    Raises `ArgumentError` for runs or training trees without trees to score them on.
+    Raises `ArgumentError` if runs or training trees are given without trees for scoring.
     """
     if trees is None:
         if runs or train_trees:
@@ -150,7 +150,7 @@ def make_table4(
                 "`trees` must name gold trees to score the parsers on, but got none; give --trees."
             )
         return Table4((), (), 0)
-    # runs that cannot be opened are refused before the work
+    # parsers are loaded first, so that a run that cannot be opened fails before the work
     parsers = {run: Parser.load(run, threads=threads, device=device) for run in runs}
     gold = read_clean(expand([trees]))
     files = expand(train_trees) if train_trees else []
@@ -172,8 +172,8 @@ def _baselines(
     gold: Sequence[Tree], learned: Sequence[Tree], say: Callable[[str], object]
 ) -> list[tuple[str, list[Tree]]]:
     """Parse with two floors and, if there are training trees, with two grammars."""
-    # Flat and right-branching trees need only labels, which are those of the gold trees if there
-    # are no training trees.
+    # Flat and right-branching trees need only labels. Without training trees, the labels come from
+    # the gold trees.
     floors = TreeFloors(learned or gold)
     drawn = {"flat": floors.flat, "right-branching": floors.right_branching}
     baselines = [(name, [draw(tree.words) for tree in gold]) for name, draw in drawn.items()]
@@ -197,7 +197,7 @@ def _score_parser(
 
 
 def _comparisons(parsers: Sequence[ScoredParser]) -> list[ScoreDifference]:
-    """Compare parsers that have learned something, each with the next worse parser."""
+    """Compare each parser that has learned something with the next worse parser."""
     able = (parser for parser in parsers if parser.is_floor or parser.score.f1 >= LEARNED)
     ranked = sorted(able, key=lambda parser: -parser.score.f1)
     pairs = []

@@ -2,9 +2,9 @@
 Word-to-word encoder attention of a run.
 
 Models attend between subwords, while the paper's figures show words. Weights are summed over the
-subwords of a key word and averaged over those of a query word, so rows still sum to one.
+subwords of a key word and averaged over the subwords of a query word, so rows still sum to one.
 Punctuation at the ends of a word is separate, as in the paper's figures. The end symbol counts as a
-word, because idle heads attend to it.
+word, because inactive heads attend to it.
 """
 
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ from heedful.translation.translator import Translator
 
 
 class Word(NamedTuple):
-    """A word and its subwords; a punctuation mark that stands alone is a word, too."""
+    """A word and its subwords; a separate punctuation mark is also a word."""
 
     name: str
-    """Its spelling."""
+    """Spelling of the word."""
     pieces: range
-    """Indices of its subwords."""
+    """Indices of the word's subwords."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class WordAttention:
     """Encoder attention of every head between the words of one sentence."""
 
     words: tuple[str, ...]
-    """Words and marks in order, and the end symbol if the model reads one."""
+    """Words and punctuation marks in order, and the end symbol if the encoder reads one."""
     weights: Float[np.ndarray, "layers heads words words"]
     """Row i is the attention of word i."""
     unknown: tuple[str, ...]
@@ -60,8 +60,8 @@ class WordAttention:
 
         Returns the indices of the words, counted from 0.
 
-        Spelling must match exactly; if no word does, case is ignored, then punctuation around a
-        word.
+        Exact matches are preferred; if no word matches, case is ignored, then punctuation around
+        words.
         """
         if not (names := named.split()):
             raise SettingError(f"{option} must name words of the sentence, but is empty.")
@@ -88,8 +88,8 @@ def word_attention(translator: Translator, sentence: str) -> WordAttention:
     """
     Compute the word-to-word encoder attention of a sentence.
 
-    Raises `SettingError` for an encoder without attention, `TextError` for a sentence without words
-    or one that is too long for the run.
+    Raises `SettingError` for an encoder without attention. Raises `TextError` for a sentence that
+    has no words or is too long for the run.
     """
     model = translator.run.config.model
     setting, encoder = "model.encoder", str(model.encoder)
@@ -125,15 +125,15 @@ def word_attention(translator: Translator, sentence: str) -> WordAttention:
 
 
 def words_of(tokenizer: Tokenizer, sentence: str, ids: Sequence[int]) -> list[Word]:
-    """Split a sentence into words, with punctuation at their ends separate."""
-    # A mark is separate if it has a subword of its own: “perfect,” is two words if the comma has
-    # one.
+    """Split a sentence into words, with punctuation at their ends as separate words."""
+    # A punctuation mark is separate if it is a subword of its own: “perfect,” is two words if the
+    # comma is a subword.
     side = segment_source(tokenizer, sentence, ids)
     words: list[Word] = []
     for unit in side.units:
         spelled = [tokenizer.decode_source([ids[piece]]).strip() for piece in unit.pieces]
         word = " ".join(side.words[index] for index in unit.words)
-        # A byte or an unknown subword alone has no spelling.
+        # A single byte or an unknown subword has no spelling.
         sizes = _sizes(spelled) if "".join(spelled) == word else [len(spelled)]
         first = 0
         for size in sizes:
@@ -154,14 +154,14 @@ def _sizes(spelled: Sequence[str]) -> list[int]:
     sizes, waiting = [], 0
     for size, text in [*((1, mark) for mark in spelled[:first]), (last - first, "word")]:
         waiting += size
-        if text:  # a space that is a subword of its own joins the next one
+        if text:  # a subword that is only a space joins the next subword
             sizes.append(waiting)
             waiting = 0
     return sizes + [1] * (len(spelled) - last)
 
 
 def _bare(word: str) -> str:
-    """Remove case and punctuation from a word; pure punctuation stays."""
+    """Remove case and punctuation from a word; a word of punctuation only is returned unchanged."""
     return "".join(letter for letter in word.casefold() if letter.isalnum()) or word
 
 

@@ -1,8 +1,9 @@
 """
 The tasks other than translation, one line for each.
 
-The order is that of their tables in a printed recipe, and of their commands in the help. Importing
-this module loads no task, because the command line needs only their names before it starts.
+The order of tasks determines the order of their tables in a printed recipe, and of their commands
+in the help. Importing this module loads no task, because the command line initially needs only
+their names.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,12 +49,12 @@ def translation() -> "Task":
 
 
 def text_options() -> tuple[type[Any], ...]:
-    """List the dataclasses of the options that name the text of a task."""
+    """List the dataclasses of options that name the text of each task."""
     return tuple(task.text_options for task in tasks() if task.text_options is not None)
 
 
 def task_of(settings: Mapping[str, Any]) -> "Task":
-    """Find the active task. `settings`: settings of a run, by their dotted names."""
+    """Find the active task. `settings`: the settings of a run by their dotted names."""
     return next((task for task in tasks() if task.acts(settings)), translation())
 
 

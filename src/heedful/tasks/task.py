@@ -1,4 +1,4 @@
-"""The description of a task for the rest of the program."""
+"""The description of a task for other packages."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, ClassVar
@@ -12,44 +12,44 @@ Settings = Mapping[str, Any]
 
 class Task:
     """
-    The task that a run learns; whatever a task does not define is as in translation.
+    The task that a run learns; the defaults of attributes and methods are those of translation.
 
-    This class needs no torch and no run; the modules that `run` and `text` name do.
+    This class does not import torch; the modules that `run` and `text` name may import it.
     """
 
     settings: ClassVar[type[SettingsTable] | None] = None
-    """Its table of settings; None if it has none."""
+    """The task's table of settings; None if it has no settings."""
     recipes: ClassVar[Mapping[str, Recipe]] = {}
-    """Its recipes by name."""
+    """The task's recipes by name."""
     changes: ClassVar[Settings] = {}
     """The settings that turn a recipe of another task into a recipe of this task."""
     metrics: ClassVar[tuple[str, ...]] = ()
-    """Values that it adds to `train.best_by`."""
+    """Values that the task adds to `train.best_by`."""
     run: ClassVar[str] = "heedful.runs.task:RunTask"
     """Module and name of a subclass of `heedful.runs.task.RunTask`."""
     text: ClassVar[str] = ""
     """
-    The module that finds its text, with `find_text(files, tokenizer)` for training data and
+    The module that finds the task's text, with `find_text(files, tokenizer)` for training data and
     `held_out(files, config)` for validation; empty for text of two languages.
     """
     text_options: ClassVar[type[Any] | None] = None
     """
-    A dataclass of two options, text for training and for validation; None for text of two
-    languages. They are keywords of `heedful.train` and flags of the task's own command.
+    A dataclass of two options for the text of training and validation; None for text of two
+    languages. The options are keywords of `heedful.train` and flags of the task's command.
     """
     alone: ClassVar[str] = ""
-    """The clause of a message that the task learns from its own text only."""
+    """A clause for messages, which states that the task learns only from its own text."""
     other_text: ClassVar[str] = ""
-    """The message for a training of this task from the text of another one."""
+    """The message for a training of this task on the text of another task."""
     shared: ClassVar[tuple[str, ...]] = ()
     """Settings that must be equal in all members of an ensemble, by their dotted names."""
     models: ClassVar[str] = "translators"
-    """Description of its models, for messages."""
+    """Plural noun for the task's models, for messages."""
     export_note: ClassVar[str] = ""
     """A note to users about a model that `exported` has changed."""
 
     def acts(self, settings: Settings) -> bool:
-        """Decide whether a run has this task."""
+        """Tell whether a run with these settings has this task."""
         del settings
         return False
 
@@ -62,18 +62,18 @@ class Task:
         """
         Refuse to fine-tune a run that has another task.
 
-        `run`: its folder. `origin`: its settings. `reset`: parts that begin anew.
+        `run`: the folder of the run. `origin`: its settings. `reset`: parts that are not inherited.
 
-        Raises `SettingError`.
+        Raises `SettingError` for another task.
         """
 
     def check_alike(
         self, run: str, origin: Settings, settings: Settings, reset: Collection[str]
     ) -> None:
-        """Refuse settings of a fine-tuned run that its origin does not allow, as `check_origin`."""
+        """Refuse `settings` of a fine-tuned run that do not fit the settings of its origin."""
 
     def beyond_transformer(self, settings: Settings) -> list[tuple[str, object]]:
-        """List settings of a part that the paper's Transformer does not have, with their values."""
+        """List settings, with values, of model parts that the paper's Transformer does not have."""
         del settings
         return []
 

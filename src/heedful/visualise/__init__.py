@@ -1,1 +1,1 @@
-"""Figures and stand-alone pages from arrays and tokens."""
+"""Figures and self-contained pages, drawn from arrays and tokens."""

@@ -1,4 +1,4 @@
-"""A quality against its cost: one curve per system, the cost on a logarithmic axis."""
+"""Plot of quality against cost: one curve per system, with a logarithmic cost axis."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _WIDE, _TALL, _LETTERS, _DPI = 7.4, 4.2, 8.0, 200  # inches, points
 
 @dataclass(frozen=True)
 class CostCurve:
-    """One system; a single point if it has no curve."""
+    """The curve of one system; a single point if only its final cost is known."""
 
     name: str
     costs: tuple[float, ...]
@@ -30,7 +30,7 @@ def draw_cost_curves(
     """
     Draw all systems into one panel.
 
-    Raises `SettingError` if `check_report_ending` refuses `out`, `StorageError` if the file
+    Raises `SettingError` if `check_report_ending` refuses `out`, and `StorageError` if the file
     cannot be written.
     """
     check_report_ending(out)
@@ -39,7 +39,7 @@ def draw_cost_curves(
 
 
 def _draw(curves: Sequence[CostCurve], x_label: str, y_label: str) -> "Figure":
-    """Draw the curves, and the legend beside them from the best to the worst."""
+    """Draw the curves, and a legend at their side that lists systems from best to worst."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
@@ -56,14 +56,13 @@ def _draw(curves: Sequence[CostCurve], x_label: str, y_label: str) -> "Figure":
         (line,) = axes.plot(curve.costs, curve.values, markersize=4, **system_style(index))
         lines.append((curve.values[-1], printable(curve.name), line))
     lines.sort(key=lambda entry: -entry[0])
-    legend = figure.legend(
+    figure.legend(
         [line for _, _, line in lines],
         [f"{name}, {value:.1f}" for value, name, _ in lines],
         loc="upper left",
         bbox_to_anchor=(0.7, 0.97),
         frameon=False,
         borderaxespad=0,
+        labelcolor=INK,
     )
-    for text in legend.get_texts():
-        text.set_color(INK)
     return figure

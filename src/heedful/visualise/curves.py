@@ -1,9 +1,9 @@
 """
 Learning curves of several runs, as small multiples on one page.
 
-Every panel shares the horizontal axis, every run keeps its color and its marker. The colors are
-those of Okabe and Ito (2008), which people with any of the common kinds of color blindness can
-tell apart. Markers, and dashes after the seventh run, tell them apart in black and white too.
+All panels share the horizontal axis, and each run has the same color and marker in all of them.
+People with the common kinds of color blindness can distinguish the colors (Okabe and Ito 2008).
+Markers, and dashes after the seventh run, distinguish the runs in black and white.
 """
 
 import math
@@ -36,14 +36,14 @@ _GRID = "#e3e6ea"
 # Ticks are at these numbers times a power of ten.
 _ROUND = (1, 2, 2.5, 5, 10)
 
-# Lengths in inches, letters in points: the width of a page, to be printed as it is.
+# Lengths in inches, font sizes in points; the figure has the width of a printed page.
 _WIDTH, _PANEL_HEIGHT, _LEGEND_LINE, _LETTERS, _DPI = 7.4, 1.9, 0.19, 8.0, 200
 _LONGEST_NAME = 48
-# No page can show more points side by side.
+# Maximum number of points per curve; a page cannot show more side by side.
 _POINTS = 1500
-# More labels than this would overlap; more markers than this would merge into a thick line.
+# Maximum labels, because more would overlap; maximum markers, because more would form a thick line.
 _LABELS, _MARKED = 6, 40
-# Distance of a label from its ring, and height of a label, as parts of the panel's height.
+# Distance of a label from its ring, and height of a label, as fractions of the panel's height.
 _ABOVE, _ROOM = 0.1, 0.11
 
 Line = Float64[np.ndarray, " lines"]
@@ -60,23 +60,23 @@ class RunCurves:
     """Horizontal position of the training lines: steps, tokens or time."""
     loss: Line
     nll: Line
-    """Mean loss of a target token, with and without label smoothing."""
+    """Mean loss per target token without label smoothing; `loss` is the training loss."""
     learning_rate: Line
     speed: Line
-    """Learning rate of the optimizer, and speed in target tokens per second."""
+    """Training speed in target tokens per second."""
     valid_x: Validations
     """Horizontal position of the validations."""
     valid_loss: Validations
-    """Loss on validation pairs; NaN if there is none."""
+    """Loss on the validation text; NaN where there is none."""
     scores: Mapping[str, tuple[Validations, bool]]
-    """Scores of their translations, by name; true where higher is better."""
+    """Scores of the validation translations, by name, and whether higher is better."""
     figures: Mapping[str, Line] = field(default_factory=dict)
-    """Means of the training's own translations, such as their reward; NaN if there are none."""
+    """Means over the translations sampled in training, such as their reward; NaN if missing."""
 
 
 @dataclass(frozen=True)
 class _Panel:
-    """One of the small multiples: its values of a run, and their format."""
+    """One of the small multiples: how to compute its values from a run, and how to draw them."""
 
     title: str
     values: Callable[[RunCurves, int], np.ndarray]
@@ -107,7 +107,7 @@ def _score_panels(runs: Sequence[RunCurves]) -> list[_Panel]:
 
 
 def _figure_panels(runs: Sequence[RunCurves]) -> list[_Panel]:
-    """Create a panel for every figure; all runs have the same figures."""
+    """Create a panel for every mean in `RunCurves.figures`; all runs have the same names."""
 
     def panel(name: str) -> _Panel:
         return _Panel(f"Training {name}", lambda run, lines: moving_mean(run.figures[name], lines))
@@ -141,11 +141,11 @@ def learning_curves(
     Draw learning curves of several runs.
 
     Training and validation perplexity are without label smoothing and share one scale, so they can
-    be compared. The training loss has a panel of its own. Panels without values are left out. A
-    curve with too many points for the page is drawn as the mean of neighboring points. A band shows
-    their smallest and largest value.
+    be compared. The training loss has its own panel. Panels without values are left out. A curve
+    with too many points for the page is drawn as the mean of neighboring points. A band shows the
+    smallest and largest of these points.
 
-    Raises `SettingError` for another ending of `out`, `ValueError` if there is no run, and
+    Raises `SettingError` for an unknown suffix of `out`, `ValueError` if there is no run, and
     `StorageError` if the file cannot be written.
     """
     check_ending(out)
@@ -155,7 +155,7 @@ def learning_curves(
 def learning_curves_content(
     runs: Sequence[RunCurves], ending: str, x_label: str = "steps", smooth: int = 1
 ) -> bytes:
-    """Draw learning curves in the format of a file's ending."""
+    """Draw learning curves and return the content of a file with the suffix `ending`."""
     if not runs:
         raise ValueError("runs must hold at least one run, but is empty")
     with drawing(_LETTERS, [run.name for run in runs], ending):
@@ -166,8 +166,8 @@ def moving_mean(values: Line, lines: int) -> Line:
     """
     Compute a moving average.
 
-    The window is centered, so the curve does not lag, as a mean over the past would. It is NaN
-    where `values` is NaN. Running sums make the cost independent of the window's width.
+    The window is centered, so the average does not lag behind the values. It is NaN where `values`
+    is NaN. Cumulative sums make the cost independent of the window's width.
 
     >>> moving_mean(np.array([1.0, 2.0, 6.0, 4.0]), 3).tolist()
     [1.0, 3.0, 4.0, 4.0]
@@ -185,7 +185,7 @@ def moving_mean(values: Line, lines: int) -> Line:
 
 
 def _exp(losses: np.ndarray) -> np.ndarray:
-    """Compute perplexities from losses; overflows are left out."""
+    """Compute perplexities from losses; NaN if the perplexity would overflow."""
     return np.exp(np.where(losses < 700, losses, np.nan))
 
 
@@ -222,13 +222,13 @@ def _draw(runs: Sequence[RunCurves], x_label: str, smooth: int) -> "Figure":
 
 
 def _shorten(name: str) -> str:
-    """Cut the middle out of a name that is too long for the legend."""
+    """Replace the middle of a name by “…” if it is too long for the legend."""
     half = _LONGEST_NAME // 2
     return name if len(name) <= _LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
 
 
 def system_style(index: int) -> dict[str, Any]:
-    """Choose color, marker and dashes; the first 28 runs are all different."""
+    """Choose color, marker and dashes; the first 28 runs all differ."""
     cycle, place = divmod(index, len(_COLORS))
     return {
         "color": _COLORS[place],
@@ -274,20 +274,20 @@ def _draw_run(
         size = 3.0 if len(values) <= _MARKED else 0.0
         axes.plot(x, values, **style, markersize=size, clip_on=False)
         return
-    middle, mean, low, high = _thin(x, values)
+    middle, mean, low, high = thin_out(x, values)
     if smooth > 1:
-        raw = _thin(*panel.points(run, 1))
+        raw = thin_out(*panel.points(run, 1))
         axes.plot(*raw[:2], color=style["color"], linewidth=0.6, alpha=0.3)
     elif len(middle) < len(x):
         axes.fill_between(middle, low, high, color=style["color"], alpha=0.2, linewidth=0)
     axes.plot(middle, mean, **style, markersize=3.0 if len(x) == 1 else 0.0)
 
 
-def _thin(x: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Aggregate neighboring points; return position, mean, smallest and largest."""
-    if len(x) <= _POINTS:
+def thin_out(x: np.ndarray, values: np.ndarray, most: int = _POINTS) -> tuple[np.ndarray, ...]:
+    """Average neighboring points if there are too many; return positions, means, minima, maxima."""
+    if len(x) <= most:
         return x, values, values, values
-    edges = np.linspace(0, len(x), _POINTS, endpoint=False).astype(int)
+    edges = np.linspace(0, len(x), most, endpoint=False).astype(int)
     counts = np.diff(edges, append=len(x))
     return (
         np.add.reduceat(x, edges) / counts,
@@ -298,7 +298,7 @@ def _thin(x: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 def _share_scales(drawn: Mapping[_Panel, "Axes"]) -> None:
-    """Give all panels the same steps, and both perplexities the same range."""
+    """Give all panels the same horizontal range, and both perplexities the same vertical range."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
     right = max((axes.dataLim.xmax for axes in drawn.values()), default=1.0)
@@ -323,7 +323,7 @@ def _label_the_best(axes: "Axes", panel: _Panel, runs: Sequence[RunCurves]) -> N
     """Mark the best validation of each run with a ring and its value above."""
     labels = []
     if panel.best is not None and not panel.is_perplexity and len(runs) <= _LABELS:
-        low, high = axes.get_ylim()  # the best is near the top, its label above it
+        low, high = axes.get_ylim()  # add space above the best values for their labels
         axes.set_ylim(low, low + (high - low) / (1 - _ROOM * len(runs)))
     for index, run in enumerate(runs):
         x, values = panel.points(run, 1)
@@ -345,7 +345,7 @@ def _label_the_best(axes: "Axes", panel: _Panel, runs: Sequence[RunCurves]) -> N
 
 
 def _apart(heights: Sequence[float]) -> list[float]:
-    """Move labels, given from low to high, at least the height of letters apart."""
+    """Move labels apart by at least the height of a label; `heights` are in ascending order."""
     gap = 0.1
     moved: list[float] = []
     for height in heights:

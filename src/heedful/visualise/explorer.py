@@ -1,9 +1,9 @@
 """
-The explorer: one self-contained page of attention, decoding steps and beam.
+The explorer: one self-contained page with attention, decoding steps and beam.
 
-The page's code lies in ``visualise/web``: scripts without imports. Together they define the single
-name ``heedfulExplorer``. A stand-alone file embeds them whole; a server sends what
-`explorer_script` and `explorer_styles` return.
+The page's code is in ``visualise/web``: scripts without imports, which together define the single
+name ``heedfulExplorer``. A self-contained file embeds the whole code; a server sends the results of
+`explorer_script` and `explorer_styles`.
 """
 
 import base64
@@ -14,11 +14,11 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from heedful.visualise.figure_files import write_output
+from heedful.visualise.figure_files import cut_end, write_output
 from heedful.visualise.record import ExplorerRecord
 
-_TAB_TITLE = 80
-# In the order of the page's scripts; the last one builds the explorer from the others.
+_TAB_TITLE = 80  # maximum characters in the browser's tab; the page itself shows the whole title
+# The order of the scripts in the page; the last script builds the explorer from the others.
 _SCRIPTS = (
     "elements",
     "colors",
@@ -36,22 +36,22 @@ _SCRIPTS = (
 @cache
 def explorer_script() -> str:
     """Return the explorer's code."""
-    # The code makes no network requests, writes no markup and no style attribute. So it runs under
-    # a Content-Security-Policy that allows scripts of the same origin alone.
+    # The code makes no network requests and writes no markup and no style attributes. So it runs
+    # under a Content-Security-Policy that allows only scripts of the same origin.
     parts = "\n".join(_read(f"{name}.js") for name in _SCRIPTS)
     return f"(() => {{\n'use strict';\n{parts}\nglobalThis.heedfulExplorer = explore;\n}})();\n"
 
 
 @cache
 def explorer_styles() -> str:
-    """Return the explorer's style sheet; light and dark follow the reader's system setting."""
+    """Return the explorer's style sheet, with a light and a dark theme by the system setting."""
     return _read("explorer.css")
 
 
 def explorer_page(record: ExplorerRecord) -> str:
     """Build one HTML page that needs no other file and no network."""
-    # Text reaches the page as data only. Its Content-Security-Policy lists the one script and the
-    # one style sheet by their checksums and allows nothing else.
+    # Text is embedded in the page only as data. The Content-Security-Policy lists the script and
+    # the style sheet by their checksums and allows nothing else.
     script = f"\n{explorer_script()}{_read('page.js')}"
     styles = f"\n{explorer_styles()}{_read('page.css')}"
     policy = (
@@ -59,11 +59,11 @@ def explorer_page(record: ExplorerRecord) -> str:
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
     return Template(_read("page.html")).substitute(
-        title=html.escape(_tab_title(record.title)),
+        title=html.escape(cut_end(record.title, _TAB_TITLE)),
         policy=html.escape(policy, quote=False),
         script=script,
         styles=styles,
-        # Inside a script element only “<” could end the data.
+        # Inside a script element, only “<” can begin a tag that ends the data.
         document=record.to_json().replace("<", "\\u003c"),
     )
 
@@ -74,19 +74,14 @@ def write_explorer(record: ExplorerRecord, path: Path) -> None:
 
     The file is written atomically; the same record gives the same bytes.
 
-    Raises `StorageError` if it cannot be written.
+    Raises `StorageError` if the file cannot be written.
     """
     write_output(path, explorer_page(record).encode(), "page")
 
 
 def _read(name: str) -> str:
-    """Read one file of the page's code."""
+    """Read a file in ``visualise/web``."""
     return (files("heedful.visualise") / "web" / name).read_text(encoding="utf-8")
-
-
-def _tab_title(text: str) -> str:
-    """Truncate the title for the browser's tab; the page itself shows it whole."""
-    return text if len(text) <= _TAB_TITLE else f"{text[: _TAB_TITLE - 1]}…"
 
 
 def _checksum(text: str) -> str:

@@ -22,7 +22,7 @@ INK = "#2b2f36"
 _GRID = "#e3e6ea"
 PICTURES = (".png", ".svg", ".pdf")
 
-# Formats in which letters are drawn; in the others the reader's program chooses fonts.
+# Formats in which characters are drawn; for the other formats the viewer chooses fonts.
 _DRAWN = (".png", ".pdf")
 
 
@@ -30,9 +30,9 @@ def check_ending(out: Path, formats: Sequence[str] = PICTURES) -> None:
     """
     Refuse a file suffix that is not a figure format.
 
-    The check is cheap and can be called before the work begins.
+    The check is fast, so it can be called before the work begins.
 
-    Raises `SettingError` if it ends in none of them.
+    Raises `SettingError` if `out` has none of the suffixes in `formats`.
     """
     if out.suffix.lower() not in formats:
         raise SettingError(
@@ -42,7 +42,7 @@ def check_ending(out: Path, formats: Sequence[str] = PICTURES) -> None:
 
 
 def check_drawing() -> None:
-    """Refuse to start if matplotlib is missing; imports it, as drawing would do anyway."""
+    """Import matplotlib, which drawing needs anyway; raises `MissingExtra` if it is missing."""
     try:
         import_module("matplotlib")
     except ImportError as error:
@@ -53,7 +53,7 @@ def check_drawing() -> None:
 
 
 def draw_grid(axes: "Axes") -> None:
-    """Draw a grid behind the data, and a frame on two sides alone."""
+    """Draw a grid behind the data, and a frame on only two sides."""
     axes.grid(color=_GRID, linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
@@ -63,13 +63,13 @@ def draw_grid(axes: "Axes") -> None:
 @contextmanager
 def drawing(letters: float, texts: Iterable[str] = (), ending: str = "") -> Iterator[None]:
     """
-    Set matplotlib up for one figure.
+    Configure matplotlib for one figure.
 
-    `letters`: their size in points.
-    `texts`: all texts of users, for the choice of fonts.
-    `ending`: ending of the output file, for a warning about letters that no installed font has.
+    `letters`: the font size in points.
+    `texts`: all texts that users provide, for the choice of fonts.
+    `ending`: suffix of the output file, for a warning about characters that no installed font has.
     """
-    # The caller's own matplotlib settings are restored afterwards.
+    # The caller's matplotlib settings are restored afterward.
     check_drawing()
     from matplotlib import rc_context
 
@@ -77,13 +77,13 @@ def drawing(letters: float, texts: Iterable[str] = (), ending: str = "") -> Iter
         {
             "font.family": font_families(texts, warns=ending.lower() in _DRAWN),
             "font.size": letters,
-            "text.parse_math": False,  # a dollar sign is a character
-            "svg.fonttype": "none",  # letters stay text, in the fonts of the reader's program
+            "text.parse_math": False,  # a dollar sign is an ordinary character
+            "svg.fonttype": "none",  # text stays text, in the viewer's fonts
             "svg.hashsalt": "heedful",
             "pdf.fonttype": 42,
         }
     )
-    # `font_families` has warned of letters without a font; a missing bold face does not matter.
+    # `font_families` warns of characters without a font; a missing bold face does not matter.
     logger = logging.getLogger("matplotlib.font_manager")
     level = logger.level
     with settings, warnings.catch_warnings():
@@ -100,6 +100,16 @@ def printable(text: str) -> str:
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
     )
+
+
+def cut_end(text: str, longest: int) -> str:
+    """
+    Cut the end of a text that is too long for a picture.
+
+    >>> cut_end("attention", 6), cut_end("at", 6)
+    ('atten…', 'at')
+    """
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def three_digits(value: float) -> str:
@@ -120,10 +130,10 @@ def save_figure(figure: "Figure", out: Path, more: Iterable["Figure"] = ()) -> N
 
 
 def figure_content(figure: "Figure", kind: str, more: Iterable["Figure"] = ()) -> bytes:
-    """Draw a figure as png, svg or pdf without a date, so equal figures are equal bytes."""
+    """Draw a figure as png, svg or pdf without a date, so equal figures have equal bytes."""
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     tight: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.2}
-    content = BytesIO()  # not a file: on a full disk, PdfPages would fail again while it closes it
+    content = BytesIO()  # not a file: on a full disk, PdfPages would fail again when closing it
     if kind == "pdf":
         from matplotlib.backends.backend_pdf import PdfPages
 
@@ -139,8 +149,8 @@ def write_output(out: Path, content: bytes, kind: str) -> None:
     """
     Write a file that the user has named, atomically.
 
-    `kind`: what it is, for the message. Raises `StorageError` if it cannot be written; then nothing
-    is left behind.
+    `kind`: what the file is, for the error message. Raises `StorageError` if the file cannot be
+    written; then no partial file is left.
     """
     try:
         write_whole(out, content)

@@ -1,9 +1,9 @@
 """
-Fonts for labels: matplotlib's own, and installed ones for the characters that it lacks.
+Fonts for labels: matplotlib's own font, and installed fonts for the characters that it lacks.
 
-matplotlib's list of fonts dates from its first start and lacks fonts installed later, so the
-machine is searched here. The search takes a third of a second for three hundred fonts, and is done
-only for characters that matplotlib's own font lacks.
+matplotlib creates its list of fonts when it is first used, so the list lacks fonts that were
+installed later. Therefore this module searches the machine for fonts. The search takes a third of a
+second for three hundred fonts, and is done only for characters that matplotlib's own font lacks.
 """
 
 import warnings
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from matplotlib.ft2font import FT2Font
 
 OWN_FONT = "DejaVu Sans"
-# Files that draw every character as a box, or none as an outline.
+# Fonts that draw every character as a box, or that have no outlines.
 _USELESS = ("LastResort", "ColorEmoji", "cmex", "cmsy")
 _REGULAR = ("Regular", "Book", "Roman", "Normal", "Medium")
-# Examples for scripts whose fonts are not called Noto Sans and the script's name.
+# Example fonts for scripts whose font name is not “Noto Sans” and the script's name.
 _NO_SCRIPTS = ("Common", "Inherited", "Unknown")
 _EXAMPLES = {
     **dict.fromkeys(("Han", "Hiragana", "Katakana", "Bopomofo", "Hangul"), "Noto Sans CJK"),
@@ -33,11 +33,11 @@ class Face(NamedTuple):
 
     path: str
     number: int
-    """Index of the face in a collection; 0 in a file of one face."""
+    """Index of the face in a collection; 0 in a file with one face."""
     characters: frozenset[str]
-    """The wanted characters that the face has."""
+    """Those of the requested characters that the face has."""
     preference: tuple[bool, ...]
-    """Rank among faces with equally many characters; the smallest is best."""
+    """Sort key among faces with equally many characters; the smallest is best."""
 
 
 def font_families(texts: Iterable[str], *, warns: bool = False) -> list[str]:
@@ -50,7 +50,7 @@ def font_families(texts: Iterable[str], *, warns: bool = False) -> list[str]:
     lacking = _find_lacking(frozenset(shown))
     families, missing = _installed_families(lacking) if lacking else ((), frozenset[str]())
     if missing:
-        _installed_families.cache_clear()  # a font may be installed meanwhile
+        _installed_families.cache_clear()  # a font may be installed before the next call
     if missing and warns:
         warnings.warn(_describe(missing), RuntimeWarning, stacklevel=2)
     return [OWN_FONT, *families]
@@ -85,7 +85,7 @@ def _find_lacking(characters: frozenset[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def _installed_families(characters: frozenset[str]) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Choose installed fonts for characters and tell matplotlib of them."""
+    """Choose installed fonts for characters, and register them with matplotlib."""
     from matplotlib.font_manager import findSystemFonts, fontManager
 
     files = {*findSystemFonts(), *(entry.fname for entry in fontManager.ttflist)}
@@ -103,7 +103,7 @@ def _installed_families(characters: frozenset[str]) -> tuple[tuple[str, ...], fr
 
 
 def _list_faces(file: str, characters: frozenset[str]) -> Iterator[Face]:
-    """List the faces of a font file with some of the characters."""
+    """List the faces of a font file that have at least one of the characters."""
     from matplotlib.ft2font import FT2Font
 
     if any(name in Path(file).name for name in _USELESS):
@@ -113,7 +113,7 @@ def _list_faces(file: str, characters: frozenset[str]) -> Iterator[Face]:
         try:
             font = FT2Font(file, face_index=index)
         except (OSError, RuntimeError):
-            return  # a damaged file, or no font
+            return  # the file is damaged or not a font
         count, index = font.num_faces - 1, index + 1
         own = frozenset(c for c in characters if font.get_char_index(ord(c)))
         if own and font.scalable:
@@ -121,7 +121,7 @@ def _list_faces(file: str, characters: frozenset[str]) -> Iterator[Face]:
 
 
 def _preference(font: "FT2Font", characters: Iterable[str]) -> tuple[bool, ...]:
-    """Rank a face: upright and regular, of the language's region, sans serif."""
+    """Compute the sort key of a face: upright, regular, regional, sans-serif faces come first."""
     scripts = {*map(_script, characters)}
     regions = {"Hiragana": "JP", "Katakana": "JP", "Hangul": "KR"}
     region = next((code for name, code in regions.items() if name in scripts), "SC")
@@ -137,14 +137,14 @@ def _preference(font: "FT2Font", characters: Iterable[str]) -> tuple[bool, ...]:
 
 def _script(letter: str) -> str:
     """Return the name of a character's script."""
-    # matplotlib needs fontTools, too.
+    # fontTools is installed, because matplotlib requires it.
     from fontTools.unicodedata import script, script_name
 
     return script_name(script(letter))
 
 
 def _describe(missing: frozenset[str]) -> str:
-    """Name the scripts without a font, and a font for each."""
+    """Name the scripts without a font, and an example of a font for each script."""
     scripts = sorted({*map(_script, missing)}, key=lambda name: (name in _NO_SCRIPTS, name))
     named = dict.fromkeys("symbols" if name in _NO_SCRIPTS else name for name in scripts)
     examples = dict.fromkeys(_EXAMPLES.get(name, f"Noto Sans {name}") for name in scripts)

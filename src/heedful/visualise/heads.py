@@ -1,10 +1,10 @@
 """
-Summaries of attention weights: means, rollout, measures of each head.
+Summaries of attention weights: means, rollout, and measures of each head.
 
-Arrays in, arrays out; every row of weights sums to one. Rollout (Abnar and Zuidema 2020,
-“Quantifying Attention Flow in Transformers”) estimates how much of each token reaches a position
-through all layers: a layer passes on half of its input by the residual connection and half by
-attention,
+The functions take and return arrays; every row of weights sums to one. Rollout (Abnar and Zuidema
+2020, “Quantifying Attention Flow in Transformers”) estimates how much of each token reaches a
+position through all layers. Half of a layer's input passes through the residual connection, and
+half through attention:
 
 ::
 
@@ -41,8 +41,8 @@ def rollout_of_decoder(
     encoder: np.ndarray, decoder: np.ndarray, cross: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute attention rollout through a decoder, to the source and to its own prefix."""
-    # Abnar and Zuidema have no decoder; here each of its two attentions is one more step of their
-    # formula. A row of both parts together sums to one.
+    # Abnar and Zuidema have no decoder; here each of a layer's two attentions is one step of their
+    # formula. A row of both results together sums to one.
     memory = rollout(encoder)
     written, read = np.eye(decoder.shape[-1]), np.zeros(cross.shape[-2:])
     for own, source_weights in zip(mean_of_heads(decoder), mean_of_heads(cross), strict=True):
@@ -63,13 +63,13 @@ class HeadMeasure:
 
     layer: int
     head: int
-    """The numbers of the layer and of the head, from 1."""
+    """Index of the head in its layer; heads and layers are counted from 1."""
     entropy: float
     """
     Mean entropy of the rows, in bits: 0 for attention to one token, 3 for equal attention to eight.
     """
     largest: float
-    """Mean over the rows of their largest weight."""
+    """Largest weight of a row, averaged over all rows."""
     distance: float
     """Mean distance of attention, in positions."""
     offset: float

@@ -1,8 +1,8 @@
 """
 Attention heat maps.
 
-All figures have squares of the same size, so the page grows with the sentences and words stay
-readable. Many layers at once are drawn by `heedful.visualise.multi_page`.
+All figures have squares of the same size, so the page grows with the sentence and the words stay
+readable. `heedful.visualise.multi_page` draws many layers at once.
 """
 
 import io
@@ -26,9 +26,9 @@ def attention_heatmap(
     """
     Draw attention weights as a heat map.
 
-    Several heads become small multiples with one color scale, their mean first, as in the paper's
-    figures 3 to 5. The file is written atomically, and the same input gives the same bytes. A
-    letter that no installed font has is drawn as a box, with a warning.
+    Several heads become small multiples with one color scale; the first panel is their mean. The
+    file is written atomically, and the same input gives the same bytes. A character that no
+    installed font has is drawn as a box, with a warning.
 
     Raises `SettingError` if `check_ending` refuses `out`. Raises `ValueError` if the
     shape of `weights` does not fit the tokens, or a weight is not finite. Raises `StorageError` if
@@ -39,7 +39,7 @@ def attention_heatmap(
 
 
 class AttentionPlot:
-    """A heat map of attention for notebooks; its `figure` is matplotlib's."""
+    """A heat map of attention for notebooks; `figure` is its matplotlib figure."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class AttentionPlot:
             save_figure(self.figure, Path(out))
 
     def _repr_png_(self) -> bytes:
-        """Show it in a notebook."""
+        """Draw the heat map for a notebook."""
         picture = io.BytesIO()
         with drawing(LETTERS, self._texts, ".png"):
             self.figure.savefig(picture, format="png", bbox_inches="tight")
@@ -70,7 +70,7 @@ class AttentionPlot:
 
 
 def _panels(weights: np.ndarray, rows: int, columns: int) -> dict[str, np.ndarray]:
-    """Check the shape of the weights, and give each picture its title."""
+    """Check the shape of the weights, and return the weights of each panel by its title."""
     if weights.shape[-2:] != (rows, columns) or weights.ndim not in (2, 3) or not weights.size:
         raise ValueError(
             f"weights must have shape ({rows}, {columns}) or (heads, {rows}, {columns}), without "

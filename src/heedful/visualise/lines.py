@@ -2,9 +2,9 @@
 Attention as lines between words, as in the paper's figures 3 to 5.
 
 The sentence is drawn above and below. Lines lead from each word above to the words that it attends
-to; larger weights are darker and wider. A head has the same color in every figure. If only some
-words are queries, each head's lines end in a separate square under the key word. The head's number
-is on its strongest line. A scale below shows the weights of the lines.
+to; lines of larger weights are darker and wider. A head has the same color in every figure. If only
+some words are queries, each head's lines end in a separate square at the key word. The head's
+number is on its strongest line. A scale below shows how weights are drawn.
 """
 
 import unicodedata
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from heedful.visualise.figure_files import INK, drawing, printable
+from heedful.visualise.figure_files import INK, cut_end, drawing, printable
 from heedful.visualise.report_page import ReportPage, check_report_ending, save_report_page
 
 if TYPE_CHECKING:
@@ -37,18 +37,18 @@ HEAD_COLORS = (
 )
 _HIGHLIGHT = "#e3e6ea"
 
-# Lengths in inches, letters in points.
+# Lengths in inches, font sizes in points.
 _CELL, _LINES, _PAD, _LETTERS, _DPI = 0.27, 1.55, 0.06, 9.0, 200
 _SQUARES, _TITLE, _BETWEEN = 0.1, 0.3, 0.25
 _LETTER, _WIDE_LETTER = 0.078, 0.135
 _LONGEST_WORD = 20
-# Weaker lines are left out; the weakest drawn line is visible from the last row of a lecture hall.
+# Weights below the first number are not drawn; the opacity makes the weakest line clearly visible.
 _FAINT, _LEAST_OPACITY = 0.05, 0.3
 _WIDTHS = (0.8, 2.6)
 _SCALE_WEIGHTS, _SCALE = (0.1, 0.5, 1.0), 0.26
-# Range of the heights of heads' numbers on lines, as shares of the way down.
+# Range of the positions of head numbers along lines, as fractions of the distance from the top.
 _NUMBERS = (0.55, 0.93)
-# Space between the names of a legend, in widths of a word.
+# Space between the names in a legend, in units of the width of a word.
 _SPACE = 0.45
 _MOST_PIXELS = 30_000
 
@@ -58,22 +58,22 @@ class Head:
     """One head of a panel."""
 
     number: int
-    """Its number in its layer, from 1. It chooses the color; colors repeat a little darker."""
+    """Index of the head in its layer, from 1, which selects its color; repeats are darker."""
     weights: Float[np.ndarray, "words words"]
     """Row i is the attention of word i."""
 
     @property
     def name(self) -> str:
-        """Its name in a legend."""
+        """The head's name in a legend."""
         return f"head {self.number}"
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One of the pictures of a figure."""
+    """One of the panels of a figure."""
 
     title: str
-    """Title above it."""
+    """Title above the panel."""
     heads: tuple[Head, ...]
     """Heads whose lines are drawn."""
     asking: tuple[int, ...] | None = None
@@ -86,7 +86,8 @@ def attention_lines(
     """
     Draw attention as lines between words.
 
-    `run`: the name below the picture. The page grows with the sentence, so the words stay readable.
+    `run`: the name of the run, which is printed below. The page grows with the sentence, so the
+    words stay readable.
 
     Raises `SettingError` if `check_report_ending` refuses `out`, and `ValueError` if the
     weights of a head do not fit the words. Raises `StorageError` if the file cannot be written.
@@ -100,23 +101,17 @@ def attention_lines(
             )
     titles = [panel.title for panel in panels]
     with drawing(_LETTERS, [*titles, *words, run], out.suffix):
-        figure = _draw(panels, [_label(word) for word in words], printable(run))
-        save_report_page(figure, out, sheet)
-
-
-def _label(word: str) -> str:
-    """Shorten a word for printing."""
-    shown = printable(word)
-    return shown if len(shown) <= _LONGEST_WORD else shown[: _LONGEST_WORD - 1] + "…"
+        shown = [cut_end(printable(word), _LONGEST_WORD) for word in words]
+        save_report_page(_draw(panels, shown, printable(run)), out, sheet)
 
 
 def _draw(panels: Sequence[Panel], words: list[str], run: str) -> "Figure":
-    """Draw the panels below each other, and the scale."""
+    """Draw the panels below each other, and the scale below them."""
     from matplotlib.figure import Figure
 
     room = max(_length(word) for word in words) + _PAD
     width = max(len(words) * _CELL, 3.0)
-    # A panel without heads is its title alone.
+    # A panel without heads consists of its title only.
     heights = [
         _TITLE + (room + _LINES + _bar(panel) + room if panel.heads else 0.0) for panel in panels
     ]
@@ -150,7 +145,7 @@ def _length(word: str) -> float:
 
 
 def _draw_panel(axes: "Axes", panel: Panel, words: list[str], width: float) -> None:
-    """Draw words, lines and squares; units are the width of a word across and an inch down."""
+    """Draw words, lines and squares; units are a word's width horizontally, an inch vertically."""
     from matplotlib.patches import Rectangle
 
     count, bar = len(words), _bar(panel)
@@ -171,7 +166,7 @@ def _draw_panel(axes: "Axes", panel: Panel, words: list[str], width: float) -> N
 
 
 def _draw_lines(axes: "Axes", panel: Panel, count: int) -> None:
-    """Draw all lines, the strongest last, and the squares they end in."""
+    """Draw all lines, the strongest last, and the squares at their ends."""
     from matplotlib.collections import LineCollection, PatchCollection
     from matplotlib.patches import Rectangle
 
@@ -217,18 +212,18 @@ def _draw_lines(axes: "Axes", panel: Panel, count: int) -> None:
 
 
 def _opacity(weight: float) -> float:
-    """Return the opacity of a line."""
+    """Return the opacity of the line of a weight."""
     return _LEAST_OPACITY + (1 - _LEAST_OPACITY) * weight
 
 
 def _line_width(weight: float) -> float:
-    """Return the width of a line in points."""
+    """Return the width of the line of a weight in points."""
     least, most = _WIDTHS
     return least + (most - least) * weight
 
 
 def _write_number(axes: "Axes", head: Head, row: int, shift: float, share: float) -> None:
-    """Write a head's number on its strongest line, where no other number is."""
+    """Write a head's number on its strongest line, without overlapping other numbers."""
     column = int(head.weights[row].argmax())
     first, last = _NUMBERS
     down = first + (last - first) * share

@@ -3,8 +3,8 @@ Multi-page attention files: every head of every layer.
 
 ::
 
-    .pdf           a page for each sheet
-    .png, .svg     one sheet as a page; several one below the other, each in a row of small panels
+    .pdf           one page for each sheet
+    .png, .svg     one sheet fills the page; several sheets are rows of small panels
 """
 
 from collections.abc import Sequence
@@ -28,34 +28,34 @@ from heedful.visualise.panels import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Largest width in inches of one panel on a page, and of a row of small ones; squares shrink to fit.
+# Maximum width in inches of one panel, and of a row of small panels; squares shrink to fit.
 _PANEL, _ROW = 17.4, 22.0
 _SMALLEST_CELL, _SMALL_CELL = 0.11, 0.2
-# Most pixels of a picture of many panels; each pixel takes a dozen bytes during drawing.
+# Maximum pixels of a picture of many panels; drawing takes a dozen bytes per pixel.
 _PIXELS = 60e6
 _TITLE, _NAME = 0.28, 0.36
-# Width of a letter for each point of its size, in inches, and the rise of a slanted line.
+# Width of a letter in inches per point of font size, and the rise of a slanted label per length.
 _LETTER, _RISE = 0.62 / 72, 0.71
 
 
 @dataclass(frozen=True)
 class HeatmapPage:
     """
-    Panels that belong together, such as the heads of one layer.
+    A sheet of panels that belong together, such as the heads of one layer.
 
-    All panels of a sheet share their tokens.
+    All panels of a sheet have the same tokens.
 
-    Raises `ValueError` if there is no panel, or one does not fit the tokens.
+    Raises `ValueError` if there is no panel, or if a panel does not fit the tokens.
     """
 
     title: str
     """The line above the panels."""
     panels: tuple[tuple[str, np.ndarray], ...]
-    """Weights of each panel with its name."""
+    """Name and weights of each panel."""
     rows: tuple[str, ...]
-    """Tokens that attend."""
+    """Query tokens."""
     columns: tuple[str, ...]
-    """Tokens attended to."""
+    """Key tokens."""
 
     def __post_init__(self) -> None:
         """Check shapes."""
@@ -72,11 +72,11 @@ def write_heatmap_pages(sheets: Sequence[HeatmapPage], out: Path, *, numbers: bo
     """
     Write sheets to one file.
 
-    Squares and letters shrink for long sentences; pages of many tokens need enlarging, so PDF and
-    SVG are better than PNG. The same input gives the same bytes.
+    Squares and text shrink for long sentences, so readers must enlarge pages with many tokens; PDF
+    and SVG are better for this than PNG. The same input gives the same bytes.
 
-    Raises `SettingError` if `check_ending` refuses `out`, `StorageError` if the file
-    cannot be written.
+    Raises `SettingError` if `check_ending` refuses `out`, and `StorageError` if the file cannot be
+    written.
     """
     check_ending(out)
     texts = [text for s in sheets for text in (s.title, *s.rows, *s.columns, *dict(s.panels))]
@@ -102,7 +102,7 @@ def _page(sheet: HeatmapPage, numbers: bool) -> "Figure":
 
 
 def _rows(sheets: Sequence[HeatmapPage], numbers: bool) -> "Figure":
-    """Draw each sheet as a row of small panels; only rows with new tokens have them above."""
+    """Draw each sheet as a row of small panels; tokens are written only where they change."""
     longest = max(len(tokens) for sheet in sheets for tokens in (sheet.rows, sheet.columns))
     panels = max(len(sheet.panels) for sheet in sheets)
     largest = CELL if panels < 4 else _SMALL_CELL

@@ -1,8 +1,8 @@
 """
-Panels of squares, the parts of every attention picture.
+Panels of squares, of which every attention heat map consists.
 
-Rows are query tokens, columns key tokens, and the darker a square the larger the weight. Lengths
-are in inches, letters in points.
+Rows are query tokens and columns are key tokens; the darker a square, the larger the weight.
+Lengths are in inches, font sizes in points.
 """
 
 import math
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heedful.visualise.figure_files import INK, printable
+from heedful.visualise.figure_files import INK, cut_end, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,15 +22,15 @@ CELL, GAP, LETTERS = 0.29, 0.45, 9.5
 _COLORS = ("#f4f7fa", "#bcd6e8", "#6fa8cf", "#2c6fa6", "#0d3358")
 _INK = 0.65
 _LONGEST_TOKEN = 24
-# With more squares than this on a page, each panel is an image, without white edges.
+# With more squares than this on a page, each panel is an image without lines between squares.
 _MANY = 8_000
 
-# Resolution; most pixels of a picture; longest side in pixels that Agg can draw.
+# Resolution; maximum pixels of a picture; maximum side in pixels that the Agg renderer can draw.
 _DPI, _PIXELS, _SIDE = 160, 100e6, 50_000
 
 
 class Canvas:
-    """A page on which axes are placed, in inches from its top left corner."""
+    """A page; the positions of its axes are in inches from the top left corner."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Canvas:
         self.figure: Figure = Figure(figsize=self.size, dpi=dpi, facecolor="white")
 
     def place(self, left: float, top: float, width: float, height: float) -> "Axes":
-        """Add axes; labels may extend beyond the page: the file is cropped around them."""
+        """Add axes; labels may extend beyond the page, because the file is cropped around them."""
         page = self.size
         bottom = page[1] - top - height
         return self.figure.add_axes(
@@ -60,8 +60,8 @@ class Canvas:
         self, left: float, top: float, weights: np.ndarray, full: float, *, numbers: bool = False
     ) -> tuple["Axes", "ScalarMappable"]:
         """Draw weights as squares, the first row on top."""
-        # Each square is drawn by itself unless they are very many. Color depth grows with the
-        # 0.65th power of a weight, as in the explorer, so that faint weights do not vanish.
+        # Each square is drawn separately unless there are very many. Color depth grows with the
+        # 0.65th power of a weight, as in the explorer, so that small weights stay visible.
         from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 
         rows, columns = weights.shape
@@ -94,20 +94,20 @@ class Canvas:
             axes.text(*at, text, color=color, ha="center", va="center", fontsize=size)
 
     def scale(self, left: float, top: float, height: float, what: "ScalarMappable") -> None:
-        """Draw the color scale, of the same size on every page, however small the squares."""
+        """Draw the color scale at the given height, which does not depend on the squares."""
         axes = self.place(left, top, 0.11, height)
         full = what.get_clim()[1]
         scale = self.figure.colorbar(what, cax=axes, ticks=[0, full / 2, full], format="{x:g}")
         scale.outline.set_visible(False)
         assert scale.solids is not None
-        # Otherwise the shades become an image of the whole page.
+        # Otherwise matplotlib would save the color scale as an image of the whole page.
         scale.solids.set_rasterized(False)
         scale.solids.set_edgecolor("face")
         axes.tick_params(length=0, labelsize=8, labelcolor=INK)
 
 
 def write_tokens(axes: "Axes", rows: Sequence[str], columns: Sequence[str]) -> None:
-    """Write tokens on the left and along the top."""
+    """Write row tokens on the left and column tokens along the top."""
     axes.xaxis.tick_top()
     axes.set_yticks([index + 0.5 for index in range(len(rows))], rows)
     axes.set_xticks(
@@ -121,13 +121,12 @@ def write_tokens(axes: "Axes", rows: Sequence[str], columns: Sequence[str]) -> N
 
 
 def label(token: str) -> str:
-    """Shorten a token for printing."""
-    shown = printable(token)
-    return shown if len(shown) <= _LONGEST_TOKEN else shown[: _LONGEST_TOKEN - 1] + "…"
+    """Format a token as a label: escape control characters and cut it if it is too long."""
+    return cut_end(printable(token), _LONGEST_TOKEN)
 
 
 def full_scale(largest: float) -> float:
-    """Return a round maximum for the color scale, 1 for all but faint attention."""
+    """Return the smallest of five round maxima for the color scale that is not below `largest`."""
     return next((full for full in (0.05, 0.1, 0.2, 0.5, 1.0) if 0 < largest <= full), largest or 1)
 
 
@@ -162,7 +161,7 @@ def draw_page(
 
 
 def _panels_across(count: int, width: float, height: float) -> int:
-    """Choose the number of panels per row, for a slightly wide page with few empty places."""
+    """Choose the number of panels per row for a slightly wide page with few empty cells."""
 
     def ugliness(across: int) -> float:
         down = math.ceil(count / across)

@@ -1,8 +1,8 @@
 """
 Position encodings as pictures: vectors above, dot products below.
 
-Each column is a scheme. Blue is above zero, orange below, white is zero. Each picture has its own
-scale, because the values of an index and a sinusoid differ in size.
+Each column shows one encoding. Positive values are blue, negative values orange, and zero is white.
+Each picture has its own color scale, because indices are much larger than sinusoids.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _BELOW_ABOVE = ("#8c3d00", "#d55e00", "#f4b98a", "#ffffff", "#9cc7e6", "#0072b2", "#04395a")
 _GRID = "#c9ced6"
 
-# Lengths in inches, letters in points.
+# Lengths in inches, font sizes in points.
 _SIDE, _GAP, _ROW_GAP, _LETTERS, _DPI = 1.92, 0.34, 0.72, 8.0, 200
 _CURVE = 0.95
 _LEFT, _TOP = 0.5, 0.55
@@ -34,7 +34,7 @@ class PositionTable:
     """The vectors and dot products of one encoding, as plain arrays."""
 
     name: str
-    """Title above it."""
+    """Title above the column."""
     formula: str
     """Formula below the name."""
     table: Float[np.ndarray, "positions width"]
@@ -42,18 +42,18 @@ class PositionTable:
     products: Float[np.ndarray, "positions positions"]
     """Their dot products."""
     by_distance: Float[np.ndarray, " positions"]
-    """Mean product of positions at each distance, relative to that of a position with itself."""
+    """Mean product at each distance, divided by the mean product of a position with itself."""
 
 
 def position_pictures(tables: Sequence[PositionTable], out: Path, sheet: ReportPage) -> None:
     """
     Draw several position encodings.
 
-    The upper row shows the encodings, the middle one the dot products of all positions, the lower
-    one their means by distance.
+    The upper row shows the vectors, the middle row the dot products of all positions, and the lower
+    row their means by distance.
 
-    Raises `SettingError` if `check_report_ending` refuses `out`, `ValueError` if there is no
-    table, `StorageError` if the file cannot be written.
+    Raises `SettingError` if `check_report_ending` refuses `out`, and `ValueError` if there is no
+    table. Raises `StorageError` if the file cannot be written.
     """
     check_report_ending(out)
     if not tables:
@@ -99,7 +99,7 @@ def _draw(tables: Sequence[PositionTable]) -> "Figure":
 
 
 def _squares(axes: "Axes", values: np.ndarray, colors: object, y_label: str, x_label: str) -> None:
-    """Draw a table as squares, the first position on top, with its scale."""
+    """Draw a table as squares, the first position on top, with its color scale."""
     from matplotlib.ticker import MaxNLocator
 
     full = float(np.abs(values).max()) or 1.0
@@ -133,7 +133,7 @@ def _squares(axes: "Axes", values: np.ndarray, colors: object, y_label: str, x_l
 
 
 def _curve(axes: "Axes", table: PositionTable, first: bool) -> None:
-    """Draw the dot products over the distance."""
+    """Plot the mean dot products against the distance."""
     from matplotlib.ticker import MaxNLocator
 
     axes.axhline(0, color=_GRID, linewidth=0.6)

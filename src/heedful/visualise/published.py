@@ -1,4 +1,4 @@
-"""Published numbers against measured numbers: a named point for each row of a table."""
+"""Plot of measured against published numbers: a named point for each row of a table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ def draw_published(panels: Sequence[PublishedPanel], out: Path, sheet: ReportPag
     """
     Draw panels side by side.
 
-    Raises `SettingError` if `check_report_ending` refuses `out`, `StorageError` if the file
+    Raises `SettingError` if `check_report_ending` refuses `out`, and `StorageError` if the file
     cannot be written.
     """
     check_report_ending(out)
@@ -94,7 +94,7 @@ class _Box(NamedTuple):
     top: float
 
     def overlaps(self, box: "_Box") -> bool:
-        """Decide whether two rectangles have a part in common."""
+        """Tell whether two rectangles overlap."""
         return not (
             self.right <= box.left
             or box.right <= self.left
@@ -103,7 +103,7 @@ class _Box(NamedTuple):
         )
 
     def is_in(self, box: "_Box") -> bool:
-        """Decide whether this box lies inside the other one."""
+        """Tell whether this rectangle lies inside another rectangle."""
         return (
             box.left <= self.left
             and self.right <= box.right
@@ -113,7 +113,7 @@ class _Box(NamedTuple):
 
 
 def _place_names(axes: "Axes", points: Sequence[PublishedPoint]) -> list[tuple[float, float, bool]]:
-    """Choose the place of each name: the nearest without another name, point or edge."""
+    """Choose the position of each name: the nearest that overlaps no name, point or edge."""
     scale = 72 / axes.figure.dpi
     around = axes.get_window_extent()
     panel = _Box(*(float(edge) * scale for edge in (around.x0, around.y0, around.x1, around.y1)))
@@ -133,9 +133,9 @@ def _free_place(
     point: tuple[float, float], width: float, panel: _Box, taken: Sequence[_Box]
 ) -> tuple[tuple[float, float], _Box, bool]:
     """
-    Find the nearest free place for a name; next to the point if nothing is free.
+    Find the nearest free position for a name; next to its point if no position is free.
 
-    Returns the name's shift from the point (right, up), its box, and whether it is far.
+    Returns the shift of the name from its point (right, up), its box, and whether it is far away.
     """
     for distance in range(7):
         right, rise = 4.0 + 3 * distance, 2.0 + 6 * distance
@@ -150,6 +150,6 @@ def _free_place(
 
 
 def _name_box(point: tuple[float, float], shift: tuple[float, float], width: float) -> _Box:
-    """Return the rectangle of a name that begins at some distance from its point."""
+    """Return the rectangle of a name that is shifted from its point."""
     left, bottom = point[0] + shift[0], point[1] + shift[1]
     return _Box(left, bottom, left + width, bottom + _LETTER_HEIGHT)

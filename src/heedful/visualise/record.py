@@ -1,8 +1,8 @@
 """
 The explorer's JSON document: attention, decoding steps, beam.
 
-A document is small enough to be sent or put into a page. A weight takes one byte: 255 times its
-square root, rounded. So a faint weight keeps two digits, and the largest error is 0.004.
+A document is small enough to be sent or embedded in a page. A weight takes one byte: 255 times its
+square root, rounded. So a small weight keeps two digits, and the largest error is 0.004.
 """
 
 import base64
@@ -23,7 +23,7 @@ class Step:
     """The candidates of the decoder at one step."""
 
     candidates: tuple[tuple[str, float], ...]
-    """The best tokens with their probabilities, the likeliest first, the chosen one among them."""
+    """The best tokens and the chosen token with their probabilities, the most probable first."""
 
 
 @dataclass(frozen=True)
@@ -31,32 +31,38 @@ class Node:
     """
     One hypothesis of the beam at one step.
 
-    Only the last token of the returned hypothesis is ``best``; the page marks the path to it.
+    The node of the last token of the returned hypothesis has the fate ``best``; the page marks the
+    path to it.
     """
 
     token: str
-    """Its newest token."""
+    """The last token of the hypothesis."""
     parent: int | None
-    """Index of its parent in the step before, from 0; None at the first step."""
+    """Index of its parent among the nodes of the previous step, from 0; None at the first step."""
     log_probability: float
-    """Natural logarithm of its probability so far."""
+    """Natural logarithm of the probability of all its tokens."""
     score: float
-    """Its rank score: usually the log-probability divided by the length penalty."""
+    """Score by which hypotheses are ranked, usually log-probability divided by length penalty."""
     fate: RecordedStatus
     """Whether it stayed open, ended, was dropped, or was returned."""
     why: str = ""
-    """The reason, such as “The 4 places in the beam went to other hypotheses.”"""
+    """The reason of the fate, such as “The 4 places in the beam went to other hypotheses.”"""
+
+    def document(self) -> dict[str, Any]:
+        """Convert to JSON values."""
+        names = ("log_probability", "score")
+        return vars(self) | {name: _short(getattr(self, name)) for name in names}
 
 
 class Phrase(NamedTuple):
-    """A phrase of a parser's tree: its two symbols in the target, and its words in the source."""
+    """A phrase of a parser's tree: its two brackets in the target, and its words in the source."""
 
     opens: int
     closes: int
-    """Indices of its symbols."""
+    """Index of the closing bracket; `opens` is the index of the opening bracket."""
     first: int
     end: int
-    """Indices of its first source token and of the token after its last."""
+    """Index after its last source token; `first` is the index of its first source token."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,7 @@ class ModelRecord:
     """
     The attention, steps and beam of one model for one sentence.
 
-    Absent parts are not shown; a model without attention can still provide its steps.
+    The page omits absent parts; a model without attention can still provide its steps.
 
     Raises `ValueError` if shapes do not fit the tokens, if a weight is not from 0 to 1, or if a
     node lacks its parent.
@@ -73,7 +79,7 @@ class ModelRecord:
     name: str
     """Name of the run or checkpoint."""
     source: tuple[str, ...]
-    """Tokens that the encoder read, the end symbol included if it read one."""
+    """Tokens that the encoder read, with an end symbol if the model uses one in the source."""
     target: tuple[str, ...]
     """Tokens that the decoder predicted, the end symbol last."""
     start: str
@@ -83,7 +89,7 @@ class ModelRecord:
     decoder: np.ndarray | None = None
     """
     Masked self-attention of the decoder. Row i belongs to the step that predicted ``target[i]``,
-    column i to what the decoder read then: `start`, then the target.
+    and column i to the decoder's input at that step: `start`, then the target tokens.
     """
     cross: np.ndarray | None = None
     """Attention of the decoder to the source; rows as in `decoder`."""
@@ -92,7 +98,7 @@ class ModelRecord:
     score: float | None = None
     """Score of the translation."""
     steps: tuple[Step, ...] = ()
-    """One for each token of the target, or none."""
+    """One step for each token of the target, or none."""
     beam: tuple[tuple[Node, ...], ...] = ()
     """All candidates of each step of the search; empty if unknown."""
     phrases: tuple[Phrase, ...] = ()
@@ -131,7 +137,7 @@ class ModelRecord:
                 for step in self.steps
             ],
             "phrases": [list(phrase) for phrase in self.phrases],
-            "beam": [[_node(node) for node in nodes] for nodes in self.beam],
+            "beam": [[node.document() for node in nodes] for nodes in self.beam],
         }
 
 
@@ -140,7 +146,7 @@ class ExplorerRecord:
     """
     The explorer's document.
 
-    `heedful.visualise.explorer` makes a page of it; `to_json` is what a server sends.
+    `heedful.visualise.explorer` makes a page from it; a server sends the result of `to_json`.
 
     Raises `ValueError` unless there are one or two models.
     """
@@ -148,7 +154,7 @@ class ExplorerRecord:
     title: str
     """Title above the models."""
     models: tuple[ModelRecord, ...]
-    """One, or two side by side."""
+    """One model, or two models shown side by side."""
 
     def __post_init__(self) -> None:
         if len(self.models) not in (1, 2):
@@ -185,7 +191,7 @@ def _check_weights(name: str, weights: np.ndarray | None, queries: int, keys: in
 
 
 def _check_beam(beam: tuple[tuple[Node, ...], ...]) -> None:
-    """Refuse a beam with a hypothesis whose parent is missing."""
+    """Refuse a beam that has a hypothesis without its parent."""
     before = 0
     for step, nodes in enumerate(beam, start=1):
         for node in nodes:
@@ -201,7 +207,7 @@ def _check_beam(beam: tuple[tuple[Node, ...], ...]) -> None:
 
 
 def _pack(weights: np.ndarray | None, is_lower: bool) -> dict[str, Any] | None:
-    """Encode weights as base64; of causal attention only the lower triangle."""
+    """Encode weights as base64; for causal attention, encode only the lower triangle."""
     if weights is None:
         return None
     layers, heads, queries, keys = weights.shape
@@ -214,18 +220,6 @@ def _pack(weights: np.ndarray | None, is_lower: bool) -> dict[str, Any] | None:
         "queries": queries,
         "keys": keys,
         "weights": base64.b64encode(codes.tobytes()).decode("ascii"),
-    }
-
-
-def _node(node: Node) -> dict[str, Any]:
-    """Convert a node of the beam."""
-    return {
-        "token": node.token,
-        "parent": node.parent,
-        "log_probability": _short(node.log_probability),
-        "score": _short(node.score),
-        "fate": node.fate,
-        "why": node.why,
     }
 
 

@@ -1,8 +1,8 @@
 """
 A figure with caption and numbers, in one self-contained file.
 
-As PNG, SVG or PDF it is the picture alone. As HTML the picture is embedded as SVG, with a caption
-below, and a table of the numbers for readers who cannot see it.
+A PNG, SVG or PDF file has only the picture. An HTML file embeds the picture as SVG and has a
+caption. A table gives the numbers to readers who cannot see the picture.
 """
 
 import html
@@ -77,22 +77,20 @@ class ReportPage:
     """The text around a picture; only an HTML page shows all of it."""
 
     title: str
-    """A few words."""
+    """Title in a few words."""
     caption: str
-    """What the picture shows, in sentences."""
-    header: tuple[str, ...]
-    """Names of the columns of its numbers."""
-    rows: tuple[tuple[str, ...], ...]
-    """The formatted numbers."""
+    """Sentences that describe the picture."""
+    rows: Sequence[tuple[str, ...]]
+    """The formatted numbers; the first row has the names of the columns."""
 
 
 def check_report_ending(out: Path) -> None:
     """
-    Refuse a file suffix that is not a sheet format.
+    Refuse a file suffix that is not a format of report pages.
 
-    The check is cheap, so it can be called before the work begins.
+    The check is fast, so it can be called before the work begins.
 
-    Raises `SettingError` if it ends in none of ``.png``, ``.svg``, ``.pdf`` and ``.html``.
+    Raises `SettingError` if the suffix is not ``.png``, ``.svg``, ``.pdf`` or ``.html``.
     """
     check_ending(out, (*PICTURES, _PAGE))
 
@@ -110,19 +108,19 @@ def save_report_page(figure: "Figure", out: Path, sheet: ReportPage) -> None:
         return
     svg = io.StringIO()
     figure.savefig(svg, format="svg", bbox_inches="tight", pad_inches=0.1, metadata={"Date": None})
-    picture = svg.getvalue()
+    picture, (header, *rows) = svg.getvalue(), sheet.rows
     page = _TEMPLATE.substitute(
         title=_escape(sheet.title),
         caption=_escape(sheet.caption),
         picture=picture[picture.index("<svg") :],
-        head="".join(f'<th scope="col">{_escape(name)}</th>' for name in sheet.header),
-        body="\n".join(_row(row) for row in sheet.rows),
+        head="".join(f'<th scope="col">{_escape(name)}</th>' for name in header),
+        body="\n".join(_row(row) for row in rows),
     )
     write_output(out, page.encode(), "figure")
 
 
 def _row(texts: Sequence[str]) -> str:
-    """Format a row of the table, with its first cell as header."""
+    """Format a row of the table as HTML, with its first cell as header."""
     first, *others = map(_escape, texts)
     cells = "".join(f'<td dir="auto">{cell}</td>' for cell in others)
     return f'<tr><th scope="row" dir="auto">{first}</th>{cells}</tr>'

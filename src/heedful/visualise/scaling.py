@@ -1,7 +1,7 @@
 """
-Log-log plots over d_k: theory as lines, measurements as points.
+Log-log plots against d_k: theory as lines, measurements as points.
 
-Three panels side by side, with one color and one marker per scale.
+The panels are side by side, with one color and one marker for each scaling of the dot products.
 """
 
 from collections.abc import Sequence
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 _COLORS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#4d4d4d")
 _MARKERS = ("s", "o", "^", "D", "v")
 
-# Lengths in inches, letters in points.
+# Lengths in inches, font sizes in points.
 _SIDE, _TALL, _LETTERS, _DPI = 2.35, 2.2, 8.0, 200
 _LEFT, _GAP, _TOP, _BOTTOM = 0.45, 0.55, 0.55, 0.45
 
 
 @dataclass(frozen=True)
 class Curve:
-    """The data of one scale in one panel."""
+    """The data of one curve in one panel."""
 
     name: str
     """Name in the legend."""
     value: Float[np.ndarray, " widths"]
     margin: Float[np.ndarray, " widths"]
-    """Measured value, and half the width of its confidence interval."""
+    """Half the width of the confidence interval of each measured value."""
     theory: Float[np.ndarray, " widths"] | None = None
     """Theoretical values."""
 
@@ -45,7 +45,7 @@ class CurvePanel:
     """One panel of curves."""
 
     title: str
-    """What is measured."""
+    """Name of the measured quantity."""
     curves: tuple[Curve, ...]
     """The curves in the order of the legend."""
 
@@ -58,7 +58,7 @@ def theory_and_measurement(
 
     An error bar smaller than its point is hidden by the point.
 
-    Raises `SettingError` if `check_report_ending` refuses `out`, `StorageError` if the file
+    Raises `SettingError` if `check_report_ending` refuses `out`, and `StorageError` if the file
     cannot be written.
     """
     check_report_ending(out)
@@ -67,7 +67,7 @@ def theory_and_measurement(
 
 
 def _draw(widths: Sequence[int], panels: Sequence[CurvePanel], x_label: str) -> "Figure":
-    """Draw the panels side by side, the legend above."""
+    """Draw the panels side by side, with the legend above them."""
     from matplotlib.figure import Figure
 
     width = _LEFT + len(panels) * (_SIDE + _GAP)
@@ -83,7 +83,7 @@ def _draw(widths: Sequence[int], panels: Sequence[CurvePanel], x_label: str) -> 
     if any(curve.theory is not None for panel in panels for curve in panel.curves):
         note = "lines: theory, points: measured"
         figure.text(1 - _GAP / width, 1.0, note, color=INK, ha="right", va="top")
-    legend = figure.legend(
+    figure.legend(
         handles,
         names,
         loc="upper left",
@@ -91,11 +91,10 @@ def _draw(widths: Sequence[int], panels: Sequence[CurvePanel], x_label: str) -> 
         ncols=len(names),
         frameon=False,
         borderaxespad=0,
+        labelcolor=INK,
         handlelength=2.2,
         borderpad=0,
     )
-    for text in legend.get_texts():
-        text.set_color(INK)
     return figure
 
 
@@ -128,7 +127,7 @@ def _draw_panel(axes: "Axes", widths: Sequence[int], panel: CurvePanel) -> None:
     axes.set_xticks([width for width in widths if width & (width - 1) == 0][::2])
     axes.xaxis.set_minor_locator(NullLocator())
     low, high = axes.get_ylim()
-    if high < 100 * low:  # less than two powers of ten: more ticks
+    if high < 100 * low:  # the range is below two powers of ten, so it needs more ticks
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))

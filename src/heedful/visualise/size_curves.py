@@ -1,4 +1,4 @@
-"""Numbers against a size, on logarithmic or linear axes, panels side by side."""
+"""Plots of numbers against a size, with logarithmic or linear axes, in panels side by side."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ class SizeCurve:
     name: str
     values: tuple[float, ...]
     margins: tuple[float, ...] = ()
-    """Half the widths of confidence intervals, where there are any."""
+    """Half the width of the confidence interval of each value; empty if there are no intervals."""
     repeats: tuple[tuple[float, ...], ...] = ()
-    """The measurements of each size from which value and margin are computed, if any are kept."""
+    """The measurements from which each value and margin are computed, if they are saved."""
 
 
 @dataclass(frozen=True)
@@ -38,17 +38,17 @@ class SizePanel:
     sizes: tuple[int, ...]
     curves: tuple[SizeCurve, ...]
     label: str
-    """What the values are."""
+    """Name of the values."""
     logarithmic: Steps = "both"
     allowed: float = 0.0
-    """Largest value that counts as 0; if given, the axis begins at 0 and a line marks the value."""
+    """Largest value that counts as 0; if set, the axis begins at 0 and a line marks this value."""
 
 
 def draw_size_curves(panels: Sequence[SizePanel], out: Path, sheet: ReportPage) -> None:
     """
-    Draw panels side by side, the legend beside them.
+    Draw panels side by side, with the legend on the right.
 
-    Raises `SettingError` if `check_report_ending` refuses `out`, `StorageError` if the file
+    Raises `SettingError` if `check_report_ending` refuses `out`, and `StorageError` if the file
     cannot be written.
     """
     check_report_ending(out)
@@ -68,16 +68,15 @@ def _draw(panels: Sequence[SizePanel]) -> "Figure":
     right = 1 - _LEGEND / width
     figure.subplots_adjust(left=0.07, right=right, bottom=0.14, top=0.96, wspace=0.25)
     handles, names = every[0].get_legend_handles_labels()
-    legend = figure.legend(
+    figure.legend(
         handles,
         names,
         loc="upper left",
         bbox_to_anchor=(right + 0.01, 0.96),
         frameon=False,
         borderaxespad=0,
+        labelcolor=INK,
     )
-    for text in legend.get_texts():
-        text.set_color(INK)
     return figure
 
 
@@ -85,8 +84,8 @@ def _scale_y(axes: "Axes", values: Sequence[float]) -> None:
     """
     Make the y axis logarithmic.
 
-    With zeros among the values, it is linear near 0, or everywhere if the other values lie within a
-    decade. Without zeros, minor ticks have numbers if the values lie within a decade.
+    If some values are 0, the axis is linear near 0, or everywhere if the positive values lie within
+    one power of ten. Otherwise minor ticks have numbers if the values lie within one power of ten.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 

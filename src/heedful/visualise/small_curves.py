@@ -1,8 +1,8 @@
 """
-Small curves as one SVG that needs no library, for a notebook.
+Small curves as an SVG image for notebooks, drawn without a plotting library.
 
-A picture has a panel for each measure. Letters and axes have the color of the surrounding text,
-which suits light and dark pages. The page of `heedful plot` is in `heedful.visualise.curves`.
+A picture has a panel for each measure. Text and axes have the color of the surrounding text, which
+suits light and dark pages. `heedful.visualise.curves` draws the figure of `heedful plot`.
 """
 
 from collections.abc import Sequence
@@ -12,13 +12,14 @@ from html import escape
 import numpy as np
 from jaxtyping import Float64
 
+from heedful.visualise.curves import thin_out
 from heedful.visualise.figure_files import printable
 
-# Pixels: of a panel, of the curves in it, and of the letters.
+# Sizes in pixels: width and height of a panel, its margins, and the font size.
 _WIDTH, _HEIGHT = 340, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 30, 26
 _LETTERS = 11
-# More points than pixels cannot be seen.
+# A curve with more points than pixels shows no more detail.
 _MOST_POINTS = _WIDTH
 # Ticks are at these numbers times a power of ten.
 _ROUND = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -42,16 +43,12 @@ class SmallCurve:
     def finite(self) -> tuple[np.ndarray, np.ndarray]:
         """The points that can be drawn; neighbors are averaged where there are too many."""
         real = np.isfinite(self.x) & np.isfinite(self.y)
-        x, y = self.x[real], self.y[real]
-        if len(x) <= _MOST_POINTS:
-            return x, y
-        starts = np.linspace(0, len(x), _MOST_POINTS, endpoint=False).astype(int)
-        counts = np.diff(starts, append=len(x))
-        return np.add.reduceat(x, starts) / counts, np.add.reduceat(y, starts) / counts
+        x, y, _, _ = thin_out(self.x[real], self.y[real], _MOST_POINTS)
+        return x, y
 
 
 def small_curves(panels: Sequence[Sequence[SmallCurve]]) -> str:
-    """Draw panels side by side, without empty panels; return an empty text if all are empty."""
+    """Draw the panels that are not empty side by side; return an empty text if all are empty."""
     drawn = [panel for panel in panels if any(len(curve.finite[0]) for curve in panel)]
     if not drawn:
         return ""

@@ -9,8 +9,9 @@ from heedful.config.schema import RunConfig
 from heedful.errors import MissingExtra, RunFolderError, SettingError, TextError
 from heedful.evaluation import moses
 from heedful.evaluation.bleu import evaluate_texts
-from heedful.evaluation.paper_bleu import paper_bleu
+from heedful.evaluation.paper_bleu import PaperBLEU
 from heedful.evaluation.significance import Resampling
+from heedful.evaluation.sufficient_statistics import MetricScore, measure
 from heedful.search.settings import SearchOptions
 from heedful.text.corpus import read_lines
 from heedful.tokenization.tokenizer import Tokenizer
@@ -48,7 +49,8 @@ def test_the_language_is_read_off_the_reference(files):
     found = evaluate(files / "ours.txt", [files / "reference.de"])
     ours, reference = lines_of(files / "ours.txt"), lines_of(files / "reference.de")
     assert list(found.scores) == ["bleu", "paper_bleu", "chrf", "ter", "exact_match", "cer"]
-    assert found.scores["paper_bleu"] == paper_bleu(ours, [reference], "de")
+    measured = measure(PaperBLEU([reference], "de"), ours)
+    assert found.scores["paper_bleu"] == MetricScore(measured.score, measured.signature)
     assert found.paper_bleu_missing == ""
     same = evaluate_texts(ours, [reference], language="de").to_dict()
     plain = found.to_dict()

@@ -4,7 +4,7 @@ from heedful.errors import SettingError
 from heedful.visualise.cost_curves import CostCurve, draw_cost_curves
 from heedful.visualise.report_page import ReportPage
 
-SHEET = ReportPage("Costs", "What they cost.", ("a",), (("1",),))
+SHEET = ReportPage("Costs", "What they cost.", (("a",), ("1",)))
 CURVES = [
     CostCurve("low", (1e9, 1e10), (1.0, 2.0)),
     CostCurve("high", (1e9, 1e10), (1.0, 9.0)),

@@ -119,7 +119,7 @@ from heedful.visualise.multi_page import HeatmapPage, write_heatmap_pages
 from heedful.visualise.report_page import ReportPage
 
 words, one = ["the", "\u72d7", "\u0915"], np.eye(3)
-sheet = ReportPage("a", "b", ("c",), (("d",),))
+sheet = ReportPage("a", "b", (("c",), ("d",)))
 for ending in ENDINGS:
     out = Path(f"out{ending}")
     attention_heatmap(one, words, words, out)

@@ -14,7 +14,7 @@ from heedful.visualise.report_page import ReportPage
 WORDS = ("the", "dog", "saw", "it", ".", "</s>")
 pytestmark = pytest.mark.filterwarnings("ignore:labels show boxes")
 HOSTILE = ("<script>alert(1)</script>", "&amp;", '"', "$x$", "\x00", "שלום", "😀", "é" * 99)
-SHEET = ReportPage("From “saw”", "What is seen.", ("head", "on “dog”"), (("head 1", "0.90"),))
+SHEET = ReportPage("From “saw”", "What is seen.", (("head", "on “dog”"), ("head 1", "0.90")))
 
 
 def weights(count, seed=1):
@@ -120,7 +120,7 @@ class DrawnPage(HTMLParser):
 
 def test_a_page_holds_picture_caption_and_numbers_and_asks_nothing_of_the_network(tmp_path):
     out = tmp_path / "lines.html"
-    sheet = ReportPage("<b>&", "Caption <i>", ("head", "<script>"), (("head 1", "</td>"),))
+    sheet = ReportPage("<b>&", "Caption <i>", (("head", "<script>"), ("head 1", "</td>")))
     attention_lines([Panel("a", (Head(1, weights(8)),))], HOSTILE, "run", out, sheet)
     text = out.read_text(encoding="utf-8")
     page = DrawnPage(text)

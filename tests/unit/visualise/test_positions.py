@@ -8,7 +8,7 @@ from heedful.visualise.positions import PositionTable, position_pictures
 from heedful.visualise.report_page import ReportPage
 from heedful.visualise.scaling import theory_and_measurement
 
-SHEET = ReportPage("Title", "Caption.", ("a", "b"), (("1", "2"),))
+SHEET = ReportPage("Title", "Caption.", (("a", "b"), ("1", "2")))
 
 
 def texts(svg):

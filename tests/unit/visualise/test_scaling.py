@@ -6,7 +6,7 @@ import pytest
 from heedful.visualise.report_page import ReportPage
 from heedful.visualise.scaling import Curve, CurvePanel, theory_and_measurement
 
-SHEET = ReportPage("Title", "Caption.", ("a", "b"), (("1", "2"),))
+SHEET = ReportPage("Title", "Caption.", (("a", "b"), ("1", "2")))
 
 
 def texts(svg):

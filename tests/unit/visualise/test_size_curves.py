@@ -13,7 +13,7 @@ def test_each_panel_has_its_own_sizes(tmp_path):
         SizePanel("d", (64, 512), curves, "milliseconds"),
     ]
     out = tmp_path / "times.svg"
-    draw_size_curves(panels, out, ReportPage("Times", "All.", ("layer",), (("a layer",),)))
+    draw_size_curves(panels, out, ReportPage("Times", "All.", (("layer",), ("a layer",))))
     drawn = out.read_text("utf-8")
     for text in ("4,096", ">512<", "milliseconds", "a layer"):
         assert text in drawn
@@ -35,7 +35,7 @@ def test_a_logarithmic_axis_has_numbers(tmp_path, values):
     sizes = tuple(range(5000, len(values) + 5000))  # the numbers of the other axis
     panel = SizePanel("n", sizes, (SizeCurve("a layer", values),), "perplexity", "y")
     out = tmp_path / "drawn.svg"
-    draw_size_curves([panel], out, ReportPage("All", "All.", ("layer",), (("a layer",),)))
+    draw_size_curves([panel], out, ReportPage("All", "All.", (("layer",), ("a layer",))))
     numbers = map(float, re.findall(r">([0-9.]+(?:e-?[0-9]+)?)<", out.read_text("utf-8")))
     low, high = 0.9 * min(values), 1.1 * max(values)
     shown = {number for number in numbers if low <= number <= high}

@@ -1,4 +1,4 @@
-"""The check of all claims, and the folder that keeps their results."""
+"""The check of all claims, and the folder in which their results are saved."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -38,26 +38,26 @@ def check_claims(
     say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Checked]:
     """
-    Decide claims, or continue from `out`: claims with results there are not measured again.
+    Decide claims, or continue from `out`: claims that have results there are not measured again.
 
-    `names`: the claims; all if none is named. `corpus`: returns the text for the models, if any are
-    trained. `budget`: seconds for all trainings, divided among the models. `plan`: the folder of
-    another call whose trainings are repeated, with their budgets and threads. The page shows all
-    claims of `out`.
+    `names`: the claims to decide; all if empty. `corpus`: returns the text for the models if any
+    are trained. `budget`: seconds for all trainings, divided among the models. `plan`: the folder
+    of another call whose trainings are repeated, with their budgets and threads. The page shows all
+    claims in `out`.
 
     Raises, before anything is measured, `SettingError` for an unknown name and `TextError` for a
-    text that decides no claim. Raises `RunFolderError` if `out` has models of another text, budget
-    or plan, if `plan` lacks a claim, or if another process writes into `out`.
+    text that is too short to decide a claim. Raises `RunFolderError` if `out` has models of another
+    text, budget or plan, if `plan` lacks a claim, or if another process writes into `out`.
     """
     if unknown := sorted({*names} - {*CLAIMS}):
         raise SettingError(
             f"NAME must be one of {', '.join(CLAIMS)}, but is {unknown[0]!r}; choose from these."
         )
-    make_folder(out)  # a folder that cannot be written is refused before the work
+    make_folder(out)  # fails before the work if the folder cannot be written
     # The trainings of each claim lock their own folder below `out`.
     with only_writer(out, "paper claims"):
         for name in CLAIMS:
-            _earlier_result(out, name, None)  # refuses an unreadable file before the work
+            _earlier_result(out, name, None)  # fails before the work if a file is unreadable
         chosen = {name: CLAIMS[name] for name in names or CLAIMS}
         text, trainings = _prepare(chosen, out, corpus, budget, plan, threads)
         results = {
@@ -96,7 +96,7 @@ class ClaimTrainings(NamedTuple):
 
     task: TableTask
     budget: float
-    """In seconds."""
+    """Time budget in seconds."""
     plan: Path | None
     """The plan of another call, to repeat its steps."""
     threads: int
@@ -110,7 +110,7 @@ def _prepare(
     plan: Path | None,
     threads: int,
 ) -> tuple[TableCorpus | None, dict[str, ClaimTrainings]]:
-    """Get the text, divide the budget, and refuse plans of other trainings."""
+    """Get the text, divide the budget, and refuse plans that belong to other trainings."""
     trained = {name: claim for name, claim in chosen.items() if claim.systems}
     if not trained:
         return None, {}
@@ -132,7 +132,7 @@ def _prepare(
             planned = Plan.read(plan_file)
             seconds, used = planned.budget, planned.threads
         if _earlier_result(out, name, text) is not None and not (out / name / PLAN).exists():
-            continue  # already decided, and its models were deleted
+            continue  # the claim is already decided, and its models were deleted
         task = claim_task(claim, text, out / name, share)
         check_plans(task, seconds, plan_file, used)
         trainings[name] = ClaimTrainings(task, seconds, plan_file, used)
@@ -140,16 +140,16 @@ def _prepare(
 
 
 def to_markdown(results: dict[str, Checked]) -> str:
-    """Lay out the page."""
+    """Lay out the page of all claims."""
     return "\n\n".join(["# Claims", *claim_sections(results, "##", "{}.png"), RESERVATION]) + "\n"
 
 
 def claim_sections(checked: Mapping[str, Checked], level: str, picture: str) -> list[str]:
     """
-    Lay out claims: verdict, main numbers, picture, and all numbers folded.
+    Lay out claims: verdict, main numbers, picture, and all numbers in a collapsed section.
 
-    `level`: the marks of the headings. `picture`: the path of a claim's picture, with ``{}`` for
-    the claim's name.
+    `level`: the Markdown prefix of the headings. `picture`: the path of a claim's picture, with
+    ``{}`` for the claim's name.
     """
     return [
         part
@@ -178,9 +178,7 @@ def to_dict(results: dict[str, Checked]) -> dict[str, Any]:
 
 def draw(said: str, checked: Checked, out: Path) -> None:
     """Draw the numbers of a claim."""
-    rows = checked.tables[0]
-    sheet = ReportPage(said, checked.sentence, rows[0], tuple(rows[1:]))
-    draw_size_curves(checked.panels, out, sheet)
+    draw_size_curves(checked.panels, out, ReportPage(said, checked.sentence, checked.tables[0]))
 
 
 def _earlier_result(out: Path, name: str, corpus: TableCorpus | None) -> Checked | None:

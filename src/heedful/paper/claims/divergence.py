@@ -6,9 +6,10 @@ from jaxtyping import Float
 
 def different_heads(weights: Float[np.ndarray, "heads queries keys"]) -> float:
     """
-    Count the heads that differ: 1 if all attend equally, their number if none share a key.
+    Compute the effective number of different heads in a layer.
 
-    The count is two to the power of the heads' Jensen-Shannon divergence in bits, averaged over
+    It is 1 if all heads have equal weights, and the number of heads if no two heads attend to the
+    same key. It is 2 to the power of the heads' Jensen-Shannon divergence in bits, averaged over
     queries.
     """
     together = entropy(weights.mean(axis=0)) - entropy(weights).mean(axis=0)  # (queries,)

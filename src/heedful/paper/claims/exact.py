@@ -15,7 +15,7 @@ _EXACT, _SINGLE = 1e-9, 1e-6
 
 
 def measure_convolution() -> Measured:
-    """Compare a convolution with one linear map for each relative position, summed."""
+    """Compare a convolution with the sum of one linear map for each relative position."""
     widths, errors = (1, 3, 5, 9), []
     generator = torch.Generator().manual_seed(1)
     x = torch.randn(2, _LENGTH, _D_MODEL, generator=generator, dtype=torch.float64)
@@ -39,7 +39,7 @@ def measure_convolution() -> Measured:
 
 
 def measure_shift() -> Measured:
-    """Turn each pair of sine and cosine by an angle that depends on the distance alone."""
+    """Compare shifted sinusoids with rotations by angles that depend only on the distance."""
     distances, errors = (1, 4, 16, 64), []
     positions = np.arange(512)
     rates = 10_000.0 ** (-np.arange(0, _D_MODEL, 2) / _D_MODEL)
@@ -49,7 +49,7 @@ def measure_shift() -> Measured:
     rounded = float(np.abs(ours - table).max())
     for distance in distances:
         sine, cosine = table[positions, 0::2], table[positions, 1::2]
-        turn = distance * rates  # the angle, whatever the position
+        turn = distance * rates  # the angle, which does not depend on the position
         turned = np.empty_like(table[positions])
         turned[:, 0::2] = sine * np.cos(turn) + cosine * np.sin(turn)
         turned[:, 1::2] = cosine * np.cos(turn) - sine * np.sin(turn)
@@ -65,6 +65,6 @@ def measure_shift() -> Measured:
 
 
 def _differences(axis: str, sizes: tuple[int, ...], errors: Sequence[float]) -> SizePanel:
-    """Draw the differences of both sides, on an axis where rounding errors count as 0."""
+    """Build a panel of the differences between both sides, where rounding errors count as 0."""
     curve = SizeCurve("difference", tuple(errors))
     return SizePanel(axis, sizes, (curve,), "difference", allowed=_EXACT)

@@ -1,4 +1,4 @@
-"""Claims about layers as they are before training."""
+"""Measurements for claims about layers with untrained weights."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -27,22 +27,22 @@ from heedful.visualise.size_curves import SizeCurve, SizePanel
 _D_MODEL, _HEADS, _LENGTH = 64, 4, 24
 _ROUNDS = 9
 _LEAST = 0.01
-"""Minimum seconds of one timing; shorter work is repeated."""
+"""Minimum seconds of one timing; faster functions are repeated."""
 _MUCH = 2.0
-"""The least ratio of speeds that counts as much faster."""
+"""The minimum ratio of speeds that counts as much faster."""
 _SEEDS = (1, 2, 3, 4, 5)
 _FADED = 1e-2
-"""A gradient is alive while it changes by no more than this factor or its inverse."""
+"""A gradient is usable if it changes by no more than this factor or its inverse."""
 STACKS: dict[str, dict[str, str]] = {
     "residuals and norms": {},
     "residuals alone": {"norm_kind": "none"},
     "norms alone": {"residuals": "false"},
     "neither": {"norm_kind": "none", "residuals": "false"},
 }
-"""Settings of the stacks that the claim `gradients` compares, by the parts of each stack."""
+"""Settings of the stacks in the claim `gradients`, by the names of the parts in each stack."""
 _LENGTHS, _WIDTHS = (64, 128, 256, 512), (16, 64, 256)
 _POSITIONS = 4096
-"""Positions of all sequences together that layers are timed with."""
+"""Total number of positions of the sequences on which layers are timed."""
 _BY = {"recurrent": "recurrence"}
 
 
@@ -55,7 +55,7 @@ class PlainBatchNorm(torch.nn.BatchNorm1d):
 
 
 def measure_batch_norm() -> Measured:
-    """Normalize one sentence alone and in a batch with others."""
+    """Compare the normalized states of a sentence alone and in a batch with other sentences."""
     others = (1, 2, 4, 8, 16, 32)
     norms = {
         "batch norm": PlainBatchNorm(_D_MODEL, eps=1e-6).train(),
@@ -79,7 +79,7 @@ def measure_batch_norm() -> Measured:
 
 
 def measure_gradients() -> Measured:
-    """Compare the gradients at the input of deep stacks that have a model's first weights."""
+    """Compare the gradients at the input of deep stacks with initial weights."""
     depths = (1, 2, 4, 8, 16, 32)
     norms = {
         name: np.array([_gradients(depth, changed) for depth in depths]).T  # (seeds, depths)
@@ -92,7 +92,7 @@ def measure_gradients() -> Measured:
     enough = [name for name in alone if alive[name]]
     curves = {name: np.median(by_seed, axis=0).tolist() for name, by_seed in norms.items()}
     doubt = "".join(
-        f" With {name} it stays alive, too, so this does not show that the other part is needed."
+        f" The gradient also stays alive with {name}, so the other part may not be needed."
         for name in enough
     )
     return Measured(
@@ -101,14 +101,14 @@ def measure_gradients() -> Measured:
         + ", ".join(
             f"{gain.min():.1e} to {gain.max():.1e} with {name}" for name, gain in factors.items()
         )
-        + f" ({len(_SEEDS)} draws of a model's first weights). A gradient counts as alive if "
+        + f" ({len(_SEEDS)} draws of a model's initial weights). A gradient counts as alive if "
         f"its factor is between {_FADED:g} and {1 / _FADED:g}.{doubt}",
         (SizePanel("layers", depths, _curves(curves), "norm of the gradient, median"),),
     )
 
 
 def _gradients(depth: int, changed: Mapping[str, str]) -> list[float]:
-    """Compute the norm of the gradient at the input of an encoder, for each draw of its weights."""
+    """Compute the gradient norm at the input of an encoder, for each draw of its weights."""
     settings = (
         *(f"model.d_model={_D_MODEL}", f"model.d_ff={4 * _D_MODEL}", f"model.heads={_HEADS}"),
         *(f"model.encoder_layers={depth}", "model.decoder_layers=1", "model.dropout=0"),
@@ -128,7 +128,7 @@ def _gradients(depth: int, changed: Mapping[str, str]) -> list[float]:
 
 
 def measure_additive_cost() -> Measured:
-    """Time both scores on the same queries, keys and values, and measure their memory."""
+    """Measure time and memory of dot-product and additive attention on the same inputs."""
     panels, slower, larger = [], [], []
     for axis, sizes in (("positions", _LENGTHS), ("d_k", _WIDTHS)):
         kinds = [
@@ -137,7 +137,7 @@ def measure_additive_cost() -> Measured:
         ]
         seconds = _in_turn([function for pair in kinds for function in pair.values()])
         timed = seconds.reshape(len(seconds), len(sizes), len(kinds[0]))  # (rounds, sizes, kinds)
-        logs = np.log(timed[..., 1] / timed[..., 0])  # logarithms: a slow moment multiplies times
+        logs = np.log(timed[..., 1] / timed[..., 0])  # because a slow moment multiplies times
         slower += [Estimate.of(values) for values in logs.T.tolist()]
         memory = {name: [peak_bytes(pair[name]) for pair in kinds] for name in kinds[0]}
         dot, additive = memory.values()
@@ -156,18 +156,18 @@ def measure_additive_cost() -> Measured:
     return Measured(
         [sign((low, high)) for low, high in beyond],
         f"Additive scores take {min(times):.1f} to {max(times):.1f} times as long; the lowest end "
-        f"of the 95 % intervals is {surely:.1f} times, and the claim needs {_MUCH:g}. They take "
+        f"of their 95 % intervals is {surely:.1f} times, and the claim needs {_MUCH:g}. They take "
         f"{min(larger):.1f} to {max(larger):.1f} times the memory ({_HEADS} heads, forwards; "
         f"{_LENGTHS[2]} positions against d_k, d_k {_D_MODEL} against positions; {_ROUNDS} rounds "
         "on this machine). Each score needs d_k sums. The sums are computed for a few queries at a "
         f"time, in at most {MOST_NUMBERS * 4 / 1e6:.0f} MB. In larger layers only the scores "
-        "themselves take more memory, so memory does not decide.",
+        "themselves take more memory, so the claim does not depend on memory.",
         tuple(panels),
     )
 
 
 def _scores(n: int, d_k: int) -> dict[str, Callable[[], object]]:
-    """Prepare attention over n positions with both kinds of scores."""
+    """Prepare attention over n positions with both score functions."""
     query, key, value = torch.randn(3, 1, _HEADS, n, d_k).unbind(0)
     return {
         "dot product": partial(scaled_dot_product_attention, query, key, value),
@@ -176,7 +176,7 @@ def _scores(n: int, d_k: int) -> dict[str, Callable[[], object]]:
 
 
 def measure_parallel() -> Measured:
-    """Count the products that wait for each other, and time equally many positions."""
+    """Count the sequential products of each layer, and time all on equally many positions."""
     lengths, width = (16, 64, 256, 1024), 2 * _D_MODEL
     names = tuple(KINDS)
     chains = {
@@ -224,7 +224,7 @@ def measure_parallel() -> Measured:
 
 
 def _no_cost(slower: Estimate) -> str:
-    """Say that waiting cost no measurable time, if so."""
+    """Return a remark if sequential products cost no measurable time, else an empty text."""
     return "" if slower.interval[0] > 1 else ", and here it cost no measurable time"
 
 
@@ -233,13 +233,13 @@ def _as_many(times: float) -> str:
 
 
 def _wide(batch: int, time: int) -> Tensor:
-    """Draw states of twice the width."""
+    """Draw random states of twice the width."""
     x = _states(batch, time)
     return torch.cat((x, x), dim=2)  # (batch, time, width)
 
 
 def _states(batch: int, time: int) -> Tensor:
-    """Draw states of sentences that differ in mean and size, as in a text."""
+    """Draw random states of sentences that differ in mean and scale, as in a text."""
     generator = torch.Generator().manual_seed(batch)
     x = torch.randn(batch, time, _D_MODEL, generator=generator)
     return x * torch.linspace(0.5, 2, batch).view(-1, 1, 1) + torch.linspace(-1, 1, batch).view(
@@ -248,7 +248,7 @@ def _states(batch: int, time: int) -> Tensor:
 
 
 def _in_turn(functions: Sequence[Callable[[], object]]) -> Float[np.ndarray, "rounds functions"]:
-    """Time functions in rounds, and return seconds."""
+    """Time functions in rounds, and return their seconds."""
     with torch.inference_mode():
         return np.array(time_in_turns(functions, _ROUNDS, _LEAST))
 

@@ -1,4 +1,4 @@
-"""Measurement of whether a decoder can repeat a word that lies far back."""
+"""Measurement of whether a decoder can repeat a word after a long distance."""
 
 import math
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ from heedful.translation.translator import Translator
 from heedful.visualise.size_curves import SizeCurve, SizePanel
 
 _KNOWN = 0.5
-"""Least mean probability of the right name at which a model counts as knowing the name."""
+"""Minimum mean probability of the correct name at which a model counts as knowing the name."""
 _KEPT = 0.1
 """A model keeps a name if its probability surely falls by less than this over all distances."""
-_GRADIENTS = 20  # lines of each distance
+_GRADIENTS = 20  # number of lines of each distance for which gradients are computed
 
 
 def measure_long_distance(trained: Trainings) -> Measured:
@@ -43,7 +43,8 @@ def measure_long_distance(trained: Trainings) -> Measured:
     evidence[0] = None if evidence[0] is None else not evidence[0]
     learned = min(rows[:, 0].mean() for rows in chances.values()) >= _KNOWN
     doubt = (
-        f" A model is below {_KNOWN} at the nearest word: train longer before drawing conclusions."
+        f" At the shortest distance, a model's probability is below {_KNOWN}: train longer before "
+        "drawing conclusions."
     )
     curves = [mean_curve(model.title, chances[model.name].T.tolist()) for model in LONG]
     shares = [SizeCurve(model.title, _gradient_shares(trained, model.name)) for model in LONG]
@@ -76,7 +77,7 @@ def _probabilities(trained: Trainings, name: str) -> Float[np.ndarray, "lines di
     """
     Compute the probability of each test line's last word among all names, by its distance.
 
-    Only names are candidates, because knowing that a name is due differs from knowing which name.
+    Only names are candidates, because knowing that a name follows is not knowing which name it is.
     """
     translator, (sources, targets) = trained.translator(name), _test(trained)
     begun = [target.rpartition(" ")[0] for target in targets]
@@ -106,7 +107,7 @@ def _last_words(
 
 
 def _practice(trained: Trainings) -> str:
-    """Say how often the training text repeats a name after the nearest and farthest distance."""
+    """State how often the training text repeats a name at the smallest and largest distances."""
     counts = [0] * len(DISTANCES)
     for number, line in enumerate(trained.corpus.lines("train", trained.corpus.target)):
         repeated = sum(word in NAMES for word in line.split()) - 1
@@ -118,7 +119,7 @@ def _practice(trained: Trainings) -> str:
 
 
 def _gradient_shares(trained: Trainings, name: str) -> tuple[float, ...]:
-    """Divide the gradient of the last word at the name by the mean over all earlier tokens."""
+    """Return the last word's gradient at the name, relative to the mean over earlier tokens."""
     run = Run.open(trained.folder / "runs" / name)
     model = differentiable_model(run)
     shares: list[list[float]] = [[] for _ in DISTANCES]
@@ -138,7 +139,7 @@ def _test(trained: Trainings) -> tuple[list[str], list[str]]:
 
 
 def _words(tokenizer: Tokenizer, target: str) -> list[range]:
-    """List the tokens of each word of a translation."""
+    """List the range of tokens of each word in a translation."""
     (ids,) = tokenizer.encode_target([target])
     pieces = tokenizer.pieces_target(ids)
     units = segment_text(tokenizer.target_kind, target, ids, pieces).units

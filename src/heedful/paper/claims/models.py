@@ -1,10 +1,10 @@
-"""The models that decide each claim."""
+"""The models that are trained for each claim."""
 
 from heedful.experiments.system import TableSystem
 
 _LAYERS = ("model.encoder_layers=2", "model.decoder_layers=2")
-# With the usual initial range of 0.1 the logits of so narrow a model begin near 0, and it learns
-# nothing in hundreds of steps. Nor does it at the Transformer's learning rate.
+# With the usual initial range of 0.1 the logits of such a narrow model begin near 0, and it learns
+# nothing in hundreds of steps. It also learns nothing with the Transformer's learning rate.
 _RECURRENT = (
     *_LAYERS,
     "model.encoder=recurrent",
@@ -13,12 +13,12 @@ _RECURRENT = (
     "train.learning_rate=4e-3",
 )
 TUNED = (
-    "The learning rate and the first weights of the recurrent model were chosen by trials, and the "
-    "Transformer's were not."
+    "The learning rate and the initial weights of the recurrent model were chosen by trials, and "
+    "the Transformer's were not."
 )
 """A note for every comparison with the recurrent model."""
 TUNED_ENCODER = (
-    "The recurrent encoder has wider first weights and twice the learning rate of the others. "
+    "The recurrent encoder has larger initial weights and twice the learning rate of the others. "
     "With their values, recurrent models of this size hardly begin to learn."
 )
 _CONVOLUTIONAL = (
@@ -39,7 +39,7 @@ def _transformer(name: str, title: str, *settings: str, heads: int = 4) -> Table
 
 
 def _encoder(name: str, *settings: str) -> TableSystem:
-    """Return a model of an encoder and a Transformer's decoder."""
+    """Return a model that consists of an encoder and a Transformer's decoder."""
     sizes = ("model.d_ff=512", "model.heads=4", "model.decoder_layers=2")
     return TableSystem(name, name, (*sizes, *settings))
 
@@ -56,7 +56,7 @@ LONG = (
     _transformer("transformer", "Transformer"),
     TableSystem("recurrent", "recurrent with attention", _RECURRENT),
     TableSystem("convolutional", "convolutional, 2 layers of 3", _CONVOLUTIONAL),
-    # its decoder reads 41 earlier tokens; the decoder of two layers reads 5
+    # the decoder of this model reads 41 earlier tokens; a decoder of two layers reads 5
     TableSystem(
         "far-reaching",
         "convolutional, 5 layers of 9",
@@ -66,9 +66,9 @@ LONG = (
         ),
     ),
 )
-# All have about 1,050,000 weights with the grammar's 1,000 subwords. For this number the recurrent
+# All models have about 1,050,000 weights with the grammar's 1,000 subwords. Therefore the recurrent
 # encoder has more layers, and the convolutional encoder has wider layers. A mean or a sum has no
-# weights, so its model is wider as a whole.
+# weights, so the whole model is wider.
 _WIDER = ("model.d_model=176", "model.d_ff=528")
 ENCODERS = (
     _encoder("self-attention", "model.encoder_layers=2"),
@@ -86,7 +86,7 @@ ENCODERS = (
     _encoder("average", "model.encoder=average", *_WIDER),
     _encoder("sum", "model.encoder=sum", *_WIDER),
 )
-# All read equally many tokens: the smaller the batches, the more steps.
+# All models read equally many tokens: the smaller the batches, the more steps.
 BATCH_SIZES = tuple(
     _transformer(
         f"{norm}-{tokens}",
@@ -109,15 +109,7 @@ SCORES = tuple(
 HEADS = tuple(
     _transformer(f"heads-{count}", f"{count} heads", heads=count) for count in HEAD_COUNTS
 )
-# With the grammar's 1,000 subwords both have about 1,250,000 weights.
+# With the grammar's 1,000 subwords both models have about 1,250,000 weights.
 _AS_LARGE = (LONG[0]._replace(settings=(*LONG[0].settings, "model.d_ff=704")), LONG[1])
-COST = tuple(
-    system._replace(
-        name=f"{system.name}-{seed}",
-        title=f"{system.title}, seed {seed}",
-        settings=(*system.settings, f"train.seed={seed}"),
-    )
-    for seed in SEEDS
-    for system in _AS_LARGE
-)
+COST = tuple(system.with_seed(seed) for seed in SEEDS for system in _AS_LARGE)
 """Pairs of a Transformer and a recurrent model, one for each seed."""

@@ -1,4 +1,4 @@
-"""Memory of the tensors that a computation holds at the same time."""
+"""Peak memory of the tensors that exist at the same time during a computation."""
 
 import weakref
 from collections.abc import Callable
@@ -15,7 +15,7 @@ class _Allocations:
         self._known: set[int] = set()
 
     def observe(self, function: Any, arguments: Arguments) -> object:
-        """Compute an operation, and add the new storages in its result."""
+        """Compute an operation, and count the new storages in its result."""
         args, kwargs = arguments
         # torch keeps one Python object for a storage as long as the storage lives
         inputs = [x.untyped_storage() for x in tensors_in((args, kwargs))]

@@ -1,13 +1,13 @@
 """
-A text that repeats a name at growing distances, while the source does not contain the name.
+A text that repeats a name at different distances, while the source does not contain the name.
 
-Several lines of a text are joined into one. A name is inserted into the translation at equal
-distances, the last time at the end::
+Several lines of a text are joined into one line. A name is inserted into the translation at equal
+distances, and once more at the end::
 
     the cat sleeps . the dog eats .        le Bruno chat dort Bruno . le Bruno ...
 
-Attention to the source cannot give the name; the decoder must remember its own words. Lines with
-small distances repeat the name often, which teaches models early that names return.
+Attention to the source cannot provide the name; the decoder must remember its own output. Lines
+with small distances repeat the name often, which teaches models early that names are repeated.
 """
 
 import random
@@ -18,15 +18,15 @@ from heedful.errors import TextError
 from heedful.experiments.corpus import TableCorpus
 
 DISTANCES = (1, 2, 4, 8, 16, 32)
-"""Words between a name and the next one."""
+"""Number of words between a name and its next occurrence."""
 NAMES = ("Anna", "Bruno", "Clara", "David", "Emma", "Felix", "Gina", "Hugo", "Ida", "Jonas")
 _MOST_LINES, _FEWEST_LINES, _MOST_JOINED = 20_000, 300, 32
-_LONGEST = 40  # most words of a line that is joined with others
+_LONGEST = 40  # maximum words of a line that is joined with other lines
 
 
 def write_repeated_names(corpus: TableCorpus, folder: Path) -> TableCorpus:
     """
-    Write the three parts; in line n `DISTANCES[n % 6]` words lie between a name and the next.
+    Write the three parts; in line n, occurrences of a name are `DISTANCES[n % 6]` words apart.
 
     Each part has at least 300 lines. Raises `TextError` if translations have too few words with
     spaces between them.
@@ -47,7 +47,7 @@ def write_repeated_names(corpus: TableCorpus, folder: Path) -> TableCorpus:
 
 
 def _join_pairs(pairs: list[Pair], distance: int, generator: random.Random) -> Pair:
-    """Join pairs of lines until their translation is long enough for every distance."""
+    """Join pairs of lines until the translation is long enough, and insert a name."""
     sources: list[str] = []
     words: list[str] = []
     while len(words) <= max(DISTANCES):
@@ -61,6 +61,6 @@ def _join_pairs(pairs: list[Pair], distance: int, generator: random.Random) -> P
         sources.append(source)
         words += target.split()
     name = generator.choice(NAMES)
-    first = len(words) % distance or distance  # so that the last name ends the line
+    first = len(words) % distance or distance  # chosen so that the line ends with the name
     parts = [words[:first], *(words[n : n + distance] for n in range(first, len(words), distance))]
     return " ".join(sources), " ".join(word for part in parts for word in (*part, name))

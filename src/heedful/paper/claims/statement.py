@@ -1,4 +1,4 @@
-"""A statement, and the verdict of a measurement."""
+"""The statement of a claim, and the verdict of its measurement."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ class Checked:
     """A verdict, with its evidence and numbers."""
 
     holds: bool | None
-    """None if the measurement cannot decide."""
+    """Whether the claim holds; None if the measurement cannot decide."""
     sentence: str
-    """The evidence that decided, with its numbers."""
+    """The evidence for the verdict, with its numbers."""
     panels: tuple[SizePanel, ...]
     """The numbers as curves."""
 
     @property
     def tables(self) -> list[Rows]:
-        """The numbers of each panel: a row for each size."""
+        """The numbers of each panel as a table, with a row for each size."""
         return [_rows(panel) for panel in self.panels]
 
     def to_dict(self) -> dict[str, Any]:
@@ -52,16 +52,15 @@ class Checked:
     @property
     def verdict(self) -> str:
         """The verdict as a sentence."""
-        if self.holds is None:
-            return "Not decided."
-        return "It holds." if self.holds else "It does not hold here."
+        verdicts = {None: "Not decided.", True: "It holds.", False: "It does not hold here."}
+        return verdicts[self.holds]
 
     def headline(self, panel: int, size: int) -> str:
         """Format the numbers of one panel at one size."""
         shown = self.panels[panel]
         names = [curve.name for curve in shown.curves]
         values = [_value(curve, size) for curve in shown.curves]
-        if names != [shown.label]:  # else the label names the only curve
+        if names != [shown.label]:  # if they are equal, the label already names the only curve
             values = [f"{name} {value}" for name, value in zip(names, values, strict=True)]
         return capital(f"{shown.label} ({shown.axis}: {shown.sizes[size]:,}): {', '.join(values)}.")
 
@@ -80,7 +79,7 @@ class Checked:
 
 
 Evidence = bool | None
-"""True for a statement, False against it, None for neither."""
+"""True if a result supports the statement, False if it contradicts it, None if it does neither."""
 
 
 class Measured(NamedTuple):
@@ -104,16 +103,16 @@ def mean_curve(name: str, repeats: Sequence[Sequence[float]]) -> SizeCurve:
 
 
 def every(evidence: Sequence[Evidence]) -> bool | None:
-    """Return True if all evidence is for a statement, False if any is against it, else None."""
+    """Return True if all evidence supports a statement, False if any contradicts it, else None."""
     return False if False in evidence else all(evidence) or None
 
 
 def between(evidence: Sequence[Evidence]) -> bool | None:
     """
-    Decide by two pieces of evidence, a stricter one and a milder one.
+    Decide by two pieces of evidence, of which the first is stricter.
 
-    Returns True if the stricter, first one is for a statement, False if the second one is against
-    it, and None otherwise.
+    Returns True if the first supports the statement, False if the second contradicts it, and None
+    otherwise.
     """
     stricter, milder = evidence
     return True if stricter else False if milder is False else None
@@ -131,7 +130,7 @@ class PaperClaim(NamedTuple):
     name: str
     said: str
     source: str
-    """Where the statement is made."""
+    """The place in the paper or in a text where the statement is made."""
     measure: Callable[..., Measured]
     """The measurement; it takes the `Trainings` of the `systems` if there are any."""
     systems: tuple[TableSystem, ...] = ()
@@ -140,33 +139,33 @@ class PaperClaim(NamedTuple):
     note: str = ""
     """Notes on the models."""
     must_learn: tuple[str, ...] = ()
-    """Models that must have learned to translate to decide the claim; the best model if empty."""
+    """Models that must learn to translate before the claim is decided; if empty, the best model."""
     may_learn_nothing: tuple[str, ...] = ()
-    """Models that learn nothing of use, as the statement claims."""
+    """Models that, according to the statement, learn nothing useful."""
     decided_by_bleu: bool = False
-    """Whether the claim is left open if all models make hardly any errors."""
+    """Whether the claim stays undecided if all models make hardly any errors."""
     weight: int = 1
     """Factor by which the claim's models train longer than the models of other claims."""
     shown: tuple[int, int] = (0, -1)
     """Panel and size of the numbers that are printed with the verdict."""
     validations: int | None = None
-    """Number of validations for each model; as many as its time allows if None."""
+    """Number of validations for each model; if None, it depends on the training time."""
     text: Callable[[TableCorpus, Path], TableCorpus] | None = None
-    """Makes the text of these models from another text, and writes it to a folder."""
+    """Function that makes the text of these models from a corpus, and writes it to a folder."""
 
     @property
     def cost(self) -> int:
-        """The claim's part of a budget, in models of weight 1."""
+        """The claim's part of a budget, in units of a model of weight 1."""
         return self.weight * len(self.systems)
 
     def check(self, *trained: Trainings) -> Checked:
-        """Measure and decide."""
+        """Measure, and decide by the claim's rule."""
         evidence, sentence, panels = self.measure(*trained)
         return Checked(self.rule(evidence), f"{sentence} {self.note}".strip(), panels)
 
 
 def _panel(plain: dict[str, Any]) -> SizePanel:
-    """Read the numbers of one picture from JSON values."""
+    """Read the numbers of one panel from JSON values."""
     axis, label, logarithmic = plain["axis"], plain["label"], plain["logarithmic"]
     sizes, margins = tuple(plain["sizes"]), plain.get("margins", {})
     if not (isinstance(axis, str) and isinstance(label, str)):
@@ -200,7 +199,7 @@ def _panel(plain: dict[str, Any]) -> SizePanel:
 
 
 def _rows(panel: SizePanel) -> Rows:
-    """Lay out a panel as rows."""
+    """Lay out a panel as rows of a table."""
     names = [curve.name for curve in panel.curves]
     heads = [panel.label] if names == [panel.label] else [f"{panel.label}: {key}" for key in names]
     rows: Rows = [(panel.axis, *heads)]
@@ -210,7 +209,7 @@ def _rows(panel: SizePanel) -> Rows:
 
 
 def _value(curve: SizeCurve, index: int) -> str:
-    """Write a number, with its margin if it has one."""
+    """Format a number, with its margin if it has one."""
     value = curve.values[index]
     return with_margin(value, curve.margins[index]) if curve.margins else _number(value)
 

@@ -107,7 +107,7 @@ CLAIMS: dict[str, PaperClaim] = {
             measure_long_distance,
             LONG,
             note=TUNED,
-            weight=3,  # distant words are learned last
+            weight=3,  # models learn long distances last, so they train longer
             text=write_repeated_names,
         ),
         PaperClaim(
@@ -185,7 +185,7 @@ CLAIMS: dict[str, PaperClaim] = {
             COST,
             note=TUNED,
             must_learn=tuple(system.name for system in COST),
-            validations=24,  # a level that the first validation reaches tells nothing
+            validations=24,  # many, because no level below the first validation has a known cost
         ),
     )
 }

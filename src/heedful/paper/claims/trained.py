@@ -1,4 +1,4 @@
-"""Measurements of the small models that decide claims."""
+"""Measurements of the small models that are trained for claims."""
 
 import itertools
 import math
@@ -12,7 +12,6 @@ import torch
 from heedful.experiments.estimate import Estimate
 from heedful.experiments.measured import CurvePoint, MeasuredSystem
 from heedful.experiments.page import LEARNED, ScoreDifference, capital
-from heedful.experiments.system import TableSystem
 from heedful.model.initialize import initialize
 from heedful.model.layers import DecoderLayer, EncoderLayer
 from heedful.paper.claims.divergence import different_heads, entropy
@@ -27,7 +26,7 @@ Pair = tuple[str, str]
 """Names of two models."""
 
 _RISING = 1.0
-"""A model still learns if its last validation gained more BLEU than this."""
+"""A model still learns if BLEU rose by more than this at its last validation."""
 _SENTENCES, _FOR_ENTROPY = 50, 20
 _HEADS_OF = ("trained", "before training", "before training, as sharp")
 _MOST_SHARPENED, _HALVINGS = 1000.0, 16
@@ -41,11 +40,16 @@ def measure_mask(trained: Trainings) -> Measured:
     """Measure a decoder that sees the tokens that it must predict."""
     masked, unmasked = (trained.systems[system.name] for system in MASK)
     steps = tuple(point.step for point in masked.curve)
-    curves = [
-        [(getattr(point, value)) for point in system.curve]
-        for value in ("perplexity", "bleu")
-        for system in (masked, unmasked)
-    ]
+    curves = {
+        field: tuple(
+            SizeCurve(
+                model.title,
+                tuple(getattr(point, field) for point in trained.systems[model.name].curve),
+            )
+            for model in MASK
+        )
+        for field in ("perplexity", "bleu")
+    }
     falls = unmasked.curve[-1].perplexity < _AS_LOW * masked.curve[-1].perplexity
     return Measured(
         [unmasked.bleu < LEARNED if falls else None],
@@ -53,24 +57,24 @@ def measure_mask(trained: Trainings) -> Measured:
         f"{unmasked.curve[-1].perplexity:.2f} (with a mask {masked.curve[-1].perplexity:.2f}). The "
         f"model's own translations have {unmasked.bleu:.1f} BLEU (with a mask {masked.bleu:.1f}).",
         (
-            SizePanel("steps", steps, _name_curves(MASK, curves[:2]), "perplexity of references"),
-            SizePanel("steps", steps, _name_curves(MASK, curves[2:]), "BLEU, validation", "x"),
+            SizePanel("steps", steps, curves["perplexity"], "perplexity of references"),
+            SizePanel("steps", steps, curves["bleu"], "BLEU, validation", "x"),
         ),
     )
 
 
 class Grid(NamedTuple):
-    """Models of several kinds and sizes, drawn along the sizes; their names are KIND-SIZE."""
+    """Models of several kinds and sizes, plotted against size; their names are KIND-SIZE."""
 
     axis: str
     sizes: tuple[int, ...]
     kinds: Mapping[str, str]
-    """Kinds by the title of their curve."""
+    """The kind of each curve, by the title of the curve."""
     values: Mapping[str, tuple[str, Steps]]
     """For each field of `MeasuredSystem`: a label, and which axes are logarithmic."""
 
     def panels(self, trained: Trainings) -> tuple[SizePanel, ...]:
-        """Lay out each value of all models."""
+        """Build a panel for each value, with the curves of all kinds."""
         return tuple(
             SizePanel(
                 self.axis,
@@ -103,9 +107,9 @@ def compare_pairs(
     """
     Compare the BLEU of pairs of models.
 
-    `decide_by`: turns the differences of the `deciding` pairs, or of all pairs if none is named,
-    into evidence and a sentence. Nothing is decided if a model of these pairs has learned nothing,
-    or still learns. `more`: returns a further sentence.
+    `decide_by`: converts the differences of the `deciding` pairs, or of all pairs if `deciding` is
+    empty, into evidence and a sentence. Nothing is decided if a model of these pairs has learned
+    nothing or still learns. `more`: returns another sentence.
     """
     compared = " ".join(compare_bleu(trained, *pair) for pair in pairs)
     names = [*dict.fromkeys(name for pair in deciding or pairs for name in pair)]
@@ -124,7 +128,7 @@ def by_pairs(trained: Trainings, pairs: Sequence[Pair]) -> tuple[list[Evidence],
 
 
 def by_longest_sentences(trained: Trainings, pairs: Sequence[Pair]) -> tuple[list[Evidence], str]:
-    """Decide by the difference in the longest sentences, and how it grows toward them."""
+    """Decide by the difference in the longest sentences, and by its growth in these sentences."""
     (pair,) = pairs
     longest, growth = trained.difference(*pair, longest=True), trained.growth(*pair)
     grown = "All lines are equally long." if growth is None else say_growth(growth)
@@ -136,14 +140,14 @@ def by_longest_sentences(trained: Trainings, pairs: Sequence[Pair]) -> tuple[lis
 
 
 def by_lead(trained: Trainings, pairs: Sequence[Pair], *, lead: str) -> tuple[list[Evidence], str]:
-    """Decide by the first pair's difference, and by how much larger it is than the second's."""
+    """Decide by the first pair's difference, and by how much it exceeds the second pair's."""
     grown, interval = trained.growth_between(*pairs)
     sentence = f" {lead} grows by {grown:.1f} BLEU ({say_interval(interval)})."
     return [sign(trained.difference(*pairs[0]).interval), sign(interval)], sentence
 
 
 def words_of_a_translation(trained: Trainings) -> str:
-    """Say how long the translations of the test are."""
+    """State the mean length of the translations in the test set."""
     lines = trained.corpus.lines("test", trained.corpus.target)
     words = np.mean([len(line.split()) for line in lines])
     return f" Translations in the test set have {words:.1f} words on average."
@@ -159,7 +163,7 @@ def _by_length(trained: Trainings) -> SizePanel:
 
 
 def compare_bleu(trained: Trainings, ours: str, theirs: str) -> str:
-    """Say how far two models are apart, or that a model has learned nothing."""
+    """State the difference in BLEU of two models, or that a model has learned nothing."""
     if weak := useless(trained, (ours, theirs)):
         return capital(f"{_titles(trained, (ours, theirs))} are not compared: {_list(weak)}.")
     apart = trained.difference(ours, theirs)
@@ -170,12 +174,12 @@ def compare_bleu(trained: Trainings, ours: str, theirs: str) -> str:
 
 
 def useless(trained: Trainings, names: Sequence[str]) -> list[MeasuredSystem]:
-    """Find the models that have learned nothing of use."""
+    """Find the models that have learned nothing useful."""
     return [trained.systems[name] for name in names if trained.systems[name].bleu < LEARNED]
 
 
 def still_rising(trained: Trainings, names: Sequence[str]) -> str:
-    """Say which models still learn, so that a longer training would change a difference."""
+    """State which models still learn, so that longer training would change their difference."""
     rising = []
     for system in (trained.systems[name] for name in names):
         bleu = [point.bleu for point in system.curve]
@@ -190,7 +194,7 @@ def still_rising(trained: Trainings, names: Sequence[str]) -> str:
 
 
 def say_growth(growth: ScoreDifference) -> str:
-    """Say how much further apart two models are in the longest sentences."""
+    """State how much larger the difference of two models is in the longest sentences."""
     return (
         f"That is {growth.difference:+.1f} compared with the other three quarters "
         f"({say_interval(growth.interval)})."
@@ -207,13 +211,13 @@ def _titles(trained: Trainings, names: Sequence[str]) -> str:
 
 
 def _list(weak: Sequence[MeasuredSystem]) -> str:
-    """Say that models have learned nothing."""
+    """State that models have learned nothing."""
     titles = ", ".join(f"{system.title} ({system.bleu:.1f} BLEU)" for system in weak)
-    return f"{titles} {'have' if len(weak) > 1 else 'has'} learned nothing of use"
+    return f"{titles} {'have' if len(weak) > 1 else 'has'} learned nothing useful"
 
 
 def measure_heads(trained: Trainings) -> Measured:
-    """Count the different heads of a layer: trained, untrained, and untrained but as sharp."""
+    """Count different heads in trained, untrained, and equally sharp untrained layers."""
     by_kind: dict[str, list[list[float]]] = {name: [] for name in _HEADS_OF}
     for system in HEADS:
         translator = trained.translator(system.name)
@@ -249,12 +253,12 @@ def measure_heads(trained: Trainings) -> Measured:
 
 
 def _sign_of(ours: Sequence[float], theirs: Sequence[float]) -> Evidence:
-    """Return whether numbers are surely larger, surely smaller, or neither, by sentence."""
+    """Return True if numbers are surely larger, paired by sentence, False if smaller, else None."""
     return sign(Estimate.of(np.subtract(ours, theirs)).interval)
 
 
 def measure_cost(trained: Trainings) -> Measured:
-    """Compare the costs at which each model first reaches a quality, seed by seed."""
+    """Compare the costs at which both models first reach the same BLEU, for each seed."""
     curves = {
         model: [trained.systems[run.name].curve for run in COST if run.name.startswith(model)]
         for model in ("transformer", "recurrent")
@@ -262,7 +266,7 @@ def measure_cost(trained: Trainings) -> Measured:
     titles = [run.title for run in LONG[:2]]
     all_curves = [*itertools.chain(*curves.values())]
     top = min(max(point.bleu for point in curve) for curve in all_curves)
-    seen = max(curve[0].bleu for curve in all_curves)  # the cost of less BLEU is unknown
+    seen = max(curve[0].bleu for curve in all_curves)  # the cost of a lower BLEU is unknown
     levels = tuple(sorted({level for part in _PARTS_OF_TOP if (level := int(top * part)) > seen}))
     if not levels:
         steps = tuple(point.step for point in curves["transformer"][0])
@@ -282,7 +286,7 @@ def measure_cost(trained: Trainings) -> Measured:
             for model, runs in curves.items()
         }
         ratios = np.log(costs["recurrent"] / costs["transformer"])
-        times[kind] = [Estimate.of(values) for values in ratios.T.tolist()]  # of each level
+        times[kind] = [Estimate.of(values) for values in ratios.T.tolist()]  # one for each level
         drawn = tuple(
             mean_curve(title, by_seed.T.tolist())
             for title, by_seed in zip(titles, costs.values(), strict=True)
@@ -310,7 +314,7 @@ def _times(logarithm: Estimate) -> str:
 
 
 def _published_costs() -> str:
-    """Say which costs the paper prints."""
+    """State the costs that the paper prints."""
     rows = {row.name: row for row in PUBLISHED}
     theirs, ours = rows["GNMT + RL"], rows["Transformer (base)"]
     spent = [cost for cost in (theirs.printed[0], ours.printed[0]) if cost]
@@ -333,7 +337,7 @@ def _cost_of(curve: Sequence[CurvePoint], kind: str, level: int) -> float:
 
 
 def _untrained_model(translator: Translator) -> Translator:
-    """Build a model with the weights at the beginning of its training."""
+    """Build a model with the weights that it had at the beginning of its training."""
     fresh = Translator(translator.run, translator.run.build().eval())
     initialize(fresh.models[0], translator.run.config.train.seed)
     return fresh
@@ -345,10 +349,10 @@ def sharpen(
     entropies: Callable[[Translator], Sequence[float]],
 ) -> None:
     """
-    Multiply the queries of each layer by the factor that gives its attention a wanted entropy.
+    Multiply the queries of each layer by the factor that gives its attention a required entropy.
 
-    `wanted`: the entropies in bits. `entropies`: computes those of a model. Both are of the
-    encoder's layers, then of the decoder's attention to the source.
+    `wanted`: the required entropies in bits. `entropies`: computes the entropies of a model. Both
+    list the encoder's layers, then the decoder's attention to the source.
     """
     encoder = [layer for layer in translator.models[0].modules() if isinstance(layer, EncoderLayer)]
     decoder = [layer for layer in translator.models[0].modules() if isinstance(layer, DecoderLayer)]
@@ -369,7 +373,7 @@ def sharpen(
 
 
 def _entropies(trained: Trainings, translator: Translator) -> list[float]:
-    """Compute the mean entropy of each layer's attention in some sentences, in bits."""
+    """Compute the mean entropy of each layer's attention over some sentences, in bits."""
     by_sentence = [
         [float(entropy(layer).mean()) for layer in layers]
         for layers in itertools.islice(_attention(trained, translator), _FOR_ENTROPY)
@@ -386,17 +390,9 @@ def _different_heads(trained: Trainings, translator: Translator) -> list[float]:
 
 
 def _attention(trained: Trainings, translator: Translator) -> Iterator[list[np.ndarray]]:
-    """Compute the weights of each layer (heads, queries, keys) in some sentences of the test."""
+    """Compute the weights of each layer (heads, queries, keys) in some test sentences."""
     corpus = trained.corpus
     pairs = zip(*(corpus.lines("test", end) for end in (corpus.source, corpus.target)), strict=True)
     for source, target in itertools.islice(pairs, _SENTENCES):
         attention = translator.attend(source, target)
         yield [*attention.encoder, *attention.cross]
-
-
-def _name_curves(
-    systems: Sequence[TableSystem], values: Sequence[Sequence[float]]
-) -> tuple[SizeCurve, ...]:
-    return tuple(
-        SizeCurve(system.title, tuple(row)) for system, row in zip(systems, values, strict=True)
-    )

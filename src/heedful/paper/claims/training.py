@@ -1,4 +1,4 @@
-"""Trainings of a claim's models for equally many steps, and the decision by their results."""
+"""Training of a claim's models for equally many steps, and the verdict from their results."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -14,12 +14,12 @@ from heedful.paper.claims.statement import Checked, PaperClaim
 from heedful.paper.claims.trainings import COMMON, RECIPE, Trainings
 
 _LEARNED = 20  # BLEU
-_TOO_EASY = 98  # if every model reaches this BLEU, the remaining errors cannot tell them apart
+_TOO_EASY = 98  # if every model reaches this BLEU, their few errors cannot distinguish them
 _FEWEST_LINES = 20
 
 
 def check_text(corpus: TableCorpus) -> TableCorpus:
-    """Return a text; raise `TextError` if its test is too short to decide anything."""
+    """Return a text; raises `TextError` if its test set is too short to decide a claim."""
     lines = len(corpus.lines("test", corpus.source))
     if lines < _FEWEST_LINES:
         raise TextError(
@@ -31,11 +31,11 @@ def check_text(corpus: TableCorpus) -> TableCorpus:
 
 def claim_task(claim: PaperClaim, corpus: TableCorpus, out: Path, share: float) -> TableTask:
     """
-    List the trainings of a claim, and write the text that they need.
+    Describe the trainings of a claim, and write the text that they need.
 
     `share`: the claim's share of the whole budget.
     """
-    corpus = corpus._replace(narrow=1)  # the models are small already
+    corpus = corpus._replace(narrow=1)  # the models are already small
     if claim.text is not None:
         corpus = claim.text(corpus, out / "lines")
     common = (*COMMON, f"data.vocabulary_size={corpus.vocabulary}")
@@ -68,10 +68,10 @@ def train_and_check(
 
 def leave_open(claim: PaperClaim, checked: Checked, bleu: Mapping[str, float]) -> Checked:
     """
-    Leave a claim open if its models cannot be told apart.
+    Return the claim as undecided if its models cannot be distinguished.
 
-    `bleu`: the BLEU of each model. Models cannot be told apart if one that must translate has
-    learned nothing, or if BLEU decides and no model makes errors.
+    `bleu`: the BLEU of each model. Models cannot be distinguished if a model that must translate
+    has learned nothing, or if BLEU decides and the models make hardly any errors.
     """
     needed = claim.must_learn or (max(bleu, key=lambda name: bleu[name]),)
     titles = {system.name: system.title for system in claim.systems}
@@ -82,7 +82,7 @@ def leave_open(claim: PaperClaim, checked: Checked, bleu: Mapping[str, float]) -
         doubt = f"{longer} {titles[weakest]} has only {bleu[weakest]:.1f} BLEU."
     elif weak:
         which = ", ".join(f"{titles[name]} ({bleu[name]:.1f} BLEU)" for name in weak)
-        doubt = f"{longer} {which} learned nothing of use."
+        doubt = f"{longer} {which} learned nothing useful."
     elif claim.decided_by_bleu and min(bleu.values()) >= _TOO_EASY:
         doubt = (
             f"Every model has {min(bleu.values()):.1f} BLEU or more; a text this easy decides "

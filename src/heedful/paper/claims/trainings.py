@@ -17,7 +17,7 @@ RECIPE = "multi30k"
 COMMON = (
     *("model.d_model=128", "model.dropout=0.1"),
     *("train.batch_tokens=1024", "train.schedule=cosine", "train.learning_rate=1.5e-3"),
-    "train.batch_counting=padded",  # similar lengths share a batch, as in the timing of the rate
+    "train.batch_counting=padded",  # similar lengths share a batch, as in the rate measurement
     "train.clip_norm=1",
 )
 _PARTS = 4
@@ -41,7 +41,7 @@ class Trainings(NamedTuple):
 
     @property
     def parts(self) -> dict[int, np.ndarray]:
-        """Indices of the test's lines in four parts, by the words of the longest source in each."""
+        """Line indices of the test set in four parts; keys are the longest source's words."""
         words = [len(line.split()) for line in self.corpus.lines("test", self.corpus.source)]
         by_longest: dict[int, np.ndarray] = {}
         for part in np.array_split(np.argsort(words, kind="stable"), _PARTS):
@@ -51,7 +51,7 @@ class Trainings(NamedTuple):
         return by_longest
 
     def bleu_by_length(self, name: str) -> tuple[float, ...]:
-        """Return the BLEU of every part."""
+        """Return the BLEU of every part of the test set."""
         scored = self._count_ngrams(name)
         return tuple(
             float(scored.scores(scored.counts[lines].sum(axis=0, keepdims=True))[0])
@@ -59,7 +59,7 @@ class Trainings(NamedTuple):
         )
 
     def difference(self, ours: str, theirs: str, longest: bool = False) -> ScoreDifference:
-        """Compare the BLEU of two models on all sentences of the test, or on its longest part."""
+        """Compare the BLEU of two models on the test set, or on its part with longest sources."""
         lines = [*self.parts.values()][-1] if longest else slice(None)
         scored = [self._count_ngrams(name) for name in (ours, theirs)]
         first, second = (SufficientStatistics(side.metric, side.counts[lines]) for side in scored)
@@ -71,7 +71,7 @@ class Trainings(NamedTuple):
 
     def growth(self, ours: str, theirs: str) -> ScoreDifference | None:
         """
-        Compare how much further apart two models are in the last part than in the others.
+        Compare the difference of two models in the longest part with that in the other parts.
 
         None if all lines are equally long.
         """
@@ -89,33 +89,33 @@ class Trainings(NamedTuple):
         self, here: tuple[str, str], there: tuple[str, str]
     ) -> tuple[float, tuple[float, float]]:
         """
-        Compare how much further apart two models are than two others on the same sentences.
+        Compare the difference of the pair `here` with that of the pair `there`, on all sentences.
 
-        Returns the difference of both differences, and its 95 % interval.
+        Returns the first minus the second difference, and its 95 % interval.
         """
         every = np.arange(len(self.corpus.lines("test", self.corpus.source)))
         drawn = [
             _bootstrap_differences(
                 [self._count_ngrams(name) for name in pair], every
-            )  # the same samples for both
+            )  # both pairs use the same bootstrap samples
             for pair in (here, there)
         ]
         return _with_interval(drawn[0] - drawn[1])
 
     def _count_ngrams(self, name: str) -> SufficientStatistics:
-        """Count the test's n-grams, line by line."""
+        """Count the n-grams of a model's test output, line by line."""
         return count_matches(read_output(name, "test", self.folder), "test", self.corpus)
 
 
 def _with_interval(drawn: np.ndarray) -> tuple[float, tuple[float, float]]:
-    """Return the first value, and the 95 % interval of the bootstrap samples after it."""
+    """Return the first value, and the 95 % interval of the bootstrap samples that follow it."""
     value, *samples = drawn
     low, high = np.quantile(samples, (0.025, 0.975)).tolist()
     return float(value), (low, high)
 
 
 def _bootstrap_differences(scored: Sequence[SufficientStatistics], lines: np.ndarray) -> np.ndarray:
-    """Compute the difference of two systems on some lines, then on bootstrap samples of them."""
+    """Compute the difference of two systems on some lines, then on bootstrap samples of these."""
     counts = np.hstack([side.counts[lines] for side in scored])
     sums = np.vstack([counts.sum(axis=0), *(s @ counts for s in _RESAMPLING.samples(len(lines)))])
     ours, theirs = np.split(sums, [scored[0].counts.shape[1]], axis=1)

@@ -1,1 +1,1 @@
-"""Parsers without a neural model, to compare with in Table 4: grammars (PCFG) and floors."""
+"""Baselines for Table 4 without a neural model: probabilistic grammars (PCFG) and floors."""

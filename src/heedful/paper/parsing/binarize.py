@@ -1,14 +1,14 @@
 """
-A grammar as arrays, its long rules binarized from the left.
+A grammar as arrays, in which long rules are binarized from the left.
 
 ::
 
     NP -> DT JJ NN     becomes   DT+JJ -> DT JJ    DT+JJ+NN -> DT+JJ NN    NP -> DT+JJ+NN
     NP -> DT JJ NNS              DT+JJ+NNS -> DT+JJ NNS                    NP -> DT+JJ+NNS
 
-Every beginning of a right-hand side is one prefix, shared by all rules with this beginning. A
-prefix is made in one way, with probability 1; the step from prefix to phrase has the probability of
-the rule. Trees therefore keep their probability.
+Every beginning of a right-hand side is a prefix, shared by all rules with this beginning. A prefix
+is derived in one way, with probability 1; the step from prefix to phrase has the probability of the
+rule. Trees therefore keep their probability.
 """
 
 import math
@@ -29,7 +29,7 @@ class BinaryRules:
     tags: int
     """Number of tags, which are the first symbols."""
     last: Int[np.ndarray, " prefixes"]
-    """The last symbol of each prefix, in rising order."""
+    """The last symbol of each prefix, in ascending order."""
     before: Int[np.ndarray, " prefixes"]
     """The symbol or prefix before the last symbol of each prefix."""
     first: Int[np.ndarray, " prefixes"]
@@ -37,15 +37,15 @@ class BinaryRules:
     needs: Bool[np.ndarray, "prefixes tags"]
     """The tags within each prefix."""
     label: Int[np.ndarray, " rules"]
-    """The label of each rule of two children or more, in rising order, counted after the tags."""
+    """Label of each rule with at least two children: ascending indices, counted without tags."""
     prefix: Int[np.ndarray, " rules"]
-    """The prefix that is the rule's right-hand side, counted without the symbols."""
+    """Index among the prefixes of the right-hand side of each rule."""
     weight: Float[np.ndarray, " rules"]
     """The log-probability of each rule."""
     chains: Float[np.ndarray, "symbols symbols"]
     """Log-probabilities of the best chains of unary rules."""
     first_steps: Int[np.ndarray, "symbols symbols"]
-    """The first step on each chain."""
+    """The next symbol on each of these chains."""
     roots: Float[np.ndarray, " symbols"]
     """Log-probability that a tree begins with a symbol."""
 
@@ -60,7 +60,7 @@ class BinaryRules:
 
 
 def binarize(grammar: TreebankRules) -> BinaryRules:
-    """Write a grammar as arrays."""
+    """Convert a grammar to arrays."""
     symbols = grammar.symbols
     number = {symbol: i for i, symbol in enumerate(symbols)}
     tags = sum(symbol.is_tag for symbol in symbols)

@@ -1,5 +1,5 @@
 """
-Viterbi parsing by CKY, a row of the chart at a time.
+Viterbi parsing by the CKY algorithm, one row of the chart at a time.
 
 ::
 
@@ -8,8 +8,8 @@ Viterbi parsing by CKY, a row of the chart at a time.
     prefix(i, j) = max over k of                           │ i,i+1│ i,i+2│ …  i,n  │
         before(i, k) + last symbol(k, j)                   └──────┴──────┴─────────┘
 
-Rows are made from the last word to the first. Prefixes are needed in their own row alone, so a
-sentence of n words takes n² times the labels and n times the prefixes.
+Rows are filled from the last word to the first. Prefixes are needed only in their own row. So a
+sentence of n words takes memory for n² times the labels and n times the prefixes.
 """
 
 from dataclasses import dataclass
@@ -25,14 +25,14 @@ _NONE = -np.inf
 
 @dataclass(frozen=True)
 class Chart:
-    """Best log-probabilities of the labels over each span, and how they were reached."""
+    """Best log-probabilities of the labels over each span, with the rules that give them."""
 
     words: Float[np.ndarray, "words tags"]
-    """Log-probabilities of the tags."""
+    """Log-probabilities of each word below each tag."""
     made: Float[np.ndarray, "words ends labels"]
     """Best log-probabilities if the topmost rule has two children or more."""
     best: Float[np.ndarray, "words ends labels"]
-    """The same, after unary rules."""
+    """Best log-probabilities of all trees, unary rules included."""
     rule: Int[np.ndarray, "words ends labels"]
     """The topmost rule in `made`."""
 
@@ -47,7 +47,7 @@ class Chart:
 
 
 def fill_chart(grammar: BinaryRules, words: Float[np.ndarray, "words tags"]) -> Chart:
-    """Find the best probability of every label over every span."""
+    """Find the best log-probability of every label over every span."""
     count, tags = len(words), grammar.tags
     shape = (count, count + 1, len(grammar.symbols) - tags)
     chart = Chart(words, np.full(shape, _NONE), np.full(shape, _NONE), np.zeros(shape, np.int32))
@@ -68,22 +68,22 @@ def fill_chart(grammar: BinaryRules, words: Float[np.ndarray, "words tags"]) -> 
 
 
 class _Row:
-    """The prefixes that begin at one word, without those that the sentence cannot contain."""
+    """The prefixes that begin at one word, except those that the sentence cannot contain."""
 
     def __init__(self, grammar: BinaryRules, chart: Chart, i: int, possible: np.ndarray) -> None:
         self.chart, self.i, self.tags = chart, i, grammar.tags
         count = len(chart.words)
-        # 1. The prefixes that can begin with word i, and whose tags this or later words can have.
+        # 1. Keep the prefixes that can begin with word i and whose tags occur from word i on.
         starts = np.concatenate([chart.words[i] > _NONE, np.ones(chart.best.shape[2], bool)])
         is_kept = starts[grammar.first] & ~grammar.needs[:, ~possible].any(axis=1)
         self.kept = np.flatnonzero(is_kept)
         self.last = grammar.last[self.kept]
-        # 2. The symbol or prefix before each one, as an index among symbols and kept prefixes. It
-        # is a kept one, too.
+        # 2. Convert the symbol or prefix before each kept prefix to an index among symbols and kept
+        # prefixes. A prefix before a kept prefix is also kept.
         symbols = len(grammar.symbols)
         place = np.concatenate([np.arange(symbols), symbols + np.cumsum(is_kept) - 1])
         self.before = place[grammar.before[self.kept]]
-        # 3. Prefixes by their last symbol, first those that end in a tag.
+        # 3. Group prefixes by their last symbol; prefixes that end in a tag come first.
         self.tag_end = int(np.searchsorted(self.last, self.tags))
         bounds = np.searchsorted(self.last, np.arange(self.tags, symbols + 1))
         self.by_label = [
@@ -91,7 +91,7 @@ class _Row:
             for label, (start, end) in enumerate(pairwise(bounds))
             if start < end
         ]
-        # 4. The rules whose prefix is kept, by their label.
+        # 4. Group the rules whose prefix is kept by their label.
         rules = np.flatnonzero(is_kept[grammar.prefix])
         self.rules, self.weight = rules, grammar.weight[rules]
         self.prefix = place[symbols + grammar.prefix[rules]] - symbols
@@ -106,17 +106,17 @@ class _Row:
         self.left = np.full((count + 1, len(self.kept)), _NONE)
 
     def add(self, j: int, prefixes: Float[np.ndarray, " prefixes"] | None = None) -> None:
-        """Store what later words may extend: symbols and prefixes over words i to j-1."""
+        """Store symbols and prefixes over words i to j-1, which later words may extend."""
         if prefixes is None:
             prefixes = np.full(len(self.kept), _NONE)
         symbols = self.chart.scores(self.chart.best, self.i, j)
         self.left[j] = np.concatenate([symbols, prefixes])[self.before]
 
     def prefixes(self, j: int) -> Float[np.ndarray, " prefixes"]:
-        """Find the best probability of each prefix over words i to j-1."""
+        """Find the best log-probability of each prefix over words i to j-1."""
         i, end = self.i, self.tag_end
         best = np.empty(len(self.kept))
-        # A tag covers one word, so there is one place to divide.
+        # A tag covers one word, so the span can be divided at only one position.
         best[:end] = self.left[j - 1, :end] + self.chart.words[j - 1][self.last[:end]]
         right = self.chart.best[i + 1 : j, j]  # (places, labels)
         for label, group in self.by_label:

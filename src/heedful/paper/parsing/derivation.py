@@ -1,4 +1,4 @@
-"""The best tree, read from a full chart."""
+"""The best tree, read from a filled chart."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ def best_tree(
 
 def _build(grammar: BinaryRules, chart: Chart, words: Sequence[str], root: int) -> Tree:
     """Build the best tree below a symbol over all words, without recursion."""
-    # 1. From the root: each node with the places of its children in the list.
+    # 1. From the root, list the nodes, each with the list indices of its children.
     nodes: list[tuple[int, int, list[int]]] = []  # symbol, first word, children
     open_nodes = [(root, 0, len(words), -1)]
     while open_nodes:
@@ -38,7 +38,7 @@ def _build(grammar: BinaryRules, chart: Chart, words: Sequence[str], root: int) 
         if chain[-1] >= grammar.tags:
             children = _divide(grammar, chart, chain[-1] - grammar.tags, start, end)
             open_nodes += [(*child, parent) for child in reversed(children)]
-    # 2. From the leaves: each node comes after its parent in the list.
+    # 2. From the leaves, build the trees; each node comes after its parent in the list.
     trees: dict[int, Tree] = {}
     for place in reversed(range(len(nodes))):
         symbol, start, below = nodes[place]
@@ -53,9 +53,9 @@ def _build(grammar: BinaryRules, chart: Chart, words: Sequence[str], root: int) 
 def _divide(
     grammar: BinaryRules, chart: Chart, label: int, start: int, end: int
 ) -> list[tuple[int, int, int]]:
-    """Divide a span among the children of its best rule: symbol, first word, end."""
+    """Divide a span among the children of its best rule; return symbol, first word and end."""
     children = grammar.children(int(chart.rule[start, end, label]))
-    # best[m][k]: children up to m over the words from `start` to k-1; the chart keeps no prefixes.
+    # best[m][k]: children up to m over words `start` to k-1; the chart does not store prefixes.
     best = np.full(end + 1, -np.inf)
     best[start] = 0.0
     places = []

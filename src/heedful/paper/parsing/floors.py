@@ -1,15 +1,15 @@
 """
-Floors: the scores of trees that are drawn without parsing.
+Floors: trees that are built without parsing, as lower bounds for the scores of parsers.
 
 ::
 
     flat              (S the old dog sleeps .)
     right-branching   (S the (ADJP old (NP dog sleeps)) .)
 
-The root gets the label that is most frequent at roots. Below the root, a phrase of the
-right-branching tree gets a label by its first word. This is the commonest label of training phrases
-that begin with this word and have two words or more, roots aside. An unknown first word gives the
-commonest label of all. Final punctuation is a child of the root.
+The root gets the most frequent label of roots. Below the root, the first word of a phrase in the
+right-branching tree determines its label. It is the most frequent label of training phrases that
+begin with this word and have at least two words, roots excluded. If the first word is unknown, the
+phrase gets the most frequent label of all. Final punctuation is a child of the root.
 """
 
 from collections import Counter, defaultdict
@@ -23,7 +23,7 @@ from heedful.tasks.parsing.trees.tree import Tree, flat_tree
 
 
 class TreeFloors:
-    """Flat and right-branching trees, with tags and labels that are commonest in training."""
+    """Flat and right-branching trees, with the most frequent tags and labels in training."""
 
     def __init__(self, trees: Sequence[Tree]) -> None:
         rules = TreebankRules(trees)
@@ -43,16 +43,16 @@ class TreeFloors:
             self._labels[label] += 1
 
     def flat(self, words: Sequence[str]) -> Tree:
-        """Put all words below one phrase."""
+        """Build a tree in which one phrase contains all words."""
         return flat_tree(tuple(words), self._lexicon.likeliest(words), self._root)
 
     def right_branching(self, words: Sequence[str]) -> Tree:
-        """Let each word but the last begin a phrase that holds all words after it."""
+        """Build a tree in which each word begins a phrase that contains all words after it."""
         leaves = self.flat(words).children
         end = len(words)
         while end and not any(map(str.isalnum, words[end - 1])):
             end -= 1
-        last = min(end - 1, DEEPEST)  # if the tree would be too deep, one phrase holds the rest
+        last = min(end - 1, DEEPEST)  # at the maximum depth, one phrase contains all later words
         inner: tuple[Tree, ...] = leaves[max(0, last) : end]
         for place in reversed(range(1, last)):
             inner = (Tree(self._label(words[place]), (leaves[place], *inner)),)
@@ -65,12 +65,12 @@ class TreeFloors:
 
 
 def _commonest(counts: Counter[str]) -> str:
-    """Return the commonest label; in a tie, the first in alphabetical order."""
+    """Return the most frequent label; in a tie, the first label in alphabetical order."""
     return min(counts, key=lambda label: (-counts[label], label))
 
 
 def _first_words(trees: Iterable[Tree]) -> Iterable[tuple[str, str]]:
-    """List the phrases of two words or more, roots aside: first word, label."""
+    """List the first word and label of each phrase with at least two words, roots excluded."""
     for tree in trees:
         words = tree.words
         for label, start, end in tree.phrases()[1:]:

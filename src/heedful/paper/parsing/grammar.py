@@ -1,5 +1,5 @@
 """
-Rules of a treebank, counted: the grammar of a PCFG by relative frequency.
+Counts of the rules in a treebank: the grammar of a PCFG by relative frequency.
 
 ::
 
@@ -16,7 +16,7 @@ from heedful.tasks.parsing.trees.tree import Tree
 
 
 class Symbol(NamedTuple):
-    """A label of phrases, or a tag; labels and tags of one spelling are two symbols."""
+    """A label of phrases, or a tag; a label and a tag of the same spelling are two symbols."""
 
     label: str
     is_tag: bool = False
@@ -27,32 +27,32 @@ Rule = tuple[str, tuple[Symbol, ...]]
 
 
 class TreebankRules:
-    """Counts of each rule, each label at the root, and each word with its tag."""
+    """Counts of the rules, root labels and phrase labels in trees, and the tagged words."""
 
     def __init__(self, trees: Iterable[Tree]) -> None:
         self.roots: Counter[Symbol] = Counter()
         self.rules: Counter[Rule] = Counter()
         self.sentences: list[list[tuple[str, str]]] = []
-        """The words of each tree with their tags."""
+        """The words of each tree, with their tags."""
         for tree in trees:
             self.roots[symbol_of(tree)] += 1
             self.rules.update(rules_of(tree))
             self.sentences.append([(leaf.word or "", leaf.label) for leaf in tree.leaves()])
         self.labels: Counter[str] = Counter()
-        """Counts of each label of phrases."""
+        """Counts of each phrase label."""
         for (label, _), count in self.rules.items():
             self.labels[label] += count
 
     @property
     def symbols(self) -> list[Symbol]:
-        """All tags, then all labels of phrases, each in alphabetical order."""
+        """All tags, then all phrase labels, both in alphabetical order."""
         tags = sorted({tag for sentence in self.sentences for _, tag in sentence})
         return [Symbol(tag, True) for tag in tags] + [
             Symbol(label) for label in sorted(self.labels)
         ]
 
     def rule_probability(self, rule: Rule) -> float:
-        """Divide the occurrences of a rule by those of its label; 0 if the label is unknown."""
+        """Divide the count of a rule by the count of its label; 0 if the label is unknown."""
         return self.rules[rule] / max(1, self.labels[rule[0]])
 
     def root_probability(self, root: Symbol) -> float:
@@ -61,12 +61,12 @@ class TreebankRules:
 
 
 def symbol_of(tree: Tree) -> Symbol:
-    """Name the symbol of a node."""
+    """Return the symbol of a node."""
     return Symbol(tree.label, tree.word is not None)
 
 
 def rules_of(tree: Tree) -> list[Rule]:
-    """List the rules that make a tree, words aside."""
+    """List the rules in a tree, except the rules for words."""
     rules: list[Rule] = []
     open_nodes = [tree]
     while open_nodes:

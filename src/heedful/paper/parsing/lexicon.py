@@ -1,9 +1,9 @@
 """
-Words below their tags: P(word | tag), with classes for words that are rare or unknown.
+Lexical probabilities P(word | tag), with classes for words that are rare or unknown.
 
-A word that occurs at most `rare` times in training adds its occurrences to its class. Such words,
-and words that do not occur, are looked up by their class. Classes use the features of the Berkeley
-and Stanford parsers: capitals, digits, hyphens and the ending.
+A word that occurs at most `rare` times in training adds its counts to its class. Such words, and
+words that do not occur in training, have the probability of their class. Classes use the features
+of the Berkeley and Stanford parsers: capitals, digits, hyphens and the suffix.
 """
 
 import math
@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 _ENDINGS = ("ing", "ion", "est", "ity", "ed", "er", "ly", "al", "y")
-_EXACT = "exact"  # ends the narrowest class; a class without it holds all classes that begin so
+_EXACT = "exact"  # ends the narrowest class; a class without it includes all its extensions
 
 
 class TagLexicon:
@@ -28,7 +28,7 @@ class TagLexicon:
         self._frequency = Counter(word for sentence in sentences for word, _ in sentence)
         self._rare = rare
         counts: dict[str, Counter[str]] = defaultdict(Counter)
-        # apart from words, so that no word is mistaken for a class
+        # separate from words, so that no word is mistaken for a class
         class_counts: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
         self.tag_counts: Counter[str] = Counter()
         for sentence in sentences:
@@ -47,7 +47,7 @@ class TagLexicon:
         scores = np.full((len(words), len(self.tags)), -np.inf)
         for place, word in enumerate(words):
             if self._is_rare(word):
-                # A class that is not in training is replaced by the next wider class.
+                # A class that does not occur in training is replaced by the next wider class.
                 known = (name for name in self._classes(word, place) if name in self._of_class)
                 if (name := next(known, None)) is not None:
                     scores[place] = self._of_class[name]
@@ -56,14 +56,14 @@ class TagLexicon:
         return scores
 
     def likeliest(self, words: Sequence[str]) -> tuple[str, ...]:
-        """Choose the commonest tag of each word; unknown words get the commonest tag of all."""
+        """Choose the most probable tag of each word; if no tag is possible, the most frequent."""
         totals = np.array([self.tag_counts[tag] for tag in self.tags], dtype=float)
         joint = np.exp(self.log_probabilities(words)) * totals
-        joint += 1e-12 * totals  # decides if no tag is possible
+        joint += 1e-12 * totals  # if no tag is possible, the most frequent tag is chosen
         return tuple(self.tags[best] for best in joint.argmax(axis=1))
 
     def _is_rare(self, word: str) -> bool:
-        """Return whether a word is looked up by its class."""
+        """Tell whether a word has the probability of its class."""
         return self._frequency[word] <= self._rare
 
     def _classes(self, word: str, place: int) -> Iterator[tuple[str, ...]]:
@@ -76,16 +76,17 @@ class TagLexicon:
             yield parts[:end]
 
     def _logarithms(self, counts: Counter[str]) -> Float[np.ndarray, " tags"]:
-        """Divide the occurrences below each tag by those of the tag; take the logarithm."""
+        """Compute the logarithm of the counts below each tag, divided by the counts of the tags."""
         shares = (counts[tag] / self.tag_counts[tag] if counts[tag] else 0 for tag in self.tags)
         return np.array([math.log(share) if share else -math.inf for share in shares])
 
 
 def word_class(word: str, is_first: bool = False, is_known: bool = False) -> tuple[str, ...]:
     """
-    Describe how a word looks.
+    Return the narrowest class of a word, by its spelling.
 
-    `is_first`: it begins the sentence; `is_known`: then its lower-cased form is a known word.
+    `is_first`: whether the word begins the sentence. `is_known`: whether the lowercase form of a
+    first word is a known word.
 
     >>> word_class("Dogs"), word_class("well-fed"), word_class("1990")
     (('capital', 's'), ('lower', 'hyphen'), ('', 'digit'))

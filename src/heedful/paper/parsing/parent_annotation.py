@@ -1,12 +1,13 @@
 """
-Labels that name the parent phrase: the simplest way to add context to a treebank's grammar.
+Parent annotation: labels that include the parent's label, which adds context to a grammar.
 
 ::
 
     (S (NP dogs) (VP chase (NP cats)))    becomes    (S^ (NP^S dogs) (VP^S chase (NP^VP cats)))
 
-A subject and an object then have rules of their own. Tags stay as they are. Johnson (1998), “PCFG
-Models of Linguistic Tree Representations”; v = 2 in Table 1 of Klein and Manning (2003).
+Subjects and objects then have different rules. Tags do not change. The method is that of Johnson
+(1998), “PCFG Models of Linguistic Tree Representations”, and v = 2 in Table 1 of Klein and Manning
+(2003).
 """
 
 from dataclasses import replace
@@ -17,7 +18,7 @@ _MARK = " "  # no label contains it, because a space ends a label when trees are
 
 
 def annotate_parents(tree: Tree, parent: str = "") -> Tree:
-    """Add to the label of each phrase that of its parent; the root has none."""
+    """Add the parent's label to the label of each phrase; the root has no parent."""
     if tree.word is not None:
         return tree
     children = tuple(annotate_parents(child, tree.label) for child in tree.children)
@@ -25,7 +26,7 @@ def annotate_parents(tree: Tree, parent: str = "") -> Tree:
 
 
 def remove_parents(tree: Tree) -> Tree:
-    """Remove the labels of parents; a tree without them is not changed."""
+    """Remove parent labels; a tree without parent labels is not changed."""
     if tree.word is not None:
         return tree
     label = tree.label.partition(_MARK)[0]

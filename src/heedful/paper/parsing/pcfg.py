@@ -1,9 +1,10 @@
 """
-A parser by a probabilistic context-free grammar read off a treebank.
+A parser with a probabilistic context-free grammar (PCFG) that is read from a treebank.
 
-Only words are smoothed; a rule has its relative frequency among the rules of its label.
-This is the simplest treebank parser and the usual baseline (Charniak 1996, “Tree-bank Grammars”;
-Klein and Manning 2003, “Accurate Unlexicalized Parsing”, Table 1). Parent labels improve it.
+The probability of a rule is its relative frequency among the rules of its label; only words are
+smoothed. This is the simplest treebank parser and the usual baseline (Charniak 1996, “Tree-bank
+Grammars”; Klein and Manning 2003, “Accurate Unlexicalized Parsing”, Table 1). Parent annotation
+improves it.
 """
 
 import math
@@ -23,7 +24,7 @@ from heedful.tasks.parsing.trees.tree import Tree, flat_tree
 
 
 class PcfgParse(NamedTuple):
-    """A tree and how probable it is."""
+    """A tree and its log-probability."""
 
     tree: Tree
     log_probability: float
@@ -37,8 +38,8 @@ class Pcfg:
         """
         Count the rules of trees.
 
-        `rare`: words that occur at most this often join a class. `parents`: the rules of a phrase
-        depend on the label of its parent, too.
+        `rare`: maximum count of a word that is replaced by its class. `parents`: whether the rules
+        of a phrase also depend on the label of its parent.
         """
         self._parents = parents
         self.rules = TreebankRules(map(annotate_parents, trees) if parents else trees)
@@ -58,8 +59,8 @@ class Pcfg:
         """
         Find the most probable tree of a sentence.
 
-        `tags`: the tag of each word; then the log-probability is that of the tree down to the tags.
-        If the grammar has no tree, one phrase holds all words.
+        `tags`: the tag of each word; if given, the log-probability is that of the tree without
+        words. If the grammar has no tree for the sentence, one phrase contains all words.
         """
         scores = self._tag_scores(words, tags)
         best = best_tree(self._binary, fill_chart(self._binary, scores), words)

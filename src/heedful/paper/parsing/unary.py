@@ -4,14 +4,14 @@ import numpy as np
 from jaxtyping import Float, Int
 
 Chains = tuple[Float[np.ndarray, "parent child"], Int[np.ndarray, "parent child"]]
-"""Log-probability of the best chain from a symbol to another, and the first step on it."""
+"""Log-probability of the best chain between two symbols, and the next symbol on it."""
 
 
 def best_chains(rules: Float[np.ndarray, "symbols symbols"]) -> Chains:
     """Find the best chain between any two symbols, from log-probabilities of unary rules."""
     # The empty chain from a symbol to itself has probability 1. No rule has a larger probability,
-    # so a cycle makes no chain better. The search of Floyd and Warshall is therefore exact: each
-    # symbol in turn is allowed on the way.
+    # so a cycle never improves a chain. The Floyd-Warshall algorithm is therefore exact: it allows
+    # one more symbol within chains at each step.
     count = len(rules)
     best = rules.copy()
     first = np.tile(np.arange(count), (count, 1))

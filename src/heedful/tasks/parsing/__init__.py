@@ -1,1 +1,1 @@
-"""Constituency parsing: sentences in, trees out (Vaswani et al. 2017, section 6.3)."""
+"""Constituency parsing: trees from sentences (Vaswani et al. 2017, section 6.3)."""

@@ -43,11 +43,11 @@ PARSER_SETTINGS: dict[str, object] = {
     "search.max_length": "input+300",  # Vaswani et al. 2017, section 6.3
     "train.best_by": "f1",
 }
-"""The settings that turn another recipe into a parser."""
+"""The settings that turn the recipe of a translator into the recipe of a parser."""
 
 
 def parsing_clashes(settings: Mapping[str, Any]) -> Iterator[str]:
-    """List conflicting settings with advice. `settings`: by their dotted names."""
+    """List conflicting settings with advice. `settings`: all settings by their dotted names."""
     if settings["parsing.linearisation"] is None:
         if settings["train.best_by"] == "f1":
             yield (

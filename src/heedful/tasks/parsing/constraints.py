@@ -3,17 +3,17 @@ The rule that lets a search write only trees of the given words.
 
 ::
 
-    word    while there are words left, inside a phrase; with numbered words only the symbol with
-            the next word's number, or any word's symbol if none has that number
-    (X      while there are words left, unless too many open in a row or inside each other; one
-            phrase holds all others
-    )X      closes the innermost phrase if it is an X and holds something; the outermost one
-            only after the last word
+    word    while words are left, inside a phrase; if words are numbered, only the symbol with the
+            next word's number, or any word's symbol if no symbol has this number
+    (X      while words are left, unless too many phrases are opened in a row or nested; one
+            phrase contains all others
+    )X      closes the innermost phrase if it is an X and is not empty; the outermost phrase is
+            closed only after the last word
     end     when all phrases are closed and all words are written
 
-Every hypothesis can be completed within the limit, so none reaches a dead end. The tokens of a row
-determine its stack: the innermost open phrase began at the last opening bracket after which nesting
-was as deep as it is now.
+Every hypothesis can be completed within the length limit, so the search has no dead ends. The
+tokens of a row determine the innermost open phrase. It began at the last opening bracket that led
+to the current depth.
 """
 
 from collections.abc import Sequence
@@ -35,18 +35,18 @@ class TreeSymbols:
     kinds: tuple[int, ...]
     """OTHER, WORD, OPEN or CLOSE."""
     labels: tuple[int, ...]
-    """Number of the label that a symbol opens or closes, or of a word; -1 if there is none."""
+    """Index of the label that a symbol opens or closes, or number of a word; -1 for neither."""
     numbers: int | None = None
-    """Words are numbered modulo this."""
+    """Modulus of word numbers; None if words are not numbered."""
 
 
 class WellFormedTrees:
     """
     Allow only trees with as many leaves as there are words.
 
-    `words`: words of each sentence. `limits`: maximum number of tokens of each sentence, the end
-    symbol not counted; at least `fewest_symbols`. `longest_chain`: maximum number of phrases opened
-    in a row.
+    `words`: number of words in each sentence. `limits`: maximum number of tokens in each output
+    without its end symbol; at least `fewest_symbols`. `longest_chain`: maximum number of phrases
+    that are opened in a row.
     """
 
     def __init__(
@@ -76,9 +76,9 @@ class WellFormedTrees:
         written: Int[Tensor, "rows length"],
         sentences: Int[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocabulary"]:
-        """Forbid the symbols with which no tree can continue."""
+        """Set the scores of symbols that cannot continue a tree to -inf."""
         length = written.size(1)
-        # dead rows of a search may hold any id
+        # finished rows of a search may contain any id
         tokens = written.clamp(max=len(self.kinds) - 1)
         kinds = self.kinds[tokens]  # (rows, length)
         levels = ((kinds == OPEN).long() - (kinds == CLOSE).long()).cumsum(dim=1)
@@ -88,16 +88,16 @@ class WellFormedTrees:
         places = torch.arange(1, length + 1, device=written.device)  # (length,), from 1
         chain = length - _last(kinds != OPEN, places)  # (rows,)
         top = _last((kinds == OPEN) & (levels == depth.unsqueeze(1)), places)  # (rows,)
-        label = torch.full_like(depth, -2)  # equal to no id's label
+        label = torch.full_like(depth, -2)  # differs from the labels of all ids
         if length:
             label = self.labels[tokens.gather(1, (top - 1).clamp(min=0).unsqueeze(1)).squeeze(1)]
 
         more, inside, first = left > 0, depth > 0, length == 0
-        alone = first & (self.words[sentences] == 1)  # a word may be a whole tree
-        # the open phrases, the remaining words and one more phrase must fit into the limit
+        alone = first & (self.words[sentences] == 1)  # a single word may be the whole tree
+        # the open phrases, the remaining words and another phrase must fit into the limit
         fits = length + left + depth + 2 <= self.limits[sentences]
         may_write = more & (inside | alone)
-        # a deeper tree could not be read again
+        # `read_trees` refuses deeper trees
         may_nest = (chain < self.longest_chain) & (depth < DEEPEST)
         may_open = more & (inside | first) & may_nest & fits
         may_close = inside & (chain == 0) & ~((depth == 1) & more)
@@ -109,10 +109,10 @@ class WellFormedTrees:
         allowed &= ~closes | (self.labels == label.unsqueeze(1))
         if self.numbers is not None:
             number = (done % self.numbers).unsqueeze(1)  # (rows, 1)
-            # the training text may have no sentence of so many words
+            # the training text may have no sentence with so many words
             allowed &= (self.kinds != WORD) | (self.labels == number) | ~self.listed[number]
         allowed[:, self.end_token] = may_end
-        scores[:, len(self.kinds) :] = float("-inf")  # padding of the output matrix
+        scores[:, len(self.kinds) :] = float("-inf")  # padding rows of the output matrix
         known = scores[:, : len(self.kinds)]
         scores[:, : len(self.kinds)] = known.masked_fill(~allowed, float("-inf"))
         return scores

@@ -1,9 +1,9 @@
 """
 The encoder's state of the next word, as an input of a parser's decoder.
 
-The number of words in a partial tree says which word is next. So in addition to its newest symbol
-the decoder reads the encoder's state of that word (deterministic attention: Ma et al. 2017).
-Attention would have to find the word by counting.
+The number of words in a partial tree determines which word is next. So in addition to the last
+symbol, the decoder reads the encoder's state of this word (deterministic attention: Ma et al.
+2017). Ordinary attention would have to find the word by counting.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from heedful.model.initial_weights import glorot
 
 @dataclass(frozen=True)
 class NextWordState:
-    """The state of a decoder that reads the next word."""
+    """The search state of a decoder that reads the next word."""
 
     decoder: Any
     words: Float[Tensor, "sentences words d_model"]
@@ -36,18 +36,18 @@ class NextWordState:
 
     @property
     def length(self) -> int:
-        """Number of tokens so far."""
+        """Number of tokens that each hypothesis has so far."""
         length: int = self.decoder.length
         return length
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> "NextWordState":
-        """Select rows."""
+        """Select hypotheses, and sentences if some are finished."""
         words = self.words if sentences is None else self.words.index_select(0, sentences)
         decoder = self.decoder.select(rows, sentences)
         return NextWordState(decoder, words, self.written.index_select(0, rows))
 
     def with_decoder(self, decoder: Any) -> "NextWordState":
-        """Replace the decoder's part."""
+        """Return the state with another state of the decoder."""
         return replace(self, decoder=decoder)
 
 
@@ -55,8 +55,8 @@ class NextWord(nn.Module, DecoderInput):
     """
     The decoder's input from the encoder's state of the next word.
 
-    `width, d_model`: width of the encoder's states and of the decoder's input. `begins`: which
-    source tokens begin a word. `writes`: which target tokens stand for a word.
+    `width, d_model`: widths of the encoder's states and of the decoder's input. `begins`: whether
+    each source token begins a word. `writes`: whether each target token represents a word.
     """
 
     begins: Tensor
@@ -71,7 +71,7 @@ class NextWord(nn.Module, DecoderInput):
     ) -> None:
         super().__init__()
         self.projection = nn.Linear(width, d_model, bias=False)
-        # the tokenizer determines them, so they are not part of a checkpoint
+        # the tokenizer determines both, so they are not part of a checkpoint
         self.register_buffer("begins", begins, persistent=False)
         self.register_buffer("writes", writes, persistent=False)
 
@@ -80,29 +80,21 @@ class NextWord(nn.Module, DecoderInput):
         glorot(self.projection.weight, generator)
 
     def flops(self, memory: RowLengths) -> int:
-        """Count the operations for the states of the source, padding included."""
+        """Count the operations of projecting the source states, padding included."""
         return 2 * self.projection.weight.numel() * int(memory.places.sum())
 
     def remember(self, memory: Memory, source: Int[Tensor, "batch source"], padding: int) -> Memory:
         """Keep the states of the first token of each word, then of the last token."""
-        return replace(memory, extra=self.project(memory.states, source, padding))
-
-    def project(
-        self,
-        states: Float[Tensor, "batch states width"],
-        source: Int[Tensor, "batch source"],
-        padding: int,
-    ) -> Float[Tensor, "batch source d_model"]:
-        """Collect the states to read: the first token of each word, then the last token."""
         begins = self.begins[source]  # (batch, source)
         count = begins.sum(dim=1, keepdim=True)  # (batch, 1)
         last = (source != padding).sum(dim=1, keepdim=True) - 1
-        # places of the tokens that begin a word, in order; then the last place: (batch, source)
+        # indices of the tokens that begin a word, in order, then the last index: (batch, source)
         places = (~begins).byte().argsort(dim=1, stable=True)
         is_word = torch.arange(places.size(1), device=source.device) < count
         places = torch.where(is_word, places, last)
-        projected: Tensor = self.projection(states)
-        return projected.gather(1, places.unsqueeze(2).expand(-1, -1, projected.size(2)))
+        projected: Tensor = self.projection(memory.states)  # (batch, states, d_model)
+        words = projected.gather(1, places.unsqueeze(2).expand(-1, -1, projected.size(2)))
+        return replace(memory, extra=words)  # (batch, source, d_model)
 
     def read(
         self,
@@ -110,11 +102,11 @@ class NextWord(nn.Module, DecoderInput):
         memory: Memory,
         target_in: Int[Tensor, "batch target"],
     ) -> Float[Tensor, "batch target d_model"]:
-        """Read the next word for each token of known targets."""
+        """Add the state of the next word to each position of known targets."""
         return x + _pick(memory.extra, self.writes[target_in].cumsum(dim=1))
 
     def start(self, state: Any, memory: Memory) -> NextWordState:
-        """Begin a search."""
+        """Create the state at the beginning of a search."""
         words = memory.extra  # (sentences, words, d_model)
         return NextWordState(state, words, words.new_zeros(len(words), dtype=torch.long))
 
@@ -124,7 +116,7 @@ class NextWord(nn.Module, DecoderInput):
         state: NextWordState,
         newest: Int[Tensor, "sentences width"],
     ) -> tuple[Float[Tensor, "sentences width d_model"], Any, Callable[[Any], NextWordState]]:
-        """Read the next word for the newest token of each hypothesis."""
+        """Add the state of the next word to the input of each hypothesis."""
         written = state.written.view_as(newest) + self.writes[newest]  # (sentences, width)
         after = replace(state, written=written.flatten())
         return x + _pick(state.words, written), state.decoder, after.with_decoder
@@ -133,6 +125,6 @@ class NextWord(nn.Module, DecoderInput):
 def _pick(
     words: Float[Tensor, "batch words d_model"], numbers: Int[Tensor, "batch time"]
 ) -> Float[Tensor, "batch time d_model"]:
-    """Pick words by their numbers; numbers beyond the last word give the end."""
+    """Select the states of words by index; an index after the last word selects the last state."""
     index = numbers.clamp(max=words.size(1) - 1).unsqueeze(2)  # (batch, time, 1)
     return words.gather(1, index.expand(-1, -1, words.size(2)))

@@ -213,7 +213,7 @@ class Parser:
         return parses[0] if is_single else parses
 
     def _roomy(self, sources: Sequence[str], options: SearchOptions) -> set[int]:
-        """Find the sentences with a smallest tree that fits into the limit of the output."""
+        """Find the sentences whose smallest tree fits into the limit of the output."""
         run, task = self.translator.run, self.translator.run.task
         limit = options.over(run.config.search).limit
         most = run.config.search.max_source_length
@@ -242,7 +242,7 @@ class Parser:
     def _parse(
         self, written: Translation, words: tuple[str, ...], tags: tuple[str, ...] | None
     ) -> Parse:
-        """Read the tree that was written."""
+        """Convert the output of the model to a tree."""
         tree = delinearize(written.text.split(" "), words, self.form, tags, self.labels)
         return Parse(
             flat_tree(words, tags or ("XX",) * len(words)) if tree is None else tree,

@@ -13,13 +13,13 @@ def phrases_of(
     """
     Find the closed phrases that contain words of the source.
 
-    `pieces`: the source's tokens without the end symbol. `mark`: as for `units_of`.
+    `pieces`: the source tokens without the end symbol. `mark`: the argument of `units_of`.
     """
-    # numbered words: a number stands before each word, as a word of its own
+    # if words are numbered, each word follows its number, which is a separate word
     stride = 1 if symbols.numbers is None else 2
     words = [unit.pieces for unit in units_of(pieces, mark)][stride - 1 :: stride]
     phrases: list[Phrase] = []
-    opened: list[tuple[int, int, int]] = []  # place, label, words before
+    opened: list[tuple[int, int, int]] = []  # index, label, number of words before
     written = 0
     for place, token in enumerate(target):
         kind = symbols.kinds[token]

@@ -1,5 +1,5 @@
 """
-The quickstart of parsing: trees, training, score and a picture without a download.
+The quickstart of parsing, without a download: trees, training, score and a picture.
 
 ::
 
@@ -23,7 +23,7 @@ from heedful.visualise.explorer import write_explorer
 from heedful.visualise.record import ExplorerRecord
 
 SIZES = (15_000, 300, 500)
-"""Trees to train on, to validate with and to test on."""
+"""Numbers of trees for training, validation and test."""
 SENTENCE = "the small girl does not sing because she is sad"
 _SETTINGS = (
     *("parsing.next_word=true", "data.vocabulary_size=300", "data.max_length=128"),
@@ -42,7 +42,7 @@ def quickstart(
     sizes: tuple[int, int, int] = SIZES,
     resume: bool = False,
 ) -> float:
-    """Train a small parser on the trees of the toy grammar and show what it does."""
+    """Train a small parser on trees of the embedded grammar, show its output and return its F1."""
     claim = claim_folder(out, resume)
     text, run = out / "text", out / "run"
     _write_trees(text, sizes)
@@ -97,7 +97,7 @@ def quickstart(
 
 
 def _write_trees(folder: Path, sizes: tuple[int, int, int]) -> None:
-    """Write the trees of training, validation and test."""
+    """Write the trees for training, validation and test."""
     folder.mkdir(parents=True, exist_ok=True)
     trained, held_out = split_brackets(sizes[0], sizes[1] + sizes[2], seed=1)
     parts = {"train": trained, "valid": held_out[: sizes[1]], "test": held_out[sizes[1] :]}

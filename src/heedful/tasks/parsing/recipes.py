@@ -1,8 +1,8 @@
 """
-Published parsers as settings: what differs from the defaults, with its source.
+Published parsers as settings that differ from the defaults, with their sources.
 
-A comment names the source; “ours” is a choice that no source was found for. All read bare words;
-their trees have no traces and no function tags.
+Comments name the sources; “ours” marks a choice for which no source was found. All parsers read
+words without tags; their trees have no traces and no function tags.
 """
 
 from typing import Any
@@ -10,10 +10,10 @@ from typing import Any
 from heedful.families.family import Recipe
 from heedful.tasks.parsing.config import PARSER_SETTINGS
 
-_PAPER: dict[str, Any] = {  # Vaswani et al. 2017, section 6.3; the rest is the base model's
+_PAPER: dict[str, Any] = {  # Vaswani et al. 2017, section 6.3; other settings as in the base model
     **PARSER_SETTINGS,
     "reading": "paper",
-    "parsing.linearisation": "t2t",  # tensor2tensor wsj_parsing.py; the paper does not say
+    "parsing.linearisation": "t2t",  # tensor2tensor wsj_parsing.py; the paper does not state it
     "model.encoder_layers": 4,
     "model.decoder_layers": 4,
     "model.d_model": 1024,
@@ -24,20 +24,20 @@ _PAPER: dict[str, Any] = {  # Vaswani et al. 2017, section 6.3; the rest is the 
 _T2T: dict[str, Any] = {  # tensor2tensor, transformer_parsing_base_dr6 and wsj_parsing_tokens_16k
     **_PAPER,
     "reading": "t2t",
-    "model.encoder_layers": 6,  # inherited from its base
+    "model.encoder_layers": 6,  # inherited from transformer_base
     "model.decoder_layers": 6,
     "model.dropout": 0.2,  # residual_dropout; its attention_dropout of 0.2 is not set
     "model.positions": "halves",  # as in t2t-base
     "model.decoder_start": "zero",
-    "data.vocabulary_size": 2**14,  # of words; symbols are subwords of 2^9 there, a list here
+    "data.vocabulary_size": 2**14,  # words; tensor2tensor has 2^9 subwords for symbols
     "train.batch_tokens": 8 * 4096,  # this and the next settings as in t2t-base
     "train.batch_counting": "padded",
     "train.block_tokens": 4096,
     "train.smoothing_target": "others",
     "search.eos_candidates": "twice",
     "train.warmup": 16_000,
-    "train.learning_rate_factor": 5.0,  # learning_rate 0.5, where its base has 0.1
-    "search.beam": 4,  # its default
+    "train.learning_rate_factor": 5.0,  # learning_rate is 0.5 instead of 0.1 in its base
+    "search.beam": 4,  # tensor2tensor's default
     "search.length_penalty": "gnmt:0.6",
 }
 _VINYALS: dict[str, Any] = {  # Vinyals et al. 2015, arXiv 1412.7449
@@ -46,14 +46,14 @@ _VINYALS: dict[str, Any] = {  # Vinyals et al. 2015, arXiv 1412.7449
     "model.decoder": "recurrent",
     "model.encoder_layers": 3,  # section 3.2
     "model.decoder_layers": 3,
-    "model.d_model": 512,  # section 3.2: word vectors, there pre-trained by word2vec
-    "model.dropout": 0.3,  # ours; section 3.2 has dropout between layers without its size
+    "model.d_model": 512,  # section 3.2; its word vectors are pretrained with word2vec
+    "model.dropout": 0.3,  # ours; section 3.2 does not state its dropout rate
     "model.recurrent.hidden_size": 256,  # section 3.2
     "model.recurrent.direction": "forward",
     "model.recurrent.reverse_source": True,  # section 3.2
     "model.recurrent.score": "additive",  # section 2.1
     "model.recurrent.query": "current",
-    "model.recurrent.readout": "state-context",  # section 2.1: both predict and are fed on
+    "model.recurrent.readout": "state-context",  # section 2.1: both predict and are fed back
     "model.recurrent.feed": "readout",
     "model.recurrent.start": "final",
     "data.subwords": "word",
@@ -61,7 +61,7 @@ _VINYALS: dict[str, Any] = {  # Vinyals et al. 2015, arXiv 1412.7449
     "train.schedule": "constant",
     "train.warmup": 0,
     "train.learning_rate": 1e-3,  # ours, with Adam
-    "train.label_smoothing": 0.0,  # none mentioned
+    "train.label_smoothing": 0.0,  # the source mentions none
     "search.beam": 10,  # section 3.4
     "search.length_penalty": "none",
 }

@@ -42,17 +42,17 @@ class ParserRun(RunTask):
 
     @property
     def parsing(self) -> ParsingConfig:
-        """Its settings of parsing."""
+        """The run's settings of parsing."""
         return self.config.part(ParsingConfig)
 
     @property
     def form(self) -> Linearization:
-        """How its trees are written."""
+        """The form in which the run writes trees."""
         return self.parsing.linearisation or "vinyals"
 
     @property
     def symbols(self) -> TreeSymbols:
-        """The role of each symbol of its target in a tree."""
+        """The role of each symbol of the target vocabulary in a tree."""
         pieces = self.tokenizer.pieces_target(range(self.tokenizer.target_size))
         labels = SymbolLabels(pieces, self.form)
         numbers = {label: number for number, label in enumerate(labels.closes.values())}
@@ -72,17 +72,17 @@ class ParserRun(RunTask):
         return join_words(words, self.parsing.lower_case, self.parsing.word_numbers)
 
     def read_sources(self, lines: Sequence[str]) -> list[str]:
-        """Leave the lines as `source_line` wrote them."""
+        """Return the lines unchanged, because `source_line` has prepared them."""
         return list(lines)
 
     def rules(
         self, lines: Sequence[str], limits: Sequence[int], device: torch.device
     ) -> list[DecodingRule]:
         """
-        Allow only trees of the words, unless the search is free.
+        Return the rule that allows only trees of the words; no rule if the search is free.
 
-        Raises `TextError` if a limit has no room for a tree of the words, or the words have no
-        numbers where the model reads them.
+        Raises `TextError` if a limit is too small for a tree of the words. Also raises it if the
+        words have no numbers although the model reads numbered words.
         """
         if not self.parsing.constrained:
             return []
@@ -104,11 +104,11 @@ class ParserRun(RunTask):
         ]
 
     def has_room(self, line: str, limit: int) -> bool:
-        """Decide whether the smallest tree of the words fits."""
+        """Tell whether the smallest tree of the words fits into the limit."""
         return not self.parsing.constrained or fewest_symbols(self._count_words(line)) <= limit
 
     def complete(self, model: EncoderDecoder) -> None:
-        """Give the decoder the states of words, if `parsing.next_word` is true."""
+        """Add an input from the next word to the decoder, if `parsing.next_word` is true."""
         if not self.parsing.next_word:
             return
         if self.tokenizer.kind not in ("bpe", "unigram", "character"):
@@ -139,7 +139,7 @@ class ParserRun(RunTask):
     def phrases(
         self, target: Sequence[int], pieces: Sequence[str], mark: str
     ) -> tuple[Phrase, ...]:
-        """Find the phrases of a tree."""
+        """Find the phrases of a linearized tree."""
         return phrases_of(self.symbols, target, pieces, mark)
 
     def _count_words(self, line: str) -> int:

@@ -1,4 +1,4 @@
-"""The description of parsing for the rest of the program."""
+"""The description of the parsing task for other packages."""
 
 from collections.abc import Collection, Iterable
 
@@ -10,7 +10,7 @@ from heedful.tasks.task import Settings, Task
 
 
 class Parsing(Task):
-    """Trees as the target."""
+    """The task whose target is trees."""
 
     settings = ParsingConfig
     recipes = PARSING_RECIPES
@@ -32,7 +32,7 @@ class Parsing(Task):
     )
 
     def acts(self, settings: Settings) -> bool:
-        """Decide whether trees are written."""
+        """Tell whether the settings are those of a parser."""
         return settings["parsing.linearisation"] is not None
 
     def clashes(self, settings: Settings) -> Iterable[str]:
@@ -40,7 +40,7 @@ class Parsing(Task):
         return parsing_clashes(settings)
 
     def check_origin(self, run: str, origin: Settings, reset: Collection[str]) -> None:
-        """Refuse a translator as the origin of a parser's vocabularies."""
+        """Refuse a translator as the run from which a parser inherits its vocabularies."""
         if "tokenizer" not in reset and not self.acts(origin):
             raise SettingError(
                 f"--finetune-from {run} must be a parser, but is a translator; give another run, "
@@ -50,12 +50,12 @@ class Parsing(Task):
     def check_alike(
         self, run: str, origin: Settings, settings: Settings, reset: Collection[str]
     ) -> None:
-        """Refuse symbols that the inherited vocabulary lacks, and a different input."""
+        """Refuse settings that do not fit the inherited vocabulary or weights."""
         for name in ("parsing.linearisation", "parsing.word_numbers", "parsing.next_word"):
             before, now = origin[name], settings[name]
             is_shape = (
                 name == "parsing.next_word"
-            )  # it changes the shape of weights, which are inherited
+            )  # the setting changes the shapes of inherited weights
             if before != now and (is_shape or "tokenizer" not in reset):
                 raise SettingError(
                     f"--finetune-from {run} must write trees as this run does, but {name} is "
@@ -69,7 +69,7 @@ class Parsing(Task):
         return [(name, True)] if settings[name] else []
 
     def exported(self, settings: Settings) -> Settings:
-        """Turn the rule of trees off, because other programs do not have it."""
+        """Turn off the rule of well-formed trees, because other programs do not have it."""
         return {"parsing.constrained": False} if settings["parsing.constrained"] else {}
 
 

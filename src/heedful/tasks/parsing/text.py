@@ -7,7 +7,7 @@ Trees as training text: words on one side, symbols on the other.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
@@ -15,13 +15,12 @@ from heedful.arguments import Files
 from heedful.config.schema import RunConfig
 from heedful.data.coverage import unknown_warning
 from heedful.data.encoded.dataset import EncodedPairs
-from heedful.data.overlap.leaks import HeldOutPairs
 from heedful.errors import TextError
 from heedful.files import write_whole
 from heedful.preparation.corpora_file import CorpusPart
 from heedful.preparation.raw_text import RawText
 from heedful.preparation.training_data import (
-    Say,
+    Preparation,
     Sizes,
     UnpreparedText,
     as_list,
@@ -48,17 +47,13 @@ class TreeText(UnpreparedText):
     """Training data from bracketed trees."""
 
     files: tuple[TextSource, ...]
-    tokenizer: str | Path | None = None
-    """A tokenizer whose source side is used instead of training one."""
-    keep_target: bool = False
-    """Whether the tokenizer's symbols are kept, because inherited weights use them."""
     _notes: list[str] = field(default_factory=list)
-    """Further entries of the report, collected while the text was written."""
+    """Additional entries of the report, collected while the text is written."""
     _written: list[Corpus] = field(default_factory=list)
-    """The text that was written."""
+    """The corpus that was written from the trees."""
 
     def configure(self, config: RunConfig) -> RunConfig:
-        """Name the sides, unless they have names."""
+        """Set the names of source and target, unless they have names."""
         return config.with_settings(
             {
                 "data.source_language": config.data.source_language or "words",
@@ -71,7 +66,7 @@ class TreeText(UnpreparedText):
         return {"trees": file_records(self.files)}
 
     def describe(self) -> str:
-        """Read the trees once and describe them."""
+        """Read the trees, and describe how they were cleaned."""
         report = TreeCleaning()
         read_clean(self.files, report)
         return report.summary()
@@ -80,7 +75,7 @@ class TreeText(UnpreparedText):
         """Return None, because there is one corpus."""
 
     def report(self, pairs: Sequence[EncodedPairs], tokenizer: Tokenizer) -> Iterator[str]:
-        """Describe what was kept and dropped."""
+        """Describe how many trees and pairs were kept and dropped."""
         yield from self._notes
         for encoded in pairs:
             yield encoded.report.summary()
@@ -89,30 +84,24 @@ class TreeText(UnpreparedText):
                 if warning := unknown_warning(encoded, tokenizer, corpus):
                     yield f"warning: {warning}"
 
-    def prepare(
-        self,
-        folder: RunFolder,
-        config: RunConfig,
-        processes: int,
-        say: Say,
-        held_out: HeldOutPairs | None = None,
-    ) -> None:
-        """Write the trees as text, unless done, and encode it."""
-        place = folder.path / _FOLDER
+    def prepare(self, job: Preparation) -> None:
+        """Write the trees as text, unless it was already written, and encode the text."""
+        place = job.folder.path / _FOLDER
         sides = [place / f"train.{side}" for side in ("words", "symbols")]
         if not sides[-1].exists():
-            self._write(config, sides)
+            self._write(job.config, sides)
         corpus = Corpus([TextSource(sides[0])], [TextSource(sides[1])])
         self._written[:] = [corpus]
-        text = RawText((CorpusPart("", corpus),), (), self.tokenizer, self.keep_target)
-        text.prepare(folder, config, processes, say)
+        part = CorpusPart("", corpus)
+        text = RawText((part,), tokenizer=self.tokenizer, keep_target=self.keep_target)
+        text.prepare(replace(job, held_out=None))
 
     def ids(self, folder: RunFolder) -> list[Path]:
-        """Return the folder of a run's ids."""
+        """Return the folder of a run's encoded text."""
         return [folder.data]
 
     def _write(self, config: RunConfig, sides: Sequence[Path]) -> None:
-        """Write the two sides of the text."""
+        """Write the source and target sides of the text."""
         report = TreeCleaning()
         trees = read_clean(self.files, report)
         if not any(tree.children for tree in trees):
@@ -141,12 +130,12 @@ class TreeText(UnpreparedText):
 
 
 def find_text(files: Files, tokenizer: str | Path | None = None) -> TreeText:
-    """Find files of trees; `TextError` if one is missing."""
-    return TreeText(tuple(expand(as_list(files))), tokenizer)
+    """Find files of trees; raises `TextError` if a file is missing."""
+    return TreeText(tuple(expand(as_list(files))), tokenizer=tokenizer)
 
 
 def read_clean(files: Sequence[TextSource], report: TreeCleaning | None = None) -> list[Tree]:
-    """Read and clean all trees of some files; `TextError` if there are none."""
+    """Read and clean all trees of some files; raises `TextError` if there are no trees."""
     trees = clean_trees((tree for file in files for tree in read_trees(file.path)), report)
     if not trees:
         names = _names(files)
@@ -155,14 +144,14 @@ def read_clean(files: Sequence[TextSource], report: TreeCleaning | None = None) 
 
 
 def _names(files: Sequence[TextSource]) -> str:
-    """Name files in a message."""
+    """Join the names of files for a message."""
     return ", ".join(str(file) for file in files)
 
 
 def tree_pairs(
     trees: Sequence[Tree], parsing: ParsingConfig, name: str = "the file"
 ) -> list[tuple[str, str]]:
-    """Write trees as lines of words and lines of symbols. `name`: of their file, for messages."""
+    """Convert trees to pairs of words and symbols. `name`: name of their file, for messages."""
     form = parsing.linearisation or "vinyals"
     check_labels(trees, form, name)
     return [

@@ -360,7 +360,7 @@ def test_nothing_is_decided_by_a_model_that_has_learned_nothing(trainings, name,
     assert " minus " in decided.sentence
     checked = check(trainings(good, "again", **learned | {weak: WEAK}))
     assert checked.holds is None
-    assert f"{weak} (0.3 BLEU) has learned nothing of use" in checked.sentence
+    assert f"{weak} (0.3 BLEU) has learned nothing useful" in checked.sentence
     assert f" minus {weak}" not in checked.sentence
     assert "grows by" not in checked.sentence
     assert len(checked.panels) == len(decided.panels)
@@ -371,11 +371,11 @@ def test_a_model_that_has_learned_nothing_is_compared_with_none(trainings):
         {"able": 8, "weak": 0, "weaker": 0}, weak={"bleu": 0.99}, weaker={"bleu": 0.0}
     )
     assert compare_bleu(found, "able", "weak") == (
-        "Able and weak are not compared: weak (1.0 BLEU) has learned nothing of use."
+        "Able and weak are not compared: weak (1.0 BLEU) has learned nothing useful."
     )
     assert compare_bleu(found, "weaker", "weak") == (
         "Weaker and weak are not compared: weaker (0.0 BLEU), weak (1.0 BLEU) have learned nothing "
-        "of use."
+        "useful."
     )
     assert [system.name for system in useless(found, ("able", "weak"))] == ["weak"]
 

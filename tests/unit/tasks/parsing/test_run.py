@@ -5,6 +5,7 @@ import torch
 
 from heedful.config.load import load_task_config
 from heedful.errors import SettingError
+from heedful.preparation.training_data import Preparation
 from heedful.runs.folder import RunFolder
 from heedful.runs.run import Run
 from heedful.tasks.parsing.run import ParserRun
@@ -19,7 +20,7 @@ def open_run(folder, *settings):
     config = load_task_config(TASK, "tiny", ["data.subwords=character", *settings])
     run = RunFolder(folder / "run")
     run.path.mkdir()
-    find_text(folder / "trees").prepare(run, config, 1, print)
+    find_text(folder / "trees").prepare(Preparation(run, config, 1, print))
     return run, config
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from heedful.config.load import load_task_config
 from heedful.errors import SettingError, TextError
+from heedful.preparation.training_data import Preparation
 from heedful.runs.folder import RunFolder
 from heedful.tasks.parsing.task import TASK
 from heedful.tasks.parsing.text import find_text, held_out, tree_pairs
@@ -27,7 +28,7 @@ def file(tmp_path):
 def test_words_and_symbols_are_written_and_what_is_left_out_is_named(file, tmp_path):
     text, run = find_text(file), RunFolder(tmp_path / "run")
     run.path.mkdir()
-    text.prepare(run, CONFIG, 1, print)
+    text.prepare(Preparation(run, CONFIG, 1, print))
     assert (run.path / "trees" / "train.words").read_text() == "a b c\nD e f\n"
     assert (run.path / "trees" / "train.symbols").read_text() == (
         "(S (NP XX XX )NP (VP XX )VP )S\n(S (NP XX )NP (VP XX (ADJP XX )ADJP )VP )S\n"
@@ -45,7 +46,7 @@ def test_too_long_trees_are_numbered_as_in_the_file(file, tmp_path):
     file.write_text(f"(S (-NONE- *))\n{TREES}", encoding="utf-8")
     text, run = find_text(file), RunFolder(tmp_path / "run")
     run.path.mkdir()
-    text.prepare(run, CONFIG, 1, print)
+    text.prepare(Preparation(run, CONFIG, 1, print))
     assert any("number 3 with 11" in note for note in text.report((), None))
 
 
@@ -62,8 +63,8 @@ def test_text_that_could_not_be_written_is_written_again(file, tmp_path, monkeyp
     with monkeypatch.context() as patch:
         patch.setattr("heedful.files.os.fsync", fail_at_second)
         with pytest.raises(OSError, match="no space left"):
-            find_text(file).prepare(run, CONFIG, 1, print)
-    find_text(file).prepare(run, CONFIG, 1, print)
+            find_text(file).prepare(Preparation(run, CONFIG, 1, print))
+    find_text(file).prepare(Preparation(run, CONFIG, 1, print))
     written = (run.path / "trees" / "train.symbols").read_text(encoding="utf-8")
     assert len(written.splitlines()) == 2
 

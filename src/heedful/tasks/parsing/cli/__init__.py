@@ -1,7 +1,6 @@
-"""`heedful parse`: constituency trees in and out."""
+"""`heedful parse`: the commands of constituency parsing."""
 
-import typer
-
+from heedful.cli.options import command_group
 from heedful.cli.plugin_option import with_plugins
 from heedful.tasks.parsing.cli.draw import draw
 from heedful.tasks.parsing.cli.evaluate import evaluate
@@ -9,15 +8,10 @@ from heedful.tasks.parsing.cli.paper_table4 import table4
 from heedful.tasks.parsing.cli.predict import predict
 from heedful.tasks.parsing.cli.train import train
 
-app = typer.Typer(
-    name="parse",
-    help="Train a parser of sentences, parse, score and draw trees.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = command_group("parse", "Train a parser of sentences, parse, score and draw trees.")
 TRAINS = ("parse", "train")
 PAPER = (table4,)
-"""Commands of `heedful paper`."""
+"""Commands that parsing adds to `heedful paper`."""
 app.command()(with_plugins(train))
 app.command()(with_plugins(predict))
 app.command()(evaluate)

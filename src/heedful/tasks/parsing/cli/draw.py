@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from heedful.cli.options import check_output, say
+from heedful.cli.options import check_output, refuse, say
 from heedful.cli.standard_input import STDIN, standard_input
 
 if TYPE_CHECKING:
     from heedful.tasks.parsing.trees.differences import TreeDifference
     from heedful.tasks.parsing.trees.tree import Tree
 
-# Columns of a file; a terminal has its own.
+# Width of a text file in columns; a terminal has its own width.
 _WIDTH = 100
 _PICTURES = (".png", ".pdf", ".jpg", ".jpeg", ".gif", ".html", ".eps", ".ps")
 
 
 class _Drawing(NamedTuple):
-    """The trees of a sentence to draw."""
+    """A sentence whose trees are drawn."""
 
     number: int
-    """Number of its line."""
+    """Line number of the sentence, from 1."""
     tree: "Tree"
     predicted: "Tree | None" = None
     difference: "TreeDifference | None" = None
-    """None if there is no gold tree to compare with."""
+    """The differing phrases; None if there is no gold tree for comparison."""
 
 
 def draw(
@@ -74,23 +74,25 @@ def draw(
 ) -> None:
     """Draw trees in the terminal or as a picture, and mark errors."""
     if predicted is None and different:
-        raise typer.BadParameter("compares trees; give --predicted too.", param_hint="--different")
+        refuse("--different", "compares trees; give --predicted too.")
     if predicted is not None and traces:
-        raise typer.BadParameter(
+        refuse(
+            "--traces",
             "cannot be used with --predicted, because predicted trees have no traces; leave it "
             "out.",
-            param_hint="--traces",
         )
     check_output(output, {"FILE": trees, "--predicted": predicted})
     if output is not None and output.suffix.lower() in _PICTURES:
-        raise typer.BadParameter(
-            f"must end in .svg, or in .txt for text, but is {output}.",
-            param_hint="--output",
-        )
+        refuse("--output", f"must end in .svg, or in .txt for text, but is {output}.")
+    from heedful.errors import TextError
     from heedful.files import replacing_file
     from heedful.tasks.parsing.trees.draw_svg import draw_pair, draw_tree
 
     drawings = _read(trees, traces) if predicted is None else _read_pairs(trees, predicted)
+    if not drawings:
+        raise TextError(
+            f"{_name(trees)} must hold trees with words, but has none; give another file."
+        )
     if line:
         drawings = _choose(drawings, line, predicted or trees)
     if different:
@@ -108,10 +110,10 @@ def draw(
             stream.writelines(f"{text}\n" for text in _lines(drawings, _WIDTH))
         return
     if len(drawings) > 1:
-        raise typer.BadParameter(
+        refuse(
+            "--line",
             f"must be given, because a picture holds one tree, but {_name(trees)} has "
             f"{len(drawings):,}; give the line of one tree.",
-            param_hint="--line",
         )
     drawing = drawings[0]
     if drawing.difference is None:
@@ -123,7 +125,7 @@ def draw(
 
 
 def _print(drawings: list[_Drawing]) -> None:
-    """Print trees as wide as the terminal, in color if that is wanted."""
+    """Print trees in the width of the terminal, in color unless the user has disabled color."""
     width = shutil.get_terminal_size((_WIDTH, 24)).columns
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     text = "\n".join(_lines(drawings, width, color=sys.stdout.isatty() and not plain))
@@ -131,7 +133,7 @@ def _print(drawings: list[_Drawing]) -> None:
 
 
 def _lines(drawings: list[_Drawing], width: int, *, color: bool = False) -> Iterable[str]:
-    """Draw trees below each other, each below its number and its words."""
+    """Draw trees below each other; each tree follows its line number and its words."""
     from heedful.tasks.parsing.trees.draw_text import cut, draw_pair, draw_tree, escape_unprintable
     from heedful.tasks.parsing.trees.tree import unescape_brackets
 
@@ -149,7 +151,7 @@ def _lines(drawings: list[_Drawing], width: int, *, color: bool = False) -> Iter
 
 
 def _choose(drawings: list[_Drawing], numbers: list[int], file: Path) -> list[_Drawing]:
-    """Choose the trees of some lines."""
+    """Choose the trees of some lines by their numbers."""
     from heedful.errors import TextError
 
     by_line = {drawing.number: drawing for drawing in drawings}
@@ -168,9 +170,7 @@ def _read(file: Path, traces: bool) -> list[_Drawing]:
 
     clean = without_outer if traces else clean_tree
     numbered = enumerate((tree and clean(tree) for tree in _trees(file)), 1)
-    return _check_trees(
-        file, [_Drawing(number, tree) for number, tree in numbered if tree is not None]
-    )
+    return [_Drawing(number, tree) for number, tree in numbered if tree is not None]
 
 
 def _read_pairs(gold: Path, predicted: Path) -> list[_Drawing]:
@@ -183,24 +183,10 @@ def _read_pairs(gold: Path, predicted: Path) -> list[_Drawing]:
     cleaned = (tree and clean_tree(tree) for tree in golds)
     right = [tree for tree in cleaned if tree is not None]
     predictions = read_predicted(predicted, gold, golds)
-    return _check_trees(
-        gold,
-        [
-            _Drawing(number, tree, prediction, differing_phrases(tree, prediction))
-            for tree, (number, prediction) in zip(right, predictions, strict=True)
-        ],
-    )
-
-
-def _check_trees(file: Path, drawings: list[_Drawing]) -> list[_Drawing]:
-    """Return the drawings; refuse a file without a tree."""
-    from heedful.errors import TextError
-
-    if not drawings:
-        raise TextError(
-            f"{_name(file)} must hold trees with words, but has none; give another file."
-        )
-    return drawings
+    return [
+        _Drawing(number, tree, prediction, differing_phrases(tree, prediction))
+        for tree, (number, prediction) in zip(right, predictions, strict=True)
+    ]
 
 
 def _trees(file: Path) -> list["Tree | None"]:
@@ -214,5 +200,5 @@ def _trees(file: Path) -> list["Tree | None"]:
 
 
 def _name(file: Path) -> str:
-    """Name a file in messages."""
+    """Return the name of a file for messages."""
     return "the input" if file == STDIN else str(file)

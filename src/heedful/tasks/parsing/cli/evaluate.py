@@ -1,11 +1,11 @@
 """`heedful parse evaluate`."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from heedful.cli.options import warn
+from heedful.cli.options import Json, Seed, SignificanceTest, Trials, refuse, warn
 from heedful.cli.terminal_text import echo_json
 
 
@@ -31,14 +31,9 @@ def evaluate(
     confidence: Annotated[
         bool, typer.Option("--confidence", help="Print the 95 % interval of F1.")
     ] = False,
-    test: Annotated[
-        Literal["randomization", "bootstrap"],
-        typer.Option(help="Significance test of --against."),
-    ] = "randomization",
-    trials: Annotated[
-        int, typer.Option(min=100, help="Number of random samples or exchanges.")
-    ] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random draws.")] = 12_345,
+    test: SignificanceTest = "randomization",
+    trials: Trials = 10_000,
+    seed: Seed = 12_345,
     evalb: Annotated[
         bool,
         typer.Option(
@@ -47,7 +42,7 @@ def evaluate(
             "if a gold tree spans several lines.",
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """
     Score predicted trees against gold trees by EVALB's rules.
@@ -61,9 +56,9 @@ def evaluate(
 
     if evalb:
         if against or confidence or as_json:
-            raise typer.BadParameter(
+            refuse(
+                "--evalb",
                 "prints a table and nothing else; leave --against, --confidence and --json out.",
-                param_hint="--evalb",
             )
         result, warnings = evalb_files(gold, predicted, parameters)
         for text in warnings:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.options import Device, Threads, say
+from heedful.cli.options import Device, Json, Threads, say
 from heedful.cli.paper_figures import echo_table
 from heedful.cli.terminal_text import echo_json
 
@@ -29,7 +29,7 @@ def table4(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write table4.md and table4.json here.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
     device: Device = "auto",
     threads: Threads = 0,
 ) -> None:
@@ -44,7 +44,7 @@ def table4(
     from heedful.files import make_folder
     from heedful.paper.table4 import make_table4
 
-    if out is not None:  # one that cannot be written is refused before the work
+    if out is not None:  # fails before the work if the folder cannot be written
         make_folder(out)
     table = make_table4(
         runs or [], trees, train_trees or [], device=device, threads=threads, say=say

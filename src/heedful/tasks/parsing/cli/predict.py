@@ -10,14 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from heedful.cli.options import (
-    SEARCH_PRECISIONS,
     Device,
     SearchPrecision,
     Threads,
     Weights,
-    check_choice,
     check_output,
     check_runs,
+    refuse,
     say,
     warn,
     with_flags,
@@ -39,7 +38,9 @@ def predict(
     search: dict[str, Any],
     input: Annotated[
         Path | None,
-        typer.Option(help="Sentences whose words are separated by spaces; - or by default stdin."),
+        typer.Option(
+            help="Sentences whose words are separated by spaces; stdin if it is - or left out."
+        ),
     ] = None,
     trees: Annotated[
         Path | None,
@@ -74,10 +75,9 @@ def predict(
     threads: Threads = 0,
 ) -> None:
     """Parse sentences: read lines of words, and write bracketed trees."""
-    check_choice("--precision", precision, SEARCH_PRECISIONS)
     check_runs(run, "parse predict")
     if input is not None and trees is not None:
-        raise typer.BadParameter("and --trees both name sentences; give one.", param_hint="--input")
+        refuse("--input", "and --trees both name sentences; give one.")
     check_output(output, {"--input": input, "--trees": trees})
     from heedful.files import replacing_file
     from heedful.tasks.parsing.parser import Parser
@@ -111,7 +111,7 @@ def predict(
                     not free_parse.is_tree for free_parse in second.parse(lines, options)
                 )
             for _, (line, _) in window:
-                if not line:  # no words, no tree
+                if not line:  # an empty line has no tree
                     print(file=stream)
                     continue
                 parse = next(parses)

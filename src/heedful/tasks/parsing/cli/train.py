@@ -5,10 +5,10 @@ from typing import Any
 from heedful.cli.options import (
     Device,
     DryRun,
-    Precision,
     PrintConfig,
     Recipe,
     Threads,
+    TrainingPrecision,
     with_flags,
 )
 from heedful.cli.training import start_training
@@ -23,7 +23,7 @@ def train(
     print_config: PrintConfig = False,
     dry_run: DryRun = False,
     device: Device = "",
-    precision: Precision = "",
+    precision: TrainingPrecision = "",
     threads: Threads = 0,
 ) -> None:
     """

@@ -1,1 +1,1 @@
-"""Constituency trees: read, written as symbols, scored, drawn; torch is not needed."""
+"""Reading, linearizing, scoring and drawing constituency trees; torch is not needed."""

@@ -5,9 +5,9 @@ Brackets of a sentence, counted and compared by EVALB's rules.
 
     (S (NP-SBJ (NN dogs)) (VP (VBP sleep)) (. .))
     tags  NN VBP .       phrases  S 0 3, NP-SBJ 0 1, VP 1 2
-    counted              S 0 2, NP 0 1, VP 1 2           the full stop is not
+    counted              S 0 2, NP 0 1, VP 1 2           the period is not counted
 
-A span is the first word and the word after the last.
+A span consists of the index of the first word and the index after the last word.
 """
 
 import re
@@ -35,7 +35,7 @@ class BracketedSentence:
     tags: tuple[str, ...]
     """The part of speech of each word."""
     words: tuple[str, ...]
-    """Its words, including those that do not count."""
+    """The words of the sentence, including words that do not count."""
     phrases: tuple[Bracket, ...]
     """The phrases in the order in which they open."""
 
@@ -45,7 +45,7 @@ class BracketedSentence:
         return cls(tree.tags, tree.words, tuple(Bracket(*phrase) for phrase in tree.phrases()))
 
     def counted_words(self, parameters: EvalbParameters) -> list[int]:
-        """Return 1 for each word that counts, and 0 for each other word."""
+        """Return 1 for each word that counts, and 0 for all other words."""
         return [
             int(tag not in parameters.delete_labels and word not in parameters.delete_words)
             for tag, word in zip(self.tags, self.words, strict=True)
@@ -57,14 +57,14 @@ class BracketedSentence:
 
         `counts`: how often each word counts.
         """
-        place = list(accumulate(counts, initial=0))  # of each word among those that count
+        place = list(accumulate(counts, initial=0))  # index of each word among words that count
         brackets = (Bracket(bare(b.label), place[b.start], place[b.end]) for b in self.phrases)
         return [b for b in brackets if b.start < b.end and not parameters.deletes_phrase(b.label)]
 
 
 def bare(label: str) -> str:
     """
-    Cut a label as EVALB does, at the first hyphen or equals sign, wherever that is.
+    Cut a label at the first hyphen or equals sign, even if the label begins with it, as EVALB does.
 
     >>> bare("NP-SBJ-1"), bare("S=2"), bare("-LRB-")
     ('NP', 'S', '')
@@ -72,10 +72,15 @@ def bare(label: str) -> str:
     return re.split("[-=]", label, maxsplit=1)[0]
 
 
+def counted_items(values: Sequence[str], counts: Sequence[int]) -> list[str]:
+    """Return the items of the words that count, each as often as its word counts."""
+    return [value for value, times in zip(values, counts, strict=True) for _ in range(times)]
+
+
 def count_matches(
     gold: Sequence[Bracket], test: Sequence[Bracket], parameters: EvalbParameters
 ) -> int:
-    """Count the brackets that both sides have; each matches at most one of the other side."""
+    """Count the brackets that both sides have; each matches at most one on the other side."""
     matched = 0
     free = list(test)
     for bracket in gold:
@@ -90,7 +95,7 @@ def count_matches(
 
 
 def count_crossing(gold: Sequence[Bracket], test: Sequence[Bracket]) -> int:
-    """Count the test brackets that overlap a gold bracket, where neither contains the other."""
+    """Count the test brackets that overlap a gold bracket without one containing the other."""
     return sum(
         any(
             gold_bracket.start < test_bracket.start < gold_bracket.end < test_bracket.end

@@ -22,20 +22,20 @@ _FUNCTION_TAG = re.compile(r"(?<=.)[-=|].*", re.S)
 
 @dataclass
 class TreeCleaning:
-    """Counts of what was left out of trees."""
+    """Counts of the parts that cleaning has removed from trees."""
 
     trees: int = 0
     words: int = 0
-    """Words that stay."""
+    """Number of words that remain."""
     traces: int = 0
-    """Empty nodes that were left out."""
+    """Number of empty nodes that were removed."""
     function_tags: int = 0
-    """Labels from which function tags or indices were cut."""
+    """Number of labels from which function tags or indices were cut."""
     empty: list[int] = field(default_factory=list)
-    """Numbers of the trees without a word, from 1; they are left out."""
+    """Positions, from 1, of the trees without a word, which were left out."""
 
     def summary(self) -> str:
-        """Describe in a sentence what was left out."""
+        """Describe in a sentence which parts were removed."""
         parts = [f"{self.trees:,} trees with {self.words:,} words"]
         parts += [f"{self.traces:,} empty nodes left out"] * bool(self.traces)
         parts += [f"function tags cut from {self.function_tags:,} labels"] * bool(
@@ -51,7 +51,7 @@ class TreeCleaning:
 
 
 def clean_trees(trees: Iterable[Tree], report: TreeCleaning | None = None) -> list[Tree]:
-    """Clean trees, and leave out those without a word."""
+    """Clean trees, and leave out trees without a word."""
     report = report or TreeCleaning()
     cleaned = []
     for number, tree in enumerate(trees, start=1):
@@ -73,7 +73,7 @@ def clean_tree(tree: Tree, report: TreeCleaning | None = None) -> Tree | None:
 
 
 def without_outer(tree: Tree) -> Tree:
-    """Take the outer bracket off a tree."""
+    """Remove the outer bracket of a tree."""
     while tree.label in OUTER and len(tree.children) == 1:
         tree = tree.children[0]
     if not tree.label:  # several trees in one outer bracket

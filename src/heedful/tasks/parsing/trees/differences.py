@@ -1,8 +1,8 @@
 """
 The phrases that only the gold tree or only the predicted tree has, counted as in the score.
 
-EVALB's rules apply, so each marked phrase costs F1: punctuation does not count, and ADVP equals
-PRT. In a tree with other words no phrase is right.
+EVALB's rules apply, so each marked phrase lowers F1: punctuation does not count, and ADVP equals
+PRT. In a tree with different words no phrase is correct.
 """
 
 from collections.abc import Iterator
@@ -16,19 +16,19 @@ from heedful.tasks.parsing.trees.tree import Tree
 
 @dataclass(frozen=True)
 class TreeDifference:
-    """The differing phrases of two trees, by their places in `Tree.phrases`."""
+    """The differing phrases of two trees, by their indices in `Tree.phrases`."""
 
     missed: frozenset[int]
-    """Phrases of the gold tree that the predicted one lacks."""
+    """Phrases of the gold tree that the predicted tree lacks."""
     wrong: frozenset[int]
-    """Phrases of the predicted tree that the gold one lacks."""
+    """Phrases of the predicted tree that the gold tree lacks."""
     score: SentenceScore
     has_tree: bool = True
-    """Whether there is a predicted tree, of any words."""
+    """Whether there is a predicted tree, whatever its words."""
 
     @property
     def differs(self) -> bool:
-        """Whether the trees differ in anything that counts."""
+        """Whether the trees differ in phrases or words that count."""
         return bool(self.missed or self.wrong) or not self.score.is_parsed
 
     @property
@@ -37,7 +37,7 @@ class TreeDifference:
         return 200 * self.score.matched / max(self.score.predicted + self.score.gold, 1)
 
     def headings(self, missed: str = "", wrong: str = "") -> tuple[str, str]:
-        """Describe the differences in a heading for each tree. `missed`, `wrong`: their marks."""
+        """Write a heading for each tree. `missed`, `wrong`: the marks of differing phrases."""
         gold = _heading("gold", len(self.missed), self.score.gold, "missed", "found", missed)
         if not self.has_tree:
             return gold, "predicted: no tree"
@@ -48,7 +48,7 @@ class TreeDifference:
 
 
 def _heading(name: str, differing: int, total: int, fault: str, merit: str, mark: str) -> str:
-    """Describe how many phrases of a tree differ."""
+    """Write a heading that states how many phrases of a tree differ."""
     if not total:
         return f"{name}: no phrase that counts"
     if not differing:
@@ -67,15 +67,10 @@ def differing_phrases(
     if predicted is None:
         return TreeDifference(frozenset(missed), frozenset(), score, has_tree=False)
     predicted_sentence = BracketedSentence.of(predicted)
-    if not score.is_parsed:
-        wrong = dict(
-            _counted_phrases(
-                predicted_sentence, predicted_sentence.counted_words(parameters), parameters
-            )
-        )
-        return TreeDifference(frozenset(missed), frozenset(wrong), score)
+    if not score.is_parsed:  # the words of the predicted tree count
+        counts = predicted_sentence.counted_words(parameters)
     wrong = dict(_counted_phrases(predicted_sentence, counts, parameters))
-    for place, bracket in list(missed.items()):
+    for place, bracket in list(missed.items()) if score.is_parsed else ():
         matches = (
             n for n, candidate in wrong.items() if count_matches([bracket], [candidate], parameters)
         )
@@ -87,7 +82,7 @@ def differing_phrases(
 def _counted_phrases(
     sentence: BracketedSentence, counts: list[int], parameters: EvalbParameters
 ) -> Iterator[tuple[int, Bracket]]:
-    """List the phrases that count, with their places."""
+    """List the phrases that count, with their indices."""
     for place, bracket in enumerate(sentence.phrases):
         alone = BracketedSentence(sentence.tags, sentence.words, (bracket,))
         for counted in alone.counted_brackets(counts, parameters):

@@ -1,16 +1,16 @@
 """
-Trees as pictures: one SVG that needs no library, no script and no other file.
+Trees as pictures: an SVG image that needs no library, script or other file.
 
 ::
 
-    label    a phrase stands one row above its highest child, over the middle of its children
+    label    a phrase is one row above its highest child, centered over its children
       │
-    ──┴──    lines have corners, so none crosses a label
+    ──┴──    lines have corners, so no line crosses a label
     tag
-    word     all words stand in one line; columns are as wide as their contents
+    word     all words are in one row; columns are as wide as their contents
 
-Colors follow the reader's choice of light or dark. Differing phrases have frames, with a shape for
-each kind of difference, so color is never the only sign.
+Colors follow the reader's choice of a light or dark theme. Differing phrases have frames, with a
+shape for each kind of difference, so color is never the only sign.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -21,22 +21,23 @@ from itertools import accumulate
 from heedful.tasks.parsing.trees.differences import TreeDifference
 from heedful.tasks.parsing.trees.draw_text import columns, escape_unprintable
 from heedful.tasks.parsing.trees.tree import Tree, unescape_brackets
+from heedful.visualise.figure_files import cut_end
 
 _MISSED, _WRONG = "missed", "wrong"
 _LEGEND = ((_MISSED, "only in the gold tree"), (_WRONG, "only in the predicted tree"))
-# Pixels. A row holds a label, in a frame if it is marked, and the lines below it.
+# Sizes in pixels. A row contains a label, in a frame if it is marked, and the lines below it.
 _ROW, _FRAME, _MARGIN, _HEAD, _BETWEEN = 40, 22, 16, 30, 22
 _WORD, _TAG, _LABEL, _TEXT = 15, 12, 13, 14
-# Between columns, and in a frame beside its label.
+# Space between columns, and space between a frame and its label.
 _GAP, _PAD = 12, 6
 _CORNER = 6
 _LONGEST = 40
-# Widths of letters as parts of their size, in the widest of the usual fonts (DejaVu Sans), so that
-# text in other fonts fits too. Bold letters are wider.
+# Widths of letters as fractions of the font size, in the widest common font (DejaVu Sans), so that
+# text in other fonts also fits. Bold letters are wider.
 _NARROW, _USUAL, _CAPITAL, _WIDE, _EMOJI, _BOLD = 0.42, 0.65, 0.85, 1.05, 1.3, 1.18
 _FIRST_EMOJI = "\U0001f000"
 _LATIN_TO_CYRILLIC = 0x530
-# Each rule applies to this picture alone, even if it is pasted into a page.
+# Each rule applies only to this picture, even if it is embedded in a page.
 _STYLE = "".join(
     f".heedful-tree {rule}\n"
     for rule in (
@@ -71,24 +72,24 @@ _DARK = "".join(
 
 @dataclass
 class _Drawn:
-    """A phrase, or a word with its tag, in its place."""
+    """A phrase, or a word with its tag, and its position in the picture."""
 
     text: str
     """The label or the tag."""
     start: int
     end: int
-    """Its first column, and the one after its last."""
+    """Index after its last column; `start` is the index of its first column."""
     children: tuple["_Drawn", ...] = ()
     word: str = ""
     mark: str = ""
-    """How it differs; empty if it does not."""
+    """The kind of its difference; empty if it does not differ."""
     row: int = 0
-    """Rows above the words; tags are in row 0."""
+    """Number of the row above the words; tags are in row 0."""
     middle: float = 0.0
 
     @property
     def width(self) -> float:
-        """Pixels that its label needs."""
+        """Width in pixels of its label, or of its word and tag."""
         if self.word:
             return max(text_width(self.word, _WORD), text_width(self.text, _TAG))
         return text_width(self.text, _LABEL) * _BOLD + 2 * _PAD
@@ -107,7 +108,7 @@ def draw_tree(tree: Tree) -> str:
 
 def draw_pair(gold: Tree, predicted: Tree | None, difference: TreeDifference) -> str:
     """
-    Draw a gold tree above a predicted one, and mark what differs.
+    Draw a gold tree above a predicted tree, and mark differing phrases.
 
     If both trees have equally many words, each word has the same column in both.
     """
@@ -126,13 +127,13 @@ def draw_pair(gold: Tree, predicted: Tree | None, difference: TreeDifference) ->
 
 
 def text_width(text: str, size: int) -> float:
-    """Estimate the width of a text in pixels; no usual font needs more."""
+    """Estimate the maximum width of a text in common fonts, in pixels."""
     widths = (_letter_width(letter) for letter in text if columns(letter))
     return size * sum(widths, start=0.0)
 
 
 def _letter_width(letter: str) -> float:
-    """Estimate the width of a letter as part of its size."""
+    """Estimate the width of a letter as a fraction of the font size."""
     if letter >= _FIRST_EMOJI:
         return _EMOJI
     if letter in "iIjltfr.,:;'’|!()[]-/\\ ":
@@ -147,7 +148,7 @@ def _letter_width(letter: str) -> float:
 
 
 def _build(tree: Tree, marked: Collection[int] = (), mark: str = "") -> _Drawn:
-    """Build the drawn phrases and words of a tree, without their places."""
+    """Build the drawn phrases and words of a tree, without their horizontal positions."""
     phrases = 0
 
     def build(node: Tree, start: int) -> _Drawn:
@@ -169,8 +170,7 @@ def _build(tree: Tree, marked: Collection[int] = (), mark: str = "") -> _Drawn:
 
 def _short(text: str) -> str:
     """Escape control characters, and cut a text that is very long."""
-    escaped = escape_unprintable(text)
-    return escaped if len(escaped) <= _LONGEST else escaped[: _LONGEST - 1] + "…"
+    return cut_end(escape_unprintable(text), _LONGEST)
 
 
 def _column_widths(trees: Sequence[_Drawn]) -> list[float]:
@@ -185,7 +185,7 @@ def _column_widths(trees: Sequence[_Drawn]) -> list[float]:
 
 
 def _place(tree: _Drawn, edges: Sequence[float]) -> None:
-    """Center each label over its children, inside its own columns."""
+    """Center each label over its children, within its columns."""
     for node in tree.nodes():
         left, right = edges[node.start], edges[node.end]
         ends = (node.children[0].middle, node.children[-1].middle) if node.children else ()
@@ -199,7 +199,7 @@ def _picture(
     written: str,
     legend: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """Draw trees below each other, each below its heading, and the legend."""
+    """Draw trees below each other, with a heading above each tree, and the legend."""
     drawn = [tree for _, tree in trees if tree is not None]
     groups = [drawn] if len({tree.end for tree in drawn}) == 1 else [[tree] for tree in drawn]
     width = max([_legend_width(legend), *(text_width(heading, _TEXT) for heading, _ in trees)])
@@ -245,7 +245,7 @@ def _document(width: float, height: float, title: str, described: str, parts: li
 
 
 def _height(tree: _Drawn) -> int:
-    """Return the height of a tree: its rows, and the line of words."""
+    """Return the height of a tree: its rows, and the row of words."""
     return tree.row * _ROW + _FRAME + _WORD + _PAD
 
 
@@ -274,7 +274,7 @@ def _tree(tree: _Drawn) -> Iterator[str]:
 def _lines(
     x: float, y: float, bar: float, children: Sequence[tuple[float, float]]
 ) -> Iterator[str]:
-    """Draw the lines from a label to those of its children; the outermost have round corners."""
+    """Draw the lines from a label to its children's labels; outer corners are round."""
     if not children:
         return
     stem = f"M{_number(x)} {_number(y)}V{_number(bar)}"
@@ -300,7 +300,7 @@ def _legend_width(legend: Sequence[tuple[str, str]]) -> float:
 
 
 def _legend(legend: Sequence[tuple[str, str]], y: float) -> Iterator[str]:
-    """Draw a frame of each kind with its meaning."""
+    """Draw a frame of each kind, with its meaning."""
     x = 0.0
     for mark, words in legend:
         yield _frame(mark, x + _FRAME, y, 2 * _FRAME)
@@ -318,7 +318,7 @@ def _frame(mark: str, middle: float, y: float, width: float) -> str:
 
 
 def _text(kind: str, x: float, y: float, text: str, anchor: str = "middle") -> str:
-    """Write a text."""
+    """Format a text element."""
     return (
         f'<text class="{kind}" x="{_number(x)}" y="{_number(y)}" text-anchor="{anchor}">'
         f"{escape(text)}</text>"
@@ -326,5 +326,5 @@ def _text(kind: str, x: float, y: float, text: str, anchor: str = "middle") -> s
 
 
 def _number(value: float) -> str:
-    """Write a number with at most one decimal."""
+    """Format a number with at most one decimal."""
     return f"{value:.1f}".rstrip("0").rstrip(".")

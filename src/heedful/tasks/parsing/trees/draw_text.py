@@ -1,5 +1,5 @@
 """
-Trees for the terminal.
+Trees drawn as text for the terminal.
 
 ::
 
@@ -25,11 +25,11 @@ from heedful.tasks.parsing.trees.tree import Tree, unescape_brackets
 from heedful.visualise.figure_files import printable
 
 MISSED, WRONG = "-", "+"
-"""Signs of phrases that only the gold tree has, and of those that only the predicted tree has."""
+"""Signs of phrases that only the gold tree has, and of phrases that only the predicted tree has."""
 _COLORS = {MISSED: "\x1b[36m", WRONG: "\x1b[33m"}
 _PLAIN = "\x1b[0m"
-# The prefixes of a line: for a child that is not the last, below that child, for the last child,
-# below that child. The narrower ones are for deep trees.
+# The prefixes of a line: for a child that is not the last, for lines below that child, for the last
+# child, and for lines below the last child. Deep trees use the narrower prefixes.
 _BRANCHES = (("├─ ", "│  ", "└─ ", "   "), ("├ ", "│ ", "└ ", "  "), ("├", "│", "└", " "))
 _JOINERS = "\u200c\u200d"
 _WITHOUT_WIDTH = ("Mn", "Me", "Cf")
@@ -42,7 +42,7 @@ class _TextLine:
 
     text: str
     phrase: int | None = None
-    """Which phrase of the tree it shows; None for a word."""
+    """Index of the phrase that the line shows; None for a word."""
 
 
 def draw_tree(tree: Tree, width: int = 80) -> list[str]:
@@ -58,7 +58,7 @@ def draw_pair(
     *,
     color: bool = False,
 ) -> list[str]:
-    """Draw a gold and a predicted tree, side by side if that fits, and mark what differs."""
+    """Draw a gold and a predicted tree, side by side if they fit, and mark differing phrases."""
     headings = difference.headings(f" ({MISSED})", f" ({WRONG})")
 
     def draw(most: int, branches: Sequence[tuple[str, ...]]) -> list[list[str]]:
@@ -104,7 +104,7 @@ def _color(line: str, color: bool) -> str:
 def _layout(
     tree: Tree, width: int, branches: Sequence[tuple[str, ...]] = _BRANCHES
 ) -> list[_TextLine]:
-    """Draw a tree with the widest branches that fit; if none fit, with the narrowest."""
+    """Draw a tree with the widest branches that fit, or with the narrowest if none fits."""
     for branch in branches:
         lines = list(_node(tree, "", "", width, branch, count()))
         if all(columns(line.text) <= width for line in lines):
@@ -118,7 +118,7 @@ def _node(
     """
     Draw a subtree.
 
-    `first`, `rest`: prefixes of the first line and of the lines below.
+    `first`, `rest`: prefixes of the first line, and of all lines below it.
     """
     if node.word is not None:
         yield _TextLine(f"{first}{_leaf(node)}")
@@ -137,7 +137,7 @@ def _node(
 
 
 def _leaf(node: Tree) -> str:
-    """Write a word after its tag."""
+    """Format a word with its tag before it."""
     word = unescape_brackets(node.word or "")
     return f"{escape_unprintable(node.label)} {escape_unprintable(word)}"
 
@@ -148,12 +148,12 @@ def escape_unprintable(text: str) -> str:
 
 
 def columns(text: str) -> int:
-    """Count the columns that a text needs."""
+    """Count the terminal columns that a text needs."""
     return sum(map(_columns, text))
 
 
 def _columns(letter: str) -> int:
-    """Count the columns of a letter."""
+    """Count the terminal columns of a character."""
     if unicodedata.category(letter) in _WITHOUT_WIDTH:
         return 0
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1

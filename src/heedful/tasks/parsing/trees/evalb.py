@@ -1,18 +1,19 @@
 """
-EVALB's score of constituency trees, computed without its program.
+EVALB's score of constituency trees, computed without the EVALB program.
 
-Each side has one sentence per line. EVALB leaves a sentence out of its totals if the words that
-count differ (an error) or the tested tree has none (a skip). This flatters a parser that fails on
-hard sentences: `heedful.tasks.parsing.trees.score` leaves no sentence out.
+Each side has one sentence per line. EVALB excludes a sentence from its totals if the words that
+count differ (an error), or if the tested tree has no words (a skip). This favors parsers that fail
+on hard sentences; `heedful.tasks.parsing.trees.score` excludes no sentence.
 
-The score equals that of EVALB of January 2006 without its limits (200 words and brackets per
-sentence). Sentences with unbalanced brackets always get zeros. EVALB stops after some errors; this
-module does not.
+The score equals that of EVALB of January 2006, without its limits (200 words and brackets per
+sentence). Sentences with unbalanced brackets always get zeros. EVALB stops after a number of
+errors; this module does not stop.
 """
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from heedful.tasks.parsing.trees.brackets import (
     Bracket,
@@ -20,6 +21,7 @@ from heedful.tasks.parsing.trees.brackets import (
     count_crossing,
     count_matches,
     count_tags,
+    counted_items,
 )
 from heedful.tasks.parsing.trees.evalb_parameters import COLLINS, EvalbParameters
 
@@ -27,7 +29,7 @@ VALID, ERROR, SKIP = 0, 1, 2
 """The status of a sentence."""
 NO_TAG = "XX"
 """The tag that parsers without tags write."""
-# An opening bracket with its label, and with its word if it holds nothing else; or a closing one.
+# An opening bracket with its label, and with its word if it is the only content; or a closing one.
 _TOKEN = re.compile(r"(?:\(([^\s()]*)(?:\s+([^\s()]*)\))?|(\)))\s*", re.ASCII)
 _SPACE = " \t\n\v\f\r"
 _QUOTES = ("'", '"', "/")
@@ -38,23 +40,23 @@ class EvalbSentence:
     """EVALB's counts for a sentence."""
 
     length: int
-    """Words of the gold tree, as `EvalbParameters.length` counts them."""
+    """Number of words in the gold tree, as `EvalbParameters.length` counts them."""
     status: int = VALID
-    """Whether it is valid, an error or a skip."""
+    """Whether the sentence is valid, an error or a skip."""
     reason: str = ""
-    """Why it is an error."""
+    """Reason why the sentence is an error."""
     matched: int = 0
-    """Brackets that both trees have."""
+    """Number of brackets that both trees have."""
     gold: int = 0
-    """Brackets of the gold tree."""
+    """Number of brackets in the gold tree."""
     test: int = 0
-    """Brackets of the tested tree."""
+    """Number of brackets in the tested tree."""
     crossing: int = 0
-    """Brackets of the tested tree that cross a gold one."""
+    """Number of brackets in the tested tree that cross a gold bracket."""
     words: int = 0
-    """Words that count."""
+    """Number of words that count."""
     tags: int = 0
-    """Words with the gold tag."""
+    """Number of words with the gold tag."""
 
     @property
     def is_complete(self) -> bool:
@@ -64,19 +66,18 @@ class EvalbSentence:
 
 @dataclass(frozen=True)
 class EvalbTotals:
-    """EVALB's summary of some sentences. Scores are in percent."""
+    """EVALB's summary of some sentences; scores are in percent."""
 
     sentences: tuple[EvalbSentence, ...]
-    """All, not only the valid ones."""
-    valid: tuple[EvalbSentence, ...] = field(init=False)
-    """The sentences that everything else is computed from."""
+    """All sentences, including errors and skips."""
 
-    def __post_init__(self) -> None:
-        """Choose the valid sentences."""
-        object.__setattr__(self, "valid", tuple(s for s in self.sentences if s.status == VALID))
+    @cached_property
+    def valid(self) -> tuple[EvalbSentence, ...]:
+        """The valid sentences, from which all scores are computed."""
+        return tuple(s for s in self.sentences if s.status == VALID)
 
     def number(self, status: int) -> int:
-        """Count the sentences that are valid, errors or skips."""
+        """Count the sentences with a status."""
         return sum(sentence.status == status for sentence in self.sentences)
 
     def total(self, count: str) -> int:
@@ -90,7 +91,7 @@ class EvalbTotals:
 
     @property
     def precision(self) -> float:
-        """Share of the tested brackets that are right."""
+        """Share of the tested brackets that are correct."""
         return percent(self.total("matched"), self.total("test"))
 
     @property
@@ -137,12 +138,12 @@ class EvalbResult:
 
     @property
     def short(self) -> EvalbTotals:
-        """Summary of the sentences up to the limit on the length."""
+        """Summary of the sentences up to the length limit."""
         return EvalbTotals(tuple(s for s in self.sentences if s.length <= self.parameters.cutoff))
 
     @property
     def stop(self) -> int | None:
-        """Number of the sentence, from 1, at which EVALB stops without a summary, if it does."""
+        """Index, from 1, of the sentence at which EVALB stops without a summary; None if none."""
         errors = [n for n, s in enumerate(self.sentences, start=1) if s.status == ERROR]
         allowed = self.parameters.max_error + 1
         return errors[allowed] if len(errors) > allowed else None
@@ -154,22 +155,17 @@ def evalb(
     """
     Score lines of trees as EVALB does.
 
-    `gold`, `test`: one sentence a line, which may hold no tree or several.
+    `gold`, `test`: one sentence per line; a line may have no tree or several trees.
 
     If all tags of the test side are XX, it gets the tags of the gold side. Otherwise its
-    punctuation would count, and every sentence would be an error.
+    punctuation would count, and every sentence with punctuation would be an error.
     """
     golds, tests = [read_line(line) for line in gold], [read_line(line) for line in test]
     lacks_tags = has_no_tags(
         sentence.tags for sentence in tests if isinstance(sentence, BracketedSentence)
     )
     if lacks_tags:
-        tests = [
-            _with_gold_tags(right, sentence)
-            if isinstance(sentence, BracketedSentence)
-            else sentence
-            for right, sentence in zip(golds, tests, strict=True)
-        ]
+        tests = [_with_gold_tags(*pair) for pair in zip(golds, tests, strict=True)]
     pairs = zip(golds, tests, strict=True)
     return EvalbResult(
         tuple(evalb_sentence(*pair, parameters) for pair in pairs), parameters, lacks_tags
@@ -177,15 +173,15 @@ def evalb(
 
 
 def has_no_tags(tags: Iterable[Sequence[str]]) -> bool:
-    """Return whether there are words and all of them are tagged XX."""
+    """Tell whether there are words and all words have the tag XX."""
     return {tag for sentence in tags for tag in sentence} == {NO_TAG}
 
 
 def read_line(line: str) -> BracketedSentence | str:
     """
-    Read a line as EVALB does; an empty one is a sentence without words.
+    Read a line as EVALB does; an empty line is a sentence without words.
 
-    Returns the error if brackets do not balance or contain loose words.
+    Returns an error message if brackets do not balance or contain words without tags.
     """
     tags: list[str] = []
     words: list[str] = []
@@ -223,7 +219,7 @@ def evalb_sentence(
     test: BracketedSentence | str,
     parameters: EvalbParameters = COLLINS,
 ) -> EvalbSentence:
-    """Score a sentence. If a side could not be read, its error is the reason."""
+    """Score a sentence; if a side could not be read, it is the error message of this side."""
     if isinstance(gold, str):
         return EvalbSentence(0, ERROR, f"gold: {gold}")
     nothing = EvalbSentence(parameters.length(gold.tags))
@@ -235,8 +231,8 @@ def evalb_sentence(
     if sum(counts) != sum(test_counts):
         _keep_quotes((gold, counts), (test, test_counts), parameters)
     gold_words, test_words = (
-        _counted_items(gold.words, counts),
-        _counted_items(test.words, test_counts),
+        counted_items(gold.words, counts),
+        counted_items(test.words, test_counts),
     )
     if len(gold_words) != len(test_words):
         sizes = (
@@ -251,7 +247,7 @@ def evalb_sentence(
             )
     gold_brackets = gold.counted_brackets(counts, parameters)
     test_brackets = test.counted_brackets(test_counts, parameters)
-    tags = _counted_items(gold.tags, counts), _counted_items(test.tags, test_counts)
+    tags = counted_items(gold.tags, counts), counted_items(test.tags, test_counts)
     return replace(
         nothing,
         matched=count_matches(gold_brackets, test_brackets, parameters),
@@ -268,23 +264,18 @@ def percent(part: int, total: int) -> float:
     return 100 * part / total if total else 0.0
 
 
-def _counted_items(values: Sequence[str], counts: Sequence[int]) -> list[str]:
-    """Choose the items of the words that count, each as often as its word counts."""
-    return [value for value, times in zip(values, counts, strict=True) for _ in range(times)]
-
-
 def _keep_quotes(
     gold: tuple[BracketedSentence, list[int]],
     test: tuple[BracketedSentence, list[int]],
     parameters: EvalbParameters,
 ) -> None:
-    """Count a quotation mark that only one side deletes, because of its tag there."""
-    # This changes the list of each side, which has for each word how often it counts. Two marks
-    # correspond if equally many words before them count. EVALB may count a mark twice, and so does
-    # this function.
+    """Count quotation marks that only one side deletes because of its tag."""
+    # This changes the counts of each side, which state how often each word counts. Two marks
+    # correspond if equally many words before them count. EVALB may count a mark twice, and this
+    # function does the same.
     golds, tests = (_quotes(*side, parameters) for side in (gold, test))
     for number, quote in enumerate(tests):
-        here = quote.before  # EVALB compares with the place before anything is put back
+        here = quote.before  # EVALB compares positions before quotation marks are counted again
         for gold_number, gold_quote in enumerate(golds):
             if gold_quote.before != here or gold_quote.tag == quote.tag:
                 continue
@@ -302,10 +293,10 @@ class _Quote:
     """A quotation mark or apostrophe."""
 
     word: int
-    """Its number in the sentence."""
+    """Index of the word in the sentence."""
     tag: str
     before: int
-    """Number of the words before it that count."""
+    """Number of words before it that count."""
 
 
 def _quotes(
@@ -320,15 +311,17 @@ def _quotes(
 
 
 def _put_back(quotes: list[_Quote], number: int, counts: list[int]) -> None:
-    """Count a quotation mark; it and the marks after it move by a word."""
+    """Count a quotation mark, which shifts it and all marks after it by one word."""
     counts[quotes[number].word] += 1
     for quote in quotes[number:]:
         quote.before += 1
 
 
-def _with_gold_tags(gold: BracketedSentence | str, test: BracketedSentence) -> BracketedSentence:
-    """Give a sentence the gold tags, if both have equally many words, traces left out."""
-    if isinstance(gold, str):
+def _with_gold_tags(
+    gold: BracketedSentence | str, test: BracketedSentence | str
+) -> BracketedSentence | str:
+    """Return `test` with the gold tags if both have equally many words, traces excluded."""
+    if isinstance(gold, str) or isinstance(test, str):
         return test
     tags = tuple(tag for tag in gold.tags if tag != "-NONE-")
     return replace(test, tags=tags) if len(tags) == len(test.words) else test

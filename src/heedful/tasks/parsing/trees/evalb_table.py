@@ -1,4 +1,4 @@
-"""EVALB's printed table, text for text: a line for each sentence, and both summaries."""
+"""The exact table that EVALB prints: a line for each sentence, and both summaries."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ _RULE = "=" * 76
 
 
 def evalb_table(result: EvalbResult) -> Iterator[str]:
-    """Write the lines that EVALB prints for these sentences."""
+    """Yield the lines that EVALB prints for a result."""
     yield from (*_HEAD, _RULE)
     for number, sentence in enumerate(result.sentences, start=1):
         yield _row(number, sentence)
@@ -31,7 +31,7 @@ def evalb_table(result: EvalbResult) -> Iterator[str]:
 
 
 def _row(number: int, sentence: EvalbSentence) -> str:
-    """Write the line of a sentence."""
+    """Format the line of a sentence."""
     recall, precision = (
         percent(sentence.matched, sentence.gold),
         percent(sentence.matched, sentence.test),
@@ -44,7 +44,7 @@ def _row(number: int, sentence: EvalbSentence) -> str:
 
 
 def _total_row(totals: EvalbTotals) -> str:
-    """Write the line of all sentences; without brackets EVALB leaves out their figures."""
+    """Format the line of all sentences; if there are no brackets, EVALB omits their figures."""
     matched, gold, test, crossing, words, tags = map(
         totals.total, ("matched", "gold", "test", "crossing", "words", "tags")
     )
@@ -56,7 +56,7 @@ def _total_row(totals: EvalbTotals) -> str:
 
 
 def _summary(name: str, totals: EvalbTotals) -> Iterator[str]:
-    """Write a summary."""
+    """Yield the lines of a summary."""
     yield ""
     yield f"-- {name} --"
     for label, number in (
@@ -77,5 +77,5 @@ def _summary(name: str, totals: EvalbTotals) -> Iterator[str]:
         ("2 or less crossing", totals.crossing_at_most(2)),
         ("Tagging accuracy", totals.tagging),
     ):
-        # 0 / 0 in C, as it is printed on most processors
+        # most CPUs print 0 / 0 in C in this way
         yield f"{label:<25} = {'-nan' if score is None else format(score, '.2f'):>6}"

@@ -1,4 +1,4 @@
-"""Evaluation of files of trees: scores, intervals, and EVALB's own figure."""
+"""Evaluation of files of trees: scores, intervals, and EVALB's own score."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -36,12 +36,12 @@ class TreeEvaluation:
     interval: tuple[float, float] | None = None
     """The 95 % confidence interval of F1, if requested."""
     against: tuple[tuple[str, SignificanceTest], ...] = ()
-    """By file, the test of F1 against another system."""
+    """The name of each other system's file, and the test of its difference in F1."""
     warnings: tuple[str, ...] = ()
     test: Test = "randomization"
-    """Where the p-values come from."""
+    """The significance test of the p-values."""
     resampling: Resampling = _RESAMPLING
-    """How intervals and p-values were drawn."""
+    """Number and seed of the random draws for intervals and p-values."""
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values."""
@@ -91,8 +91,8 @@ def evaluate_trees(
 
     Gold trees without a word are left out, with the corresponding lines of predicted trees.
 
-    Raises `TextError` if a file cannot be read, has another number of trees, or if no tree has the
-    words of its gold tree.
+    Raises `TextError` if a file cannot be read, if the numbers of trees differ, or if no tree has
+    the words of its gold tree.
     """
     rules = COLLINS if parameters is None else read_parameters(parameters)
     golds = parse_lines_or_text(list(plain_lines(gold)), str(gold))
@@ -135,12 +135,12 @@ def evalb_files(
     gold: Path, predicted: Path, parameters: Path | None = None
 ) -> tuple[EvalbResult, tuple[str, ...]]:
     """
-    Score files of trees as EVALB does: line by line, and not cleaned.
+    Score files of trees as EVALB does: line by line, without cleaning trees.
 
-    If the numbers of lines differ, as with gold trees over several lines, EVALB cannot read the
-    files. Then their cleaned trees are scored. Returns the result and the warnings.
+    If the numbers of lines differ, for example because gold trees span several lines, EVALB cannot
+    read the files. Then the cleaned trees are scored. Returns the result and the warnings.
 
-    Raises `TextError` if a file cannot be read, or the numbers of trees differ too.
+    Raises `TextError` if a file cannot be read, or if the numbers of trees also differ.
     """
     lines, predicted_lines = list(plain_lines(gold)), list(plain_lines(predicted))
     if len(lines) != len(predicted_lines):
@@ -198,21 +198,13 @@ def as_text(evaluation: TreeEvaluation) -> str:
             f"{file}: F1 {test.score:.2f}, difference {test.difference:+.2f} "
             f"({low:+.2f} to {high:+.2f}), p = {test.p_value:.4f}"
         )
-    return "\n".join([*rows, *_small_print(evaluation), _own_figure(evaluation.evalb)])
-
-
-def _small_print(evaluation: TreeEvaluation) -> Iterator[str]:
-    """Explain how intervals and p-values were computed."""
-    draws = f"{evaluation.resampling.trials:,} times, seed {evaluation.resampling.seed}"
     if evaluation.interval is not None or evaluation.against:
-        yield f"Intervals (95 %): bootstrap, {draws}."
-    if evaluation.against:
-        names = {"randomization": "approximate randomization", "bootstrap": "paired bootstrap"}
-        yield f"p: {names[evaluation.test]}, two-sided, {draws}."
+        rows += evaluation.resampling.describe(evaluation.test if evaluation.against else None)
+    return "\n".join([*rows, _own_figure(evaluation.evalb)])
 
 
 def _own_figure(result: EvalbResult) -> str:
-    """State EVALB's own figure."""
+    """State EVALB's own score."""
     own = result.all
     f1 = "none" if own.f1 is None else f"{own.f1:.2f}"
     errors, skips = own.number(ERROR), own.number(SKIP)
@@ -234,7 +226,7 @@ def _stop(result: EvalbResult) -> str:
 
 
 def _has_bare_bracket(line: str) -> bool:
-    """Return whether a line has a bracket that EVALB counts and that has no label."""
+    """Tell whether a line has a bracket without a label, which EVALB counts."""
     read = read_line(line)
     return isinstance(read, BracketedSentence) and any(not phrase.label for phrase in read.phrases)
 
@@ -243,14 +235,14 @@ def read_predicted(
     file: Path, gold_file: Path, gold: Sequence[Tree | None]
 ) -> list[tuple[int, Tree | None]]:
     """
-    Read the predicted tree of each gold tree that has words, with the number of its line.
+    Read the predicted tree of each gold tree that has words, with its line number.
 
-    `gold`: as read; None for an empty line.
+    `gold`: the gold trees before cleaning; None for an empty line.
     """
     predictions = list(enumerate((tree and clean_tree(tree) for tree in read_tree_lines(file)), 1))
     trees = [tree for tree in gold if tree is not None]
     with_words = [tree for tree in trees if clean_tree(tree) is not None]
-    # The file may have lines for empty gold lines and for gold trees without words, or not.
+    # The file may or may not have lines for empty gold lines and for gold trees without words.
     for candidates in (gold, trees, with_words):
         if len(predictions) == len(candidates):
             lines = zip(predictions, candidates, strict=True)
@@ -267,7 +259,7 @@ def _differing(
     predictions: Sequence[tuple[int, Tree | None]],
     parameters: EvalbParameters,
 ) -> Iterator[str]:
-    """Warn of trees with other words than the gold tree; refuse a file that has only such trees."""
+    """Warn of trees whose words differ from the gold tree's; refuse a file with only such trees."""
     trees = [(n, tree, right) for (n, tree), right in zip(predictions, gold, strict=True) if tree]
     mismatches = [
         f"line {number} of {file} is “{_begin(tree)}” instead of “{_begin(right)}”"

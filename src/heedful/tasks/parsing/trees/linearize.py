@@ -7,7 +7,7 @@ Trees as sequences of symbols, and back.
     t2t      S NP DT NN /NP VP VBZ /VP /S       tensor2tensor: every word is its part of speech
 
 A tree of n words and k phrases has n + 2k symbols. The words themselves are not written: the i-th
-symbol of a word stands for the i-th word.
+word symbol represents the i-th word.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ _BRACKETS = {"vinyals": ("(", ")"), "t2t": ("/",)}
 
 
 def linearize(tree: Tree, form: Linearization, numbers: int | None = None) -> list[str]:
-    """Write a tree as symbols. `numbers`: words are numbered modulo this, as in XX#3."""
+    """Convert a tree to symbols. `numbers`: the modulus of word numbers, as in XX#3."""
     words = count_from(0)
 
     def write(node: Tree) -> list[str]:
@@ -43,7 +43,7 @@ def linearize(tree: Tree, form: Linearization, numbers: int | None = None) -> li
 
 def word_number(symbol: str) -> int:
     """
-    Read the number of a word's symbol; -1 if it has none.
+    Read the number in a word symbol; -1 if the symbol has no number.
 
     >>> word_number("XX#12"), word_number("##3"), word_number("XX")
     (12, 3, -1)
@@ -62,14 +62,14 @@ def delinearize(
     """
     Read a tree of given words from symbols; None if they are not a tree of these words.
 
-    Phrases nested deeper than `read_trees` allows give None, too.
+    Also returns None if phrases are nested deeper than `read_trees` allows.
 
-    `tags`: parts of speech of the words, instead of those that t2t's form has, or of XX. `labels`:
-    labels of a whole vocabulary; if None, a symbol opens a phrase if another symbol closes it.
+    `tags`: parts of speech of the words, which replace the tags in the symbols. `labels`: labels of
+    the whole vocabulary; if None, they are inferred from `symbols`.
     """
     symbols = tuple(symbols)
     labels = labels or SymbolLabels(symbols, form)
-    # bottom: a phrase that takes the whole tree as its child
+    # at the bottom of the stack is a phrase whose child is the whole tree
     stack: list[tuple[str, list[Tree]]] = [("", [])]
     read = 0
     for symbol in symbols:
@@ -95,21 +95,21 @@ def delinearize(
 
 
 def opening(label: str, form: Linearization) -> str:
-    """Write the symbol that opens a phrase."""
+    """Return the symbol that opens a phrase."""
     return _OPENING[form] + label
 
 
 def closing(label: str, form: Linearization) -> str:
-    """Write the symbol that closes a phrase."""
+    """Return the symbol that closes a phrase."""
     return _CLOSING[form] + label
 
 
 class SymbolLabels:
     """
-    The labels of symbols.
+    The labels of the symbols that open and close phrases.
 
-    A symbol opens a phrase if another symbol closes that phrase. So in t2t's form no part of speech
-    may have the name of a phrase.
+    A symbol opens a phrase if another symbol closes that phrase. So in the t2t form no part of
+    speech may have the same name as a phrase.
     """
 
     def __init__(self, symbols: Iterable[str], form: Linearization) -> None:
@@ -121,8 +121,8 @@ class SymbolLabels:
 
 def symbols_f1(outputs: Sequence[str], references: Sequence[str], form: Linearization) -> float:
     """Compute the labeled F1 of linearized trees in percent, punctuation included."""
-    # For validations, which do not have the words; published scores are from `score_trees`. An
-    # output that is not a tree has no phrases.
+    # This score is for validations, which do not have the words; `score_trees` computes published
+    # scores. An output that is not a tree has no phrases.
     matched = predicted = wanted = 0
     for output, reference in zip(outputs, references, strict=True):
         (phrases, words), (right, leaves) = _phrases(output, form), _phrases(reference, form)
@@ -134,7 +134,7 @@ def symbols_f1(outputs: Sequence[str], references: Sequence[str], form: Lineariz
 
 
 def _phrases(line: str, form: Linearization) -> tuple[Counter[tuple[str, int, int]], int]:
-    """Count the phrases of linearized text, and its words; -1 words if it is not a tree."""
+    """Count the phrases and words of a linearized tree; -1 words if the line is not a tree."""
     symbols = line.split()
     labels = SymbolLabels(symbols, form)
     words = sum(symbol not in labels.opens and symbol not in labels.closes for symbol in symbols)
@@ -144,9 +144,9 @@ def _phrases(line: str, form: Linearization) -> tuple[Counter[tuple[str, int, in
 
 def check_labels(trees: Iterable[Tree], form: Linearization, name: str = "the file") -> None:
     """
-    Refuse trees that could not be read again from the symbols of the form.
+    Refuse trees that cannot be recovered from their symbols.
 
-    `name`: of their file, for messages.
+    `name`: name of their file, for messages.
     """
     phrases: set[str] = set()
     tags: set[str] = set()

@@ -1,25 +1,25 @@
 """
-Reading of bracketed trees in the Penn Treebank's form: one per line, or spread over lines.
+Reading of bracketed trees in the format of the Penn Treebank, on one line or several lines.
 
-Nesting is bounded, so that a hostile file cannot exhaust the stack.
+Nesting is limited, so that a malicious file cannot exhaust the stack.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from heedful.errors import TextError
 from heedful.tasks.parsing.trees.tree import CLOSE, OPEN, Tree, escape_brackets
 from heedful.text.lines import plain_lines
 
 DEEPEST = 200
-"""Maximum number of phrases around a word; the Penn Treebank has at most some forty."""
-# Words may hold other white space, such as thin spaces, but not consist of it alone. A bracket
-# after a backslash is part of a word, as NLTK writes it.
+"""Maximum number of phrases around a word; the Penn Treebank has at most about forty."""
+# Words may contain other white space, such as thin spaces, but not consist of it. A bracket after a
+# backslash is part of a word, because NLTK writes brackets in this way.
 _TOKEN = re.compile(r"[()]|(?=[^\S \t\r\n]*[^\s()])(?:\\[()]|[^ \t\r\n()])+")
 _ESCAPED = re.compile(r"\\([()])")
-# How the first lines of the Penn Treebank's own files begin.
+# The beginning of header lines in the files of the Penn Treebank.
 _HEADER = "*x*"
 
 
@@ -27,8 +27,8 @@ def read_trees(path: Path) -> Iterator[Tree]:
     """
     Read all trees of a file, plain or compressed.
 
-    An outer bracket without label is a phrase whose label is empty. Lines that begin with ``*x*``
-    before a tree, as the first ones of the Penn Treebank's files do, are skipped.
+    An outer bracket without label is a phrase whose label is empty. Header lines of the Penn
+    Treebank, which begin with ``*x*`` before a tree, are skipped.
 
     Raises `TextError` with file, line and column if brackets do not balance, a phrase has no word,
     or a word has no tag.
@@ -42,7 +42,7 @@ def read_tree_lines(path: Path) -> list[Tree | None]:
 
 
 def parse_lines_or_text(lines: Sequence[str], name: str) -> list[Tree | None]:
-    """Read the trees of lines: one per line, None for an empty line, unless trees are spread."""
+    """Read one tree per line, None for an empty line, or else trees that span several lines."""
     try:
         return [parse_line(line, name, number) for number, line in enumerate(lines, 1)]
     except TextError:
@@ -63,7 +63,7 @@ def parse_line(line: str, name: str, number: int = 1) -> Tree | None:
 def parse_trees(
     lines: Iterable[str], name: str, first: int = 1, unit: Literal["text", "line"] = "text"
 ) -> Iterator[Tree]:
-    """Read the trees of lines. `first`, their first number, and `unit` are for messages."""
+    """Read the trees of lines. `first`, the first line number, and `unit` are for messages."""
     open_nodes: list[_Node] = []
     for number, line in enumerate(lines, start=first):
         if not open_nodes and line.startswith(_HEADER):
@@ -98,18 +98,19 @@ def parse_trees(
 
 
 def _without_backslashes(token: str) -> str:
-    """Write brackets of a word that follow a backslash as the Penn Treebank does."""
+    """Replace brackets after a backslash in a word by the Penn Treebank's escapes."""
     return escape_brackets(_ESCAPED.sub(r"\1", token)) if "\\" in token else token
 
 
-class _Place:
-    """A place in a file, for messages."""
+class _Place(NamedTuple):
+    """A position in a file, for messages."""
 
-    def __init__(self, name: str, line: int, column: int) -> None:
-        self.name, self.line, self.column = name, line, column
+    name: str
+    line: int
+    column: int
 
     def error(self, must: str, text: str) -> TextError:
-        """Build the error for unexpected text at this place."""
+        """Build the error for unexpected text at this position."""
         return TextError(
             f"{self.name}, line {self.line}, column {self.column}: {must}, but got {text}; correct "
             f"the file (write {OPEN} and {CLOSE} for brackets in a word)."
@@ -126,7 +127,7 @@ class _Node:
         self.children: list[Tree] = []
 
     def add(self, part: str | Tree, place: _Place) -> None:
-        """Add the label, the word, or a child."""
+        """Add a label, a word or a child to the bracket."""
         if isinstance(part, Tree):
             if self.word is not None:
                 raise place.error(_OWN_TAG, f"“{self.word[:40]}” beside another bracket")
@@ -140,7 +141,7 @@ class _Node:
             raise place.error(_OWN_TAG, f"“{part[:40]}”")
 
     def tree(self) -> Tree:
-        """Build the tree, now that its bracket is closed."""
+        """Build the tree when its bracket is closed."""
         if self.word is None and not self.children:
             raise self.place.error(
                 "a bracket must hold a word or other brackets", f"“({self.label or ''})”"

@@ -1,7 +1,7 @@
 """
-The score of parsed trees that heedful publishes: EVALB's brackets, and no sentence left out.
+The score of parsed trees that heedful reports: brackets as in EVALB, but no sentence is left out.
 
-The gold tags alone decide which words of both sides count, so a parser need not know tags. A
+Only the gold tags decide which words of both sides count, so a parser need not predict tags. A
 sentence without a tree, or with a tree of other words, is unparsed: its gold brackets are missed.
 """
 
@@ -17,6 +17,7 @@ from heedful.tasks.parsing.trees.brackets import (
     count_crossing,
     count_matches,
     count_tags,
+    counted_items,
 )
 from heedful.tasks.parsing.trees.evalb import NO_TAG, percent
 from heedful.tasks.parsing.trees.evalb_parameters import COLLINS, EvalbParameters
@@ -28,21 +29,21 @@ class SentenceScore:
     """The counts of a sentence."""
 
     length: int
-    """Words of the gold tree."""
+    """Number of words in the gold tree that count."""
     gold: int
-    """Brackets of the gold tree."""
+    """Number of brackets in the gold tree."""
     predicted: int = 0
-    """Brackets of the predicted tree; none if the sentence is unparsed."""
+    """Number of brackets in the predicted tree; 0 if the sentence is unparsed."""
     matched: int = 0
-    """Brackets that both have."""
+    """Number of brackets that both trees have."""
     crossing: int = 0
-    """Predicted brackets that cross a gold one."""
+    """Number of predicted brackets that cross a gold bracket."""
     words: int = 0
-    """Words that count."""
+    """Number of words that count."""
     tags: int = 0
-    """Words that count and have the gold tag."""
+    """Number of words that count and have the gold tag."""
     is_parsed: bool = True
-    """Whether there is a tree of these words."""
+    """Whether there is a predicted tree with the words of the gold tree."""
 
     @property
     def is_exact(self) -> bool:
@@ -64,7 +65,7 @@ class TreeScore:
 
     @property
     def precision(self) -> float:
-        """Share of the predicted brackets that are right."""
+        """Share of the predicted brackets that are correct."""
         return percent(self.total("matched"), self.total("predicted"))
 
     @property
@@ -84,7 +85,7 @@ class TreeScore:
 
     @property
     def crossing(self) -> float:
-        """Mean number of crossing brackets of a parsed sentence."""
+        """Mean number of crossing brackets per parsed sentence."""
         return self.total("crossing") / max(self.total("is_parsed"), 1)
 
     @property
@@ -94,11 +95,11 @@ class TreeScore:
 
     @property
     def unparsed(self) -> int:
-        """Number of the sentences without a tree of their words."""
+        """Number of sentences without a tree of their words."""
         return len(self.sentences) - self.total("is_parsed")
 
     def up_to(self, length: int) -> "TreeScore":
-        """Score the sentences of at most this many words."""
+        """Return the score of the sentences with at most `length` words."""
         short = tuple(sentence for sentence in self.sentences if sentence.length <= length)
         return TreeScore(short, self.has_tags)
 
@@ -148,7 +149,7 @@ def score_trees(
 def score_sentence(
     gold: Tree, predicted: Tree | None, parameters: EvalbParameters = COLLINS
 ) -> SentenceScore:
-    """Score a tree."""
+    """Count the matching brackets of a predicted tree; None stands for a missing tree."""
     right = BracketedSentence.of(gold)
     counts = right.counted_words(parameters)
     wanted = right.counted_brackets(counts, parameters)
@@ -165,19 +166,14 @@ def score_sentence(
         count_crossing(wanted, predicted_brackets),
         words,
         count_tags(
-            _counted_tags(right.tags, counts),
-            _counted_tags(predicted_sentence.tags, counts),
+            counted_items(right.tags, counts),
+            counted_items(predicted_sentence.tags, counts),
             parameters,
         ),
     )
 
 
 def same_words(gold: Tree, predicted: Tree, parameters: EvalbParameters = COLLINS) -> bool:
-    """Return whether two trees have the same words."""
+    """Tell whether two trees have the same words."""
     words, others = gold.words, predicted.words
     return len(words) == len(others) and all(map(parameters.same_word, words, others))
-
-
-def _counted_tags(tags: Sequence[str], counts: Sequence[int]) -> list[str]:
-    """Choose the tags of the words that count."""
-    return [tag for tag, count in zip(tags, counts, strict=True) if count]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from heedful.tasks.parsing.trees.tree import escape_brackets
 
 _FIRST = 0xE000
-# Other white space, such as thin spaces, may be part of a word, but is not a word by itself.
+# Other white space, such as thin spaces, may be part of a word, but is not a word on its own.
 _SPACE = re.compile(r"[ \t\r\n]+")
 
 
@@ -22,7 +22,7 @@ def split_words(line: str) -> list[str]:
 
 def is_numbered(line: str) -> bool:
     """
-    Decide whether `join_words` has numbered the words of a line.
+    Tell whether `join_words` has numbered the words of a line.
 
     >>> is_numbered(join_words(["a", "b"], numbers=8)), is_numbered("a b")
     (True, False)
@@ -32,11 +32,12 @@ def is_numbered(line: str) -> bool:
 
 def join_words(words: Iterable[str], lower_case: bool = False, numbers: int | None = None) -> str:
     """
-    Write words as the source text of a parser.
+    Join words to the source text of a parser.
 
-    `numbers`: each word follows its number modulo this, a character of the private use area.
+    `numbers`: if given, each word follows its index modulo `numbers`, written as a character of the
+    private use area.
     """
-    # SentencePiece takes ▁ for a space
+    # SentencePiece would read ▁ as a space
     words = (word.replace("\u2581", "_") for word in words)
     if numbers is not None:
         marked = (f"{chr(_FIRST + i % numbers)} {word}" for i, word in enumerate(words))

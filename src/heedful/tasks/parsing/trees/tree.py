@@ -5,14 +5,14 @@ A constituency tree.
 
     (S (NP (DT the) (NN dog)) (VP (VBZ sleeps)))
 
-Inner nodes are phrases; a word stands below its part of speech, which is its tag.
+Inner nodes are phrases; a word is below its part of speech, which is its tag.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 OPEN, CLOSE = "-LRB-", "-RRB-"
-"""How the Penn Treebank writes the words “(” and “)”."""
+"""The Penn Treebank's notation of the words “(” and “)”."""
 _TEXTS = {OPEN: "(", CLOSE: ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 
 
@@ -24,10 +24,10 @@ class Tree:
     """The label of the phrase, or the tag of the word."""
     children: tuple["Tree", ...] = ()
     word: str | None = None
-    """None for a phrase."""
+    """The word; None for a phrase."""
 
     def __str__(self) -> str:
-        """Write the tree on one line, as `heedful.tasks.parsing.trees.read` reads it."""
+        """Format the tree on one line, which `heedful.tasks.parsing.trees.read` can read."""
         parts: list[str] = []
         self._write(parts)
         return "".join(parts)
@@ -41,7 +41,7 @@ class Tree:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words."""
+        """The words of the tree, from left to right."""
         return tuple(leaf.word for leaf in self.leaves() if leaf.word is not None)
 
     @property
@@ -50,13 +50,13 @@ class Tree:
         return tuple(leaf.label for leaf in self.leaves())
 
     def phrases(self) -> list[tuple[str, int, int]]:
-        """List the phrases, outer ones first: label, first word, word after the last."""
+        """List the phrases, outer phrases first: label, index of first word, index after last."""
         phrases: list[tuple[str, int, int]] = []
         self._collect(0, phrases)
         return phrases
 
     def _write(self, parts: list[str]) -> None:
-        """Add the text of this tree."""
+        """Append the text of this tree to `parts`."""
         parts.append(f"({self.label}")
         for child in self.children:
             parts.append(" ")
@@ -64,7 +64,7 @@ class Tree:
         parts.append(")" if self.word is None else f" {self.word})")
 
     def _collect(self, start: int, phrases: list[tuple[str, int, int]]) -> int:
-        """Add the phrases of this tree, whose first word is `start`; return where it ends."""
+        """Append the phrases of this tree, which begins at word `start`; return its end."""
         if self.word is not None:
             return start + 1
         place, end = len(phrases), start
@@ -75,29 +75,17 @@ class Tree:
         return end
 
 
-def with_tags(tree: Tree, tags: tuple[str, ...]) -> Tree:
-    """Give the words of a tree other parts of speech."""
-    rest = iter(tags)
-
-    def tagged(node: Tree) -> Tree:
-        if node.word is not None:
-            return replace(node, label=next(rest))
-        return replace(node, children=tuple(map(tagged, node.children)))
-
-    return tagged(tree)
-
-
 def flat_tree(words: tuple[str, ...], tags: tuple[str, ...], label: str = "S") -> Tree:
-    """Build the tree in which one phrase holds all words."""
+    """Build the tree in which one phrase contains all words."""
     leaves = zip(words, tags, strict=True)
     return Tree(label, tuple(Tree(tag, word=word) for word, tag in leaves))
 
 
 def escape_brackets(word: str) -> str:
     """
-    Write round brackets in a word as the Penn Treebank does; no tree could hold them.
+    Escape parentheses in a word as the Penn Treebank does, because trees cannot contain them.
 
-    Other brackets stay, because treebanks differ in them.
+    Other brackets are not escaped, because treebanks treat them differently.
 
     >>> escape_brackets("(")
     '-LRB-'
@@ -106,5 +94,5 @@ def escape_brackets(word: str) -> str:
 
 
 def unescape_brackets(word: str) -> str:
-    """Write an escaped bracket as the bracket it stands for."""
+    """Replace an escaped bracket by the bracket that it represents."""
     return _TEXTS.get(word, word)

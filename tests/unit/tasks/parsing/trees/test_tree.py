@@ -6,7 +6,6 @@ from heedful.tasks.parsing.trees.tree import (
     escape_brackets,
     flat_tree,
     unescape_brackets,
-    with_tags,
 )
 
 DOG = "(S (NP (DT the) (NN dog)) (VP (VBZ sleeps)))"
@@ -27,10 +26,6 @@ def test_words_tags_and_phrases():
     assert tree.words == ("the", "dog", "sleeps")
     assert tree.tags == ("DT", "NN", "VBZ")
     assert tree.phrases() == [("S", 0, 3), ("NP", 0, 2), ("VP", 2, 3)]
-
-
-def test_tags_are_replaced_in_order():
-    assert with_tags(read(DOG), ("A", "B", "C")).tags == ("A", "B", "C")
 
 
 def test_a_flat_tree_has_one_phrase():
