@@ -108,7 +108,7 @@ def test_tasks_are_named(folder):
     assert "--task and --source-prefix must not be given together" in message
     assert "at most 1,000 characters" in complaint(folder, source_prefix="x" * 1001)
     change(folder / "config.json", task_specific_params=["translation"])
-    assert "task_specific_params must be a table" in complaint(folder)
+    assert "task_specific_params must contain a table" in complaint(folder)
 
 
 def test_the_table_has_a_row_for_the_start_symbol(tmp_path):
