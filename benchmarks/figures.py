@@ -10,22 +10,62 @@ page differs from the records.
 
 import json
 import re
-from importlib import import_module
 from pathlib import Path
 
-from benchmarks import reward, sequences
-from benchmarks.report import RESULTS, ROOT, ResultPage, measurements_of
+from benchmarks import (
+    batches,
+    busy_machine,
+    device,
+    experts,
+    families,
+    held_out,
+    hub_models,
+    joey,
+    multi30k,
+    new_language,
+    noise,
+    parsers,
+    parsing,
+    parts,
+    prepare,
+    quality,
+    quickstart,
+    recurrent,
+    reward,
+    sequences,
+    table_pages,
+    tuning,
+    window,
+)
+from benchmarks.report import RESULTS, ROOT, measurements_of
+from benchmarks.serving import page as serving
 from benchmarks.speed.comparisons import fastest, searches
 from benchmarks.speed.page import page_texts
 from benchmarks.speed.whole import best_rates
 
-_MODULES = (
-    *("batches", "busy_machine", "device", "experts", "families", "held_out", "hub_models"),
-    *("joey", "multi30k", "new_language", "noise", "parsers", "parsing", "parts", "prepare"),
-    *("quality", "quickstart", "recurrent", "reward", "sequences", "serving.page"),
-    *("table_pages", "tuning", "window"),
-)
-PAGES: list[ResultPage] = [import_module(f"benchmarks.{name}").PAGE for name in _MODULES]
+PAGES = [
+    module.PAGE
+    for module in (
+        *(
+            batches,
+            busy_machine,
+            device,
+            experts,
+            families,
+            held_out,
+            hub_models,
+            joey,
+            multi30k,
+            new_language,
+            noise,
+            parsers,
+            parsing,
+            parts,
+            prepare,
+        ),
+        *(quality, quickstart, recurrent, reward, sequences, serving, table_pages, tuning, window),
+    )
+]
 _MARK = re.compile(r"<!--([a-z0-9.-]+)-->([^\n]*?)<!--/-->")
 
 

@@ -315,6 +315,9 @@ def _aligned_lines(folder: Path, texts: Sequence[CorpusText]) -> dict[str, int]:
 
 
 def _count_lines(path: Path) -> int:
-    """Count lines, including a last line without a line feed."""
+    """Count lines, including a last line without a line feed, in little memory."""
+    count, last = 0, b"\n"
     with open_ordinary(path) as file:
-        return sum(1 for _ in file)
+        while chunk := file.read(_CHUNK):
+            count, last = count + chunk.count(b"\n"), chunk
+    return count + (not last.endswith(b"\n"))

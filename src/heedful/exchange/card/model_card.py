@@ -188,10 +188,10 @@ def _what_it_is(run: Run, library: str) -> list[str]:
     if tags := tokenizer.tags:
         shown = ", ".join(map(code, tags[:20])) + (" and others" if len(tags) > 20 else "")
         lines.append(f"Each source line begins with the tag of its target language: {shown}.")
-    made = "A run folder, described" if library == "heedful" else f"Exported for {library}"
+    artifact = "A run folder, described" if library == "heedful" else f"Exported for {library}"
     lines += [
         "",
-        f"{made} by {describe_program()}; the run was made by heedful {code(_version(run))}.",
+        f"{artifact} by {describe_program()}; the run was made by heedful {code(_version(run))}.",
     ]
     return lines
 
