@@ -24,6 +24,13 @@ def number_as_text(value: object) -> object:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+def list_as_text(value: object) -> object:
+    """Accept ``encoder_sharing = [1, 1, 2]`` in TOML, as the text ``1,1,2``."""
+    if isinstance(value, list) and all(type(number) is int for number in value):
+        return ",".join(map(str, value))
+    return number_as_text(value)
+
+
 def explained(setting: SearchSetting, more: str = "", **field: Any) -> Any:
     """Declare a search setting. `more`: text after its help. `field`: replaces its properties."""
     text = f"{setting.text} {more}".rstrip()
@@ -61,7 +68,7 @@ OutputLength = Annotated[
 ]
 Sharing = Annotated[
     str,
-    BeforeValidator(number_as_text),
+    BeforeValidator(list_as_text),
     written_as(
         r"([1-9][0-9]{0,3}(,[1-9][0-9]{0,3})*)?",
         "must number the weights of each layer, with commas between numbers, such as 1,1,2,2",

@@ -248,3 +248,10 @@ def test_a_wrong_setting_in_a_file_is_explained_with_the_file(write, text, part)
     message = complaint(path)
     assert message.startswith(f"{path}: ")
     assert part in message
+
+
+def test_shared_layers_may_be_a_list_in_toml(write):
+    path = write("[model]\nencoder_layers = 3\nencoder_sharing = [1, 1, 2]\n")
+    assert load_config(str(path)).model.encoder_sharing == "1,1,2"
+    words = complaint(write("[model]\nencoder_sharing = [1, true]\n"))
+    assert "`model.encoder_sharing` must" in words

@@ -115,7 +115,9 @@ class CleaningReport:  # numpydoc ignore=PR02
             for example in examples:
                 texts = (example.source, example.target)
                 lines += [f"  line {example.line:,}", *(f"    {_printable(t)}" for t in texts)]
-        return "\n".join([*lines, *(f"\nnote: {note}" for note in self.notes)])
+        for note in self.notes:
+            lines += ["", note if note.startswith("warning: ") else f"note: {note}"]
+        return "\n".join(lines)
 
     def readable(self) -> dict[str, Any]:
         """Format the counts and examples of each rule for a text file."""

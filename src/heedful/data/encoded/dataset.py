@@ -96,7 +96,12 @@ class EncodedPairs:  # numpydoc ignore=PR02
                 {side: float(meta[side]["unknown_share"]) for side in _SIDES},
                 str(meta.get("digest", "")),
             )
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        except KeyError as error:
+            raise RunFolderError(
+                f"{folder / META} must describe encoded text, but the entry {error} is missing; "
+                f"{AGAIN}."
+            ) from error
+        except (TypeError, ValueError, AttributeError, OverflowError) as error:
             raise RunFolderError(
                 f"{folder / META} must describe encoded text, but it does not "
                 f"({type(error).__name__}: {error}); {AGAIN}."

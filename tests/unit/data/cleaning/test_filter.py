@@ -82,7 +82,7 @@ def test_an_example_is_cut_short_and_cannot_command_a_terminal() -> None:
 
 
 def test_the_readable_report_lists_every_rule_and_what_it_means() -> None:
-    report = CleaningReport(kept=3, notes=["look"])
+    report = CleaningReport(kept=3, notes=["look", "warning: look twice"])
     report.drop("script", 7, "да", "oui")
     readable = report.readable()
     assert readable["pairs"] == 4
@@ -90,8 +90,8 @@ def test_the_readable_report_lists_every_rule_and_what_it_means() -> None:
     assert all(entry["drops"] for entry in readable["rules"])
     script = next(entry for entry in readable["rules"] if entry["rule"] == "script")
     assert script["examples"] == [{"line": 7, "source": "да", "target": "oui"}]
-    assert readable["notes"] == ["look"]
-    assert "note: look" in report.table()
+    assert readable["notes"] == ["look", "warning: look twice"]
+    assert report.table().endswith("\n\nnote: look\n\nwarning: look twice")
 
 
 def test_a_report_survives_json() -> None:

@@ -294,6 +294,18 @@ def test_a_hostile_meta_file_is_refused(
         EncodedPairs.open(tmp_path / "ids", tokenizer)
 
 
+def test_a_meta_file_without_checksums_of_blocks_is_refused(
+    corpus: Corpus, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    encode_corpus(corpus, tokenizer, FILTER, tmp_path / "ids")
+    path = tmp_path / "ids" / "meta.json"
+    meta = json.loads(path.read_text("utf-8"))
+    del meta["source"]["blocks"]
+    path.write_text(json.dumps(meta), "utf-8")
+    with pytest.raises(RunFolderError, match="the entry 'blocks' is missing; delete the folder"):
+        EncodedPairs.open(tmp_path / "ids", tokenizer)
+
+
 def test_a_full_disk_is_reported_and_leaves_nothing(
     corpus: Corpus, tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
