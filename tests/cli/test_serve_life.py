@@ -200,6 +200,29 @@ def test_what_cannot_be_reloaded_leaves_the_old_in_place(zygote, folder, tmp_pat
         assert server.metric("heedful_reloads_total") == 2
 
 
+def test_a_keys_file_that_cannot_be_read_leaves_the_models_in_place(zygote, folder, tmp_path):
+    run, keys = tmp_path / "run", tmp_path / "keys.txt"
+    shutil.copytree(folder / "run", run)
+    keys.write_text("secret\n", "utf-8")
+    header = {"Authorization": "Bearer secret"}
+    with serving(zygote, f"en:de={run}", "--api-keys", keys) as server:
+        shutil.rmtree(run)
+        run.mkdir()
+        make_random_run(run, RunConfig().with_settings(SMALL | {"search.beam": 2}), 100)
+        keys.unlink()
+        server.signal(signal.SIGHUP)
+        server.until(lambda: "nothing was reloaded" in server.log())
+        answer = server.client.post("/translate", json=body(LINES[0]), headers=header)
+        assert answer.status_code == 200
+        assert server.client.get("/v1/models").json()["models"][0]["beam"] != 2
+        keys.write_text("other\n", "utf-8")
+        server.signal(signal.SIGHUP)
+        server.until(lambda: "models, keys and terms were reloaded" in server.log())
+        answer = server.client.post("/translate", json=body(LINES[0]), headers=header)
+        assert answer.status_code == 403
+        assert server.client.get("/v1/models").json()["models"][0]["beam"] == 2
+
+
 def test_several_models_are_told_apart(zygote, folder, trained):
     runs = [f"en:de={folder / 'run'}", trained]
     with serving(zygote, *runs) as server:

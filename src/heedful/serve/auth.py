@@ -12,7 +12,7 @@ from heedful.errors import SettingError
 from heedful.files import read_text_within
 from heedful.serve.limits import HttpError
 
-# Maximum number of remembered clients (LRU).
+# Maximum number of clients to remember; the least recently seen client is forgotten first.
 _CLIENTS = 100_000
 
 
@@ -29,7 +29,7 @@ class RateLimit:
         return 0 if left >= 1 else 1 + int((1 - left) * 60 / self.per_minute)
 
     def take(self, client: str | bytes) -> None:
-        """Count an allowed request; refused ones cost nothing."""
+        """Count an allowed request; refused requests do not count."""
         left = self._now(client)
         self._left.pop(client, None)
         self._left[client] = (left - 1 if left >= 1 else left, time.monotonic())
@@ -47,8 +47,9 @@ class Auth:
     """
     API keys and rate limits.
 
-    `per_minute`: requests of one key or, without keys, of one address; 0 for any number.
-    `wrong_keys`: wrong keys from one address in a minute; 0 for any number.
+    `per_minute`: maximum number of requests per minute of one key or, without keys, of one
+    address; 0 for no limit. `wrong_keys`: maximum number of wrong keys per minute from one
+    address; 0 for no limit.
 
     A client may send a minute's requests at once; afterwards its allowance refills steadily.
     """
@@ -65,11 +66,15 @@ class Auth:
         return self.path is not None
 
     def load(self) -> None:
-        """Read the keys again."""
+        """Read the file, and replace the keys; if this raises `SettingError`, the old keys stay."""
+        self.keys = self.read()
+
+    def read(self) -> tuple[bytes, ...]:
+        """Read the keys from the file."""
         # A key is the first word of a line; the rest of the line is ignored and may name its owner.
         # A line that begins with # is a comment.
         if self.path is None:
-            return
+            return ()
         try:
             lines = read_text_within(self.path).splitlines()
         except (OSError, UnicodeDecodeError) as error:
@@ -81,7 +86,7 @@ class Auth:
         keys = tuple(word.encode() for word in words if not word.startswith("#"))
         if not keys:
             raise SettingError(f"--api-keys must name a file with keys, but {self.path} has none.")
-        self.keys = keys
+        return keys
 
     def check(self, request: Request, api_key: str = "", counts: bool = True) -> None:
         """
@@ -132,7 +137,7 @@ def client_of(host: str) -> str:
     """
     Return the client that an address belongs to.
 
-    For IPv6 it is the /64 network: one client can use every address in it.
+    For IPv6, this is the /64 network, because one client can use every address in it.
     """
     try:
         address = ipaddress.ip_address(host)

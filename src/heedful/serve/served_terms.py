@@ -11,8 +11,8 @@ class ServedTerms:
     """
     The terms of the server's files, which apply to every request.
 
-    `glossary`, `protected`: the files, as for `heedful translate`. `warn`: called about terms with
-    two translations.
+    `glossary`, `protected`: the files, as for `heedful translate`. `warn`: called with a warning
+    about each term with two translations.
     """
 
     def __init__(
@@ -27,17 +27,21 @@ class ServedTerms:
         self.load()
 
     def load(self) -> None:
-        """Read the files again; if this raises `TextError`, the old terms stay."""
+        """Read the files, and replace the terms; if this raises `TextError`, the old terms stay."""
+        self.glossary, self.protected = self.read()
+
+    def read(self) -> tuple[Glossary, tuple[str, ...]]:
+        """Read the terms and the protected strings from the files."""
         glossary, protected = self._files
         terms = Glossary.of({} if glossary is None else read_glossary(glossary, self._warn))
         strings = [] if protected is None else read_protected(protected)
-        Terms.of(terms, strings)  # checks them
-        self.glossary, self.protected = terms, tuple(strings)
+        Terms.of(terms, strings)  # raises an error for invalid terms
+        return terms, tuple(strings)
 
     def with_request(
         self, glossary: Mapping[str, str] | None, protected: Sequence[str]
     ) -> tuple[Mapping[str, str], tuple[str, ...]]:
-        """Add the terms of a request, which take precedence over the server's own."""
+        """Return the server's terms with the terms of a request, which take precedence."""
         own = glossary or {}
         if not own and not protected:
             return self.glossary, self.protected

@@ -1,5 +1,5 @@
 """
-The life of a server, from start to stop.
+The lifecycle of a server, from start to stop.
 
 ::
 
@@ -29,12 +29,12 @@ from heedful.serve.service import Service
 from heedful.serve.systemd import notify
 
 _log = logging.getLogger("heedful.serve")
-# Seconds for sending the last answers after the worker has ended. Chosen, not measured: enough for
-# a client that still reads.
+# Seconds for sending the last answers after the worker has ended, enough for a client that still
+# reads.
 _LAST_SECONDS = 2
-# Connections that the kernel holds until they are accepted.
+# Maximum number of connections that wait in the kernel until they are accepted.
 _BACKLOG = 2048
-# Seconds for the first request on a connection that was accepted just before the stop.
+# Seconds to wait for the first request on a connection that was accepted just before the stop.
 _NEW_SECONDS = 1
 # Minimum seconds between two checks for idle models; a model may be busy when its time is up.
 _LEAST_SLEEP = 0.05
@@ -44,7 +44,7 @@ class Server(uvicorn.Server):
     """
     The HTTP server, from start to graceful stop.
 
-    uvicorn closes its sockets as soon as it stops; here new clients still get an answer.
+    uvicorn closes its sockets as soon as it begins to stop; this server still answers new clients.
     """
 
     def __init__(
@@ -79,14 +79,14 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Install signal handlers in place of uvicorn's own. Called when the event loop runs."""
+        """Install signal handlers in place of uvicorn's own; called inside the event loop."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._begin, self._stop)
         loop.add_signal_handler(signal.SIGHUP, self._begin, self._reload)
         if self._unload_seconds is not None:
             self._begin(partial(self._unload_idle, self._unload_seconds))
-        self._on_ready()  # a process that reads its message may send a signal at once
+        self._on_ready()  # last: whoever reads the message may send a signal at once
         yield
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.remove_signal_handler(number)
@@ -107,7 +107,7 @@ class Server(uvicorn.Server):
         notify("STOPPING=1")
         _log.info("stopping; requests being answered: %d", state.open)
         if self._is_passed:
-            for server in getattr(self, "servers", ()):  # no servers exist while it starts
+            for server in getattr(self, "servers", ()):  # none exist during the start
                 server.close()
             await self._wait_for_first_requests()
         latest = time.monotonic() + limits.stop_seconds
@@ -143,14 +143,14 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
     async def _wait_for_first_requests(self) -> None:
-        """Give connections that were accepted last a moment for their first request."""
+        """Wait a moment for the first requests on new connections."""
         latest = time.monotonic() + _NEW_SECONDS
         await asyncio.sleep(0)
         while self._any_connection("is_new") and time.monotonic() < latest and not self.force_exit:
             await asyncio.sleep(0.02)
 
     async def _unload_idle(self, seconds: float) -> None:
-        """Unload each model that nobody has used for some seconds, in the worker thread."""
+        """Unload each model that nobody has used for `seconds`, in the worker thread."""
         while True:
             loaded = [model.resident for model in self.service.models.current]
             loaded = [resident for resident in loaded if resident.is_loaded]
@@ -158,7 +158,7 @@ class Server(uvicorn.Server):
             end = min(ends, default=time.monotonic() + seconds)
             await asyncio.sleep(max(_LEAST_SLEEP, end - time.monotonic()))
             for resident in loaded:
-                with suppress(HttpError):  # a full queue: nothing is idle
+                with suppress(HttpError):  # the queue is full: no model is idle
                     await self.service.worker.call(partial(resident.unload, seconds))
 
     def _connection(self) -> Connection:
@@ -169,15 +169,16 @@ class Server(uvicorn.Server):
         """Read models, keys and terms again, while the worker keeps translating."""
         service = self.service
         try:
+            keys, terms = service.auth.read(), service.terms.read()
             await asyncio.to_thread(service.models.load)
-            service.auth.load()
-            service.terms.load()
         except (HeedfulError, OSError) as error:
             service.metrics.reloads.labels("failed").inc()
             _log.error("nothing was reloaded: %s", error)
-        else:
+        else:  # replace everything or nothing
+            service.auth.keys = keys
+            service.terms.glossary, service.terms.protected = terms
             service.metrics.reloads.labels("done").inc()
-            _log.info("models and keys were reloaded")
+            _log.info("models, keys and terms were reloaded")
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -232,7 +233,7 @@ def serve(
         service, proxies, report_ready, is_passed=is_passed, unload_seconds=unload_seconds
     )
     server.run(sockets=list(listeners))
-    service.worker.stop()  # a signal during the start leaves it running
+    service.worker.stop()  # it still runs after a signal during the start
     service.worker.join()
 
 
