@@ -130,7 +130,7 @@ def read_config(run: Path) -> dict[str, Any]:
 
 
 def quickstart(folder: Path, seed: int) -> dict[str, Any]:
-    """Run the quickstart with a seed, unless it was run before, and return figures of its log."""
+    """Run the quickstart with a seed, unless it was run before, and return figures from its log."""
     from heedful.quickstart import quickstart as make
 
     bleu = folder / "bleu.json"
@@ -162,7 +162,7 @@ def curve(run: Path) -> dict[str, Any]:
 
 
 def body(record: Record) -> str:
-    """Lay out the figures."""
+    """Format the measurements as Markdown."""
     parts = record.measurements
     sections = [
         "This page compares two ways to choose the sentence pairs of a batch, that is, of one "
@@ -191,7 +191,7 @@ def _layout_table(parts: dict[str, Any]) -> str:
         for kind, title in KINDS.items()
     ]
     layouts = table(
-        "tokens a batch |  | mean size | smallest | largest | within 5 % | spread of lengths"
+        "tokens a batch |  | mean size | smallest | largest | within 5% | spread of lengths"
         + "".join(f" | useful, {ranks} rank{'s' * (ranks > 1)}" for ranks in RANKS),
         "{batch_tokens:,} | {kind} | {mean_size:.3f} | {smallest:.3f} | {largest:.3f} "
         "| {within_5_percent:.0%} | {spread_in_batch:.1f}"

@@ -1,10 +1,11 @@
 """
-Training from Python next to busy processes, with OpenMP's own waiting and with heedful's.
+Training next to busy processes, with OpenMP's defaults and with heedful's settings.
 
     python -m benchmarks.busy_machine [--busy N] [--seconds S] [--rounds N]
 
-Trains `tiny` on the embedded corpus with all cores, alone and next to N busy processes. The ways of
-waiting take turns, for half an hour in all. Writes `docs/results/busy.json`, and the page from it.
+Trains `tiny` on the embedded corpus with all cores, alone and next to N busy processes. The
+settings take turns, for half an hour in total. Writes `docs/results/busy.json` and builds the page
+from it.
 """
 
 import json
@@ -61,7 +62,7 @@ def main() -> None:
 def measure(
     folder: Path, busy: int, seconds: float, rounds: int
 ) -> dict[str, dict[str, list[int]]]:
-    """Count the steps with each way of waiting, alone and next to busy processes."""
+    """Count the steps with each setting, alone and next to busy processes."""
     pairs, _ = split_pairs(15_000, 100, seed=1)
     files = text_files(write_sides(folder, {"train": pairs}))
     # encode the text only once, so that every training begins immediately
@@ -116,7 +117,7 @@ def count_steps(run: Path) -> int:
 
 
 def body(record: Record) -> str:
-    """Lay out the figures."""
+    """Format the measurements as Markdown."""
     measured = record.measurements
     untouched = measured["steps"][UNTOUCHED]["busy"]
     rows = [
@@ -131,8 +132,8 @@ def body(record: Record) -> str:
     return (
         f"The table shows how many training steps `tiny` takes in {measured['seconds']:g} "
         f"seconds on {measured['cores']} cores, alone and next to {busy} processes that compute "
-        f"without a pause. Each cell has the median of {rounds} trainings in turns, with their "
-        f"range in brackets.\n\n{steps}\n\n`import heedful` sets {values} before torch is "
+        f"without a pause. Each cell has the median of {rounds} trainings that ran in turns, with "
+        f"their range in parentheses.\n\n{steps}\n\n`import heedful` sets {values} before torch is "
         "imported; `heedful train` sets a tenth of this spin count. `HEEDFUL_OMP=0` keeps "
         "OpenMP's defaults, with which idle threads take cores from working threads "
         "([more](../reference.md#on-a-busy-machine))."
@@ -145,7 +146,7 @@ def _steps(counts: list[int]) -> str:
 
 
 def _ratio(counts: list[int], untouched: list[int]) -> str:
-    """Format the ratio of steps to the steps with OpenMP's own waiting."""
+    """Format the ratio of steps to the steps with OpenMP's defaults."""
     return f"{statistics.median(counts) / max(1, statistics.median(untouched)):,.1f}"
 
 

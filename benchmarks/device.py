@@ -1,12 +1,12 @@
 """
 The page of a GPU: measurements of `heedful bench device`, and the plan of the paper's models.
 
-    python -m benchmarks.device plan                     count what a plan needs, with any machine
-    python -m benchmarks.device keep FOLDER --commit X   keep the records of a visit
+    python -m benchmarks.device plan                     count parameters and memory, on any machine
+    python -m benchmarks.device keep FOLDER --commit X   keep the records of a session
 
 `keep` reads `device-PART.json`, and the log and scores of `benchmarks.device_training`, from the
-folders that the machine returned. Each is written to `docs/results/gpu`, and the page from
-all of them. Hours are computed from the newest measured rate; missing measurements are marked.
+folders that the machine returned. It writes each record to `docs/results/gpu` and builds the page
+from all records. Hours are computed from the newest measured rate; missing measurements are marked.
 """
 
 import json
@@ -44,7 +44,7 @@ FACTS = (
 
 
 def main() -> None:
-    """Write records, and the page from these records."""
+    """Write records, and build the page from them."""
     parser = arguments(__doc__)
     parser.add_argument("what", choices=("plan", "keep"))
     parser.add_argument("folders", nargs="*", type=Path)
@@ -185,7 +185,7 @@ def _rows(record: Record, key: str = "") -> str:
 
 
 def training_body(record: Record) -> str:
-    """Lay out a real training."""
+    """Format the figures of a real training as Markdown."""
     last = record.measurements
     scores = ", ".join(
         f"{label} {last['scores'][name]['score']:.1f}"

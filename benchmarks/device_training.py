@@ -1,16 +1,16 @@
 """
-A training of minutes on a machine with a GPU: half a million Europarl pairs.
+A training of a few minutes on a machine with a GPU: half a million Europarl pairs.
 
     python -m benchmarks.device_training prepare FOLDER     subwords, ids, held-out text
     python -m benchmarks.device_training pack FOLDER        FOLDER to build/device-data
-    python -m benchmarks.device_training unpack FOLDER      build/device-data to FOLDER, there
+    python -m benchmarks.device_training unpack FOLDER      build/device-data to FOLDER (machine)
     python -m benchmarks.device_training train FOLDER --until MINUTES --out OUT
 
 `train` unpacks missing files, trains or resumes the base model until all sessions together have
 taken MINUTES, and scores it. The run folder stays on the machine, since its weights are large. OUT
 receives settings, log, machine, curve, scores and 200 translations.
 
-Packed ids take 28 MiB. They are compressed as numbers of two bytes, and offsets are replaced by the
+Packed ids take 28 MiB. They are compressed as two-byte numbers, and offsets are replaced by the
 lengths of the sentences.
 """
 
@@ -131,11 +131,11 @@ def pack(folder: Path, packed: Path) -> None:
 
 def unpack(packed: Path, folder: Path) -> None:
     """Restore a folder, which appears once it is complete; refuse changed files."""
-    beside = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(beside, ignore_errors=True)
+    temporary_folder = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(temporary_folder, ignore_errors=True)
     for line in (packed / SUMS).read_text(encoding="utf-8").splitlines():
         digest, _, name = line.partition("  ")
-        path = beside / name
+        path = temporary_folder / name
         content = _form(path).unpack(lzma.decompress((packed / f"{name}.xz").read_bytes()))
         if _digest(content) != digest:
             raise SystemExit(
@@ -143,11 +143,11 @@ def unpack(packed: Path, folder: Path) -> None:
             )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    beside.rename(folder)
+    temporary_folder.rename(folder)
 
 
 def lengths_of(offsets: bytes) -> bytes:
-    """Replace offsets of eight bytes by their differences, which fit into two bytes."""
+    """Replace eight-byte offsets with their differences, which fit into two bytes."""
     values = np.frombuffer(offsets, "<u8")
     steps = np.diff(values, prepend=np.zeros(1, "<u8"))
     if len(steps) and steps.max() > 0xFFFF:
@@ -156,7 +156,7 @@ def lengths_of(offsets: bytes) -> bytes:
 
 
 def offsets_of(lengths: bytes) -> bytes:
-    """Replace lengths of two bytes by offsets of eight bytes."""
+    """Replace two-byte lengths with eight-byte offsets."""
     return np.cumsum(np.frombuffer(lengths, "<u2"), dtype="<u8").tobytes()
 
 

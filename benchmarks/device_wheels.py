@@ -3,10 +3,10 @@ Wheels that a machine with a GPU lacks, and the size of everything that is copie
 
     python -m benchmarks.device_wheels
 
-The machine has Python 3.12, torch for its driver and common packages, but no network. Other
-packages that heedful and its tests need are downloaded to `build/device-wheels`, in the versions of
-`constraints.txt`; `benchmarks/device.sh` installs them. The work tree, these wheels and the data of
-a training are copied together, so their size has a limit.
+The machine has Python 3.12, a torch that matches its driver, and common packages, but no network.
+Other packages that heedful and its tests need are downloaded to `build/device-wheels`, in the
+versions of `constraints.txt`; `benchmarks/device.sh` installs them. The work tree, these wheels and
+the data of a training are copied together, so their size has a limit.
 
 CTranslate2 is not among the wheels. Version 4.8 calls `libcublas.so.12`, and such a machine has
 CUDA 13; its wheel alone would take 41 MiB.

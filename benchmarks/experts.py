@@ -5,9 +5,9 @@ Mixtures of experts on Multi30k, and their speed compared with dense models.
     python -m benchmarks.experts speed
 
 `quality` trains `moe-small` (an hour on two cores). An unfinished run is continued; a finished run
-is only measured again. `speed` compares it with two dense Transformers: their feed-forward networks
-have the operations of its two experts, or the weights of all eight. Writes
-`docs/results/experts-*.json` and the page from them.
+is only measured again. `speed` compares `moe-small` with two dense Transformers: their feed-forward
+networks have as many operations as its two experts, or as many weights as all eight experts. Writes
+`docs/results/experts-*.json` and builds the page from them.
 """
 
 from functools import partial
@@ -55,7 +55,7 @@ def quality(record: Record) -> str:
         "choose 2 experts for each token. "
         f"{score_sentence(measured)}\n\n{validation_table(measured['validations'])}\n\n"
         "Share of tokens that each expert receives after training, as `heedful info` shows it "
-        "(equal shares would be 25 %):\n\n"
+        "(equal shares would be 25%):\n\n"
         + table(
             "mixture | experts",
             "`{name}` | {load}",

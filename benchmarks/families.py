@@ -5,9 +5,9 @@ Comparison of other model families and kinds of attention with the Transformer.
     python -m benchmarks.families quality [--runs FOLDER]
 
 `speed` times a training step and a search of models of equal size, in turns (half an hour).
-`quality` trains `convolutional-small` on Multi30k, in half an hour on two quiet cores. An
+`quality` trains `convolutional-small` on Multi30k, in half an hour on two idle cores. An
 unfinished run is continued; a finished run is only measured again. Writes
-`docs/results/families-*.json`, and the page from them.
+`docs/results/families-*.json` and builds the page from them.
 """
 
 import tempfile
@@ -81,8 +81,8 @@ def measure_part(
     """
     Measure speed or quality, and write the page.
 
-    `speed`: a function that measures a number of rounds. `quality`: a function that trains in a
-    folder and returns measurements and outputs.
+    `speed`: a function that measures for a given number of rounds. `quality`: a function that
+    trains in a folder and returns measurements and outputs.
     """
     parser = arguments(description, page.name)
     parser.add_argument("part", choices=("speed", "quality"))
@@ -123,7 +123,7 @@ def measure_speed(systems: Systems, rounds: int) -> Measured:
 
 
 def quality(record: Record) -> str:
-    """Lay out the scores."""
+    """Format the scores as Markdown."""
     measured = record.measurements
     return (
         "## Multi30k English-German\n\n"
@@ -159,8 +159,8 @@ def speed_table(record: Record) -> str:
     return (
         "All models compute in fp32, with a vocabulary of 4,000. A training step has 1,024 tokens "
         "in sentences of about 25 tokens. A search translates 32 sentences at once with beam 4, "
-        "from 16 source tokens to 20 target tokens. “Times” is the speed divided by that of the "
-        f"first row in the same turn (median).\n\n{speeds}\n\n"
+        "each from 16 source tokens into 20 target tokens. “Times” is the speed divided by that of "
+        f"the first row in the same turn (median).\n\n{speeds}\n\n"
         + fold("Recipes and settings", [commands])
         + note(record)
     )

@@ -165,7 +165,7 @@ def _of_results() -> dict[str, str]:
 
 
 def _of_recurrent() -> dict[str, str]:
-    """Format figures of other model families; each is the smallest over several shapes."""
+    """Format figures of other model families; step and search ratios are the smallest measured."""
     speed = measurements_of("recurrent-speed")
     ratios = {
         name: min(

@@ -3,8 +3,8 @@ Held-out pairs that occur in the training text of known corpora, as `heedful tra
 
     python -m benchmarks.held_out
 
-Compares each corpus with its own validation and test sets. Writes `docs/results/held-out.json`, and
-the page from it.
+Compares each corpus with its own validation and test sets. Writes `docs/results/held-out.json` and
+builds the page from it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -119,7 +119,7 @@ def _read(names: Iterable[str], languages: tuple[str, str], folder: Path) -> Cor
 
 
 def body(record: Record) -> str:
-    """Lay out the figures."""
+    """Format the measurements as Markdown."""
     rows = [
         row | {"share": row["repeated"] / row["held_out_pairs"]}
         for row in record.measurements["rows"]

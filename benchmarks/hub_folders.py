@@ -20,17 +20,17 @@ def subwords(lines: Sequence[str], **options: Any) -> bytes:
     """Learn a SentencePiece model, and return its bytes."""
     import sentencepiece
 
-    made = io.BytesIO()
+    buffer = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(lines),
-        model_writer=made,
+        model_writer=buffer,
         vocab_size=PIECES,
         num_threads=1,
         minloglevel=2,
         hard_vocab_limit=False,
         **options,
     )
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def pieces_of(content: bytes) -> list[str]:

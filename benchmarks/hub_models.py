@@ -3,18 +3,19 @@ Translation speed of Hugging Face's models in heedful, transformers and CTransla
 
     python -m benchmarks.hub_models [--model NAME ...] [--rounds N]
 
-Makes models of the sizes that are downloaded most. Their weights are random, because the work does
-not depend on the values. Each toolkit translates lines of Multi30k on one thread, 32 lines together
-and a line at a time. Processes take turns. A random model never ends a sentence, so
-all write the same number of subwords, with beam 4. Each toolkit is measured in all its precisions
-and compared in its fastest. Writes `docs/results/hub-models.json` and the page.
+Creates models with the shapes of the most downloaded models. Their weights are random, because the
+work does not depend on the values. Each toolkit translates lines of Multi30k on one thread, 32
+lines together and one line at a time. Processes take turns. A random model never ends a sentence,
+so all toolkits write the same number of subwords, with beam 4. Each toolkit is measured in all its
+precisions and compared in its fastest precision. Writes `docs/results/hub-models.json` and builds
+the page from it.
 
     python -m benchmarks.hub_models work TOOLKIT PRECISION FOLDER
     python -m benchmarks.hub_models compare FOLDER LINES
 
-are for the processes. The first measures processor seconds, on which other programs have little
-effect. The second counts lines for which CTranslate2 writes the same subwords as transformers,
-before anything is timed.
+The benchmark runs these two commands in its processes. `work` measures processor seconds, on which
+other programs have little effect. `compare` counts lines for which CTranslate2 writes the same
+subwords as transformers, before anything is timed.
 """
 
 import json
@@ -67,12 +68,12 @@ def main() -> None:
         rows = measure(folder, options.rounds, options.only)
         known = measurements_of("hub-models").get("models", {})
         size = json.loads((folder / "done").read_text(encoding="utf-8"))
-        made = {"parameters": size, "rows": rows, "commit": options.commit, "equal": equal}
-        PAGE.keep("hub-models", {"models": known | {name: made}}, options.commit)
+        measurement = {"parameters": size, "rows": rows, "commit": options.commit, "equal": equal}
+        PAGE.keep("hub-models", {"models": known | {name: measurement}}, options.commit)
 
 
 def make(name: str, folder: Path, runs: Path) -> None:
-    """Write a model as a Hugging Face folder, as a run, and for CTranslate2."""
+    """Write a model as a Hugging Face folder, as a run, and in CTranslate2's format."""
     theirs, programs = folder / "theirs", Path(sys.executable).parent
     theirs.mkdir(parents=True)
     parameters = MAKERS[name](theirs, _lines(runs, "train", None))
@@ -117,7 +118,7 @@ def measure(folder: Path, rounds: int, only: Sequence[str]) -> list[dict[str, An
 
 
 def _worker(toolkit: str, precision: str, folder: Path) -> subprocess.Popen[str]:
-    """Start a process that measures."""
+    """Start a process that loads a model and measures it on request."""
     command = [*_THIS, "work", toolkit, precision, str(folder)]
     return subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, text=True)
 
@@ -238,7 +239,7 @@ def fastest(
     """
     Choose the row of a toolkit with the smallest median time, or its row in fp32.
 
-    None if there is no such row.
+    Returns None if there is no such row.
     """
     chosen = [row for row in rows if row["shape"] == shape and row["toolkit"] == toolkit]
     if fp32:
@@ -284,8 +285,9 @@ def _ratio(theirs: dict[str, Any] | None, ours: dict[str, Any] | None) -> str:
 
 
 _HEAD = (
-    "The table shows how many lines each toolkit translates per second of processor time: one "
-    "thread, from text to text, in its fastest precision (in brackets), median. All toolkits have "
+    "The table shows how many lines each toolkit translates per second of processor time, "
+    "from text to text on one thread. Each speed is a median, in the toolkit's fastest precision "
+    "(named in parentheses). All toolkits have "
     f"the same random weights, the same lines, beam {BEAM} and {LENGTH} subwords a line. “Both in "
     "fp32” is the speed of heedful divided by that of CTranslate2, both in fp32. “Lines equal” "
     "counts lines for which CTranslate2 and transformers write the same subwords in fp32. The "

@@ -3,8 +3,8 @@ Models trained by Joey NMT itself, imported and compared with it.
 
     python -m benchmarks.joey
 
-Writes `docs/results/joey.json`, and the page from it. The unit tests read checkpoints that they
-write themselves, in Joey's layout; here the toolkit writes them, in an environment of its own.
+Writes `docs/results/joey.json` and builds the page from it. The unit tests read checkpoints that
+they write themselves, in Joey's layout; here Joey NMT writes them, in its own environment.
 """
 
 import json
@@ -93,7 +93,7 @@ def main() -> None:
 
 
 def body(record: Record) -> str:
-    """Lay out the figures."""
+    """Format the measurements as Markdown."""
     measured = record.measurements
 
     rows = {
@@ -113,7 +113,12 @@ def body(record: Record) -> str:
         f"the same {measured['rows'][0]['sentences']} sentences greedily.\n\n"
         + table(f"norms (`layer_norm`) | {heads}", f"{{norms}} | {cells}", rows["rows"])
         + "\n\nRecurrent models have width 64, and one layer unless the row names another number."
-        "\n\n" + table(f"recurrent model | {heads}", f"{{wiring}} | {cells}", rows["recurrent"])
+        "\n\n"
+        + table(
+            f"recurrent model (cell, score, input feeding, `init_hidden`) | {heads}",
+            f"{{wiring}} | {cells}",
+            rows["recurrent"],
+        )
     )
 
 

@@ -4,7 +4,7 @@ Multi30k English-German from raw text to BLEU: the recipe `multi30k`, an hour on
     python -m benchmarks.multi30k [--runs FOLDER] [--commit C]
 
 An interrupted run is continued; a finished run is only measured again. Writes
-`docs/results/multi30k.json`, and the page from it.
+`docs/results/multi30k.json` and builds the page from it.
 """
 
 import json
@@ -72,7 +72,7 @@ def _output(run: Path, name: str, weights: str, beam: int) -> Path:
 
 
 def body(record: Record) -> str:
-    """Lay out the figures."""
+    """Format the measurements as Markdown."""
     measured = record.measurements
     scores = table(
         "set | weights | beam | lower-cased BLEU | cased BLEU | chrF | TER",

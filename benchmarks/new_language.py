@@ -6,7 +6,8 @@ A new language on an old model: the gain of `heedful extend`, and its cost for t
 A small model learns English to French from Tatoeba. German is added from fewer pairs, with new
 subwords or with a language tag alone. The model is fine-tuned on German alone, and on both
 languages. Test sets of both languages are scored before and after. Writes
-`docs/results/new-language.json` and the page. Runs that DIR already has are not trained again.
+`docs/results/new-language.json` and builds the page from it. Runs that already exist in DIR are not
+trained again.
 """
 
 import lzma
@@ -108,7 +109,7 @@ def score(runs: Path, name: str) -> dict[str, Any]:
 
 
 def body(record: Record) -> str:
-    """Lay out the scores."""
+    """Format the scores as Markdown."""
     values = record.measurements
     runs, pairs, steps = values["runs"], values["pairs"], values["steps"]
     rows = [

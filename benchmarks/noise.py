@@ -5,10 +5,11 @@ Noisy copies of a test set: gain and cost of `data.reading` and `data.augment`.
     python -m benchmarks.noise --test SOURCE REFERENCE RUN ...
 
 The first form trains on each text without augmentation, with all augmentations, and with single
-ones, on one thread. A single augmentation is tried on the grammar if `data.reading = text` leaves
-enough to gain there. It is tried on Multi30k if it wins on the grammar. `--every` tries all. Both
-readings translate, and `docs/results/noise.json` and the page are written. Runs that DIR has are
-not trained again. The second form prints BLEU of existing runs.
+augmentations, on one thread. A single augmentation is tried on the grammar if `data.reading = text`
+leaves enough room for improvement there. It is tried on Multi30k if it wins on the grammar.
+`--every` tries every augmentation. Each run translates with both readings. Writes
+`docs/results/noise.json` and builds the page from it. Runs that already exist in DIR are not
+trained again. The second form prints BLEU of existing runs.
 """
 
 import re
@@ -33,7 +34,7 @@ AUGMENT = "capitals:0.07 title:0.07 typos:0.07 punctuation:0.05 symbols:0.07 tag
 SHARE = 0.1
 """Share of the pairs that a single augmentation changes."""
 COST, GAIN = 0.3, 5.0
-"""Limits of BLEU lost on the clean test set, and of BLEU gained on the noisy copy."""
+"""Maximum BLEU lost on the clean test set, and minimum BLEU gained on the noisy copy."""
 _SETTINGS = ("train.threads=1", "train.precision=fp32", "train.device=cpu")
 _BOTH = {"clean": (), "augmented": (f"data.augment={AUGMENT}",)}
 ALONE = tuple(name for name in NAMES if name != "blanks")
@@ -155,7 +156,7 @@ def changed_lines(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def kept_shares(copies: Copies, texts: Mapping[str, Sequence[str]]) -> dict[str, float]:
-    """Measure the shares of symbols, placeholders and their numbers that are kept."""
+    """Measure the shares of symbols, placeholders and numbers that translations preserve."""
     shares = {}
     for name in ("symbols", "tags"):
         if name in texts:
@@ -169,8 +170,8 @@ def kept_shares(copies: Copies, texts: Mapping[str, Sequence[str]]) -> dict[str,
 
 def added_pieces(original: str, noisy: str) -> list[str]:
     """List the pieces that a noisy copy adds before and after the original line."""
-    before, _, behind = noisy.partition(original)
-    return [piece for piece in (before.strip(), behind.strip()) if piece]
+    before, _, after = noisy.partition(original)
+    return [piece for piece in (before.strip(), after.strip()) if piece]
 
 
 def kept_pieces(pieces: Sequence[str], translation: str) -> tuple[int, int]:
@@ -191,7 +192,7 @@ def _share(counts: Iterable[tuple[int, int]]) -> float:
 
 
 def _files(name: str, runs: Path) -> tuple[list[Path], list[Path], list[Path]]:
-    """Find the files of training, validation and test of a text."""
+    """Find the training, validation and test files of a text."""
     if name == "multi30k":
         parts = ("train", "val", "test_2016_flickr")
         paths = ([multi30k(part, language) for language in ("en", "de")] for part in parts)
@@ -223,7 +224,7 @@ def room(runs: Mapping[str, Any], name: str) -> bool:
 
 
 def effect(runs: Mapping[str, Any], name: str) -> AugmentationEffect:
-    """Compare the run with one augmentation to the run without augmentation."""
+    """Compare the run with one augmentation with the run without augmentation."""
     before, after = (runs[run]["scores"]["text"] for run in ("clean", name))
     return AugmentationEffect(before["clean"] - after["clean"], after[name] - before[name])
 
@@ -243,7 +244,7 @@ def winners(texts: Mapping[str, Any]) -> list[str]:
 
 
 def body(record: Record) -> str:
-    """Lay out the figures."""
+    """Format the measurements as Markdown."""
     texts = {name: record.measurements[name] for name in TASKS if name in record.measurements}
     parts = [
         "These tables compare BLEU on a clean test set with BLEU on noisy copies of it, for both "
@@ -264,7 +265,8 @@ def _of_text(task: NoiseTask, text: Mapping[str, Any]) -> Iterator[str]:
     changed = ", ".join(f"{runs[run]['changed']} ({_SHOWN[run]})" for run in _BOTH)
     yield f"## {task.title[:1].upper()}{task.title[1:]}"
     yield (
-        f"Recipe `{task.recipe}`, {text['steps']:,} steps, average of the last checkpoints, fp32. "
+        f"Models have the recipe `{task.recipe}` and are trained for {text['steps']:,} steps. They "
+        "translate in fp32 with the average of the last checkpoints. "
         f"“Augmented” columns have `data.augment = {AUGMENT}`. `data.reading = text` changes this "
         f"many translations of the clean test set of {text['lines']:,} lines: {changed}."
     )
@@ -281,9 +283,9 @@ def _of_text(task: NoiseTask, text: Mapping[str, Any]) -> Iterator[str]:
     if not (names := [name for name in ALONE if name in runs]):
         return
     yield (
-        f"Single augmentations of {SHARE:.0%} of the pairs, tested on the noisy copy of the same "
-        "name. Cost and gain are relative to the model without augmentation, with "
-        "`data.reading = text`:"
+        f"Each augmentation alone changes {SHARE:.0%} of the pairs; the model is tested on the "
+        "noisy copy of the same name. Cost and gain are relative to the model without "
+        "augmentation, with `data.reading = text`:"
     )
     yield table(
         "augmentation | clean test set | its copy, exact | its copy, text | cost | gain",

@@ -6,7 +6,7 @@ A noisy copy of a test set, drawn from a seed.
 Writes a file of sources and a file of references to DIR for each kind of noise. The kinds are
 capitals, title case, blanks, typing errors, end marks, symbols, placeholders and tags, and a
 mixture of all. References also have the changes that a translation must keep, such as capitals and
-symbols. All changes except blanks are those of `data.augment`.
+symbols. All changes except blanks are the changes of `data.augment`.
 """
 
 import argparse
@@ -24,7 +24,7 @@ _BLANKS = ("  ", "   ", "\u00a0", "\t", " \u200b")
 
 
 def blanks(source: str, target: str, generator: Random) -> Pair:
-    """Replace blanks around and between the words of the source by other white space."""
+    """Replace blanks around and between the words of the source with other white space."""
     words = source.split(" ")
     between = [generator.choice(_BLANKS) if generator.random() < 0.3 else " " for _ in words]
     joined = "".join(word + blank for word, blank in zip(words, between, strict=True))

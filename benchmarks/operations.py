@@ -41,7 +41,7 @@ def count_again(
     ensembles. `out`: the folder for the encoded text. Ends the program if a training had different
     batches.
     """
-    # 1. encode the text of each training by the settings in its plan
+    # 1. encode the text of each training with the settings in its plan
     every = [TableSystem(part.name, part.name, part.settings) for part in plan.systems]
     task = TableTask(plan.recipe, (), every, corpus, out, plan.equal)
     folders = {name: out / encoded.folder for name, encoded in encode_all(task).items()}
@@ -75,7 +75,7 @@ def count_again(
 def _count(
     plan: Plan, planned: PlannedSystem, data: Path, steps: Sequence[int]
 ) -> tuple[list[float], int]:
-    """Count the operations until each of some steps, and the target tokens until the last."""
+    """Count the operations up to each of some steps, and the target tokens up to the last step."""
     model_settings = [line for line in planned.settings if not line.startswith("train.objective=")]
     with TemporaryDirectory() as scratch:
         place = RunFolder(Path(scratch))
@@ -98,6 +98,6 @@ def _count(
 
 
 def _batches(source: TrainingPairs) -> Iterator[object]:
-    """Yield the batches of one epoch after the other, without end."""
+    """Yield the batches of one epoch after another, indefinitely."""
     for epoch in count():
         yield from source.epoch(epoch)

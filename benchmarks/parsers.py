@@ -1,15 +1,16 @@
 """
-Three parsers with the same tuning, scored on sentences that select nothing.
+Three parsers with the same tuning, scored on sentences that were not used for tuning.
 
     python -m benchmarks.parsers speed | trials | seeds | grammar [--system NAME ...]
 
 The parsers are a Transformer, an LSTM with attention, and a Transformer decoder above an LSTM
 encoder. They learn from files 1 to 149 of the Wall Street Journal's sample. `speed` measures the
-rate of each parser on a quiet machine; all later trainings take their steps from it and are equally
-long. `trials` trains each parser with five learning rates; the rate with the lowest perplexity on
-files 160 to 179 is chosen. `seeds` trains each with the chosen rate and three seeds. `grammar`
-reads two grammars off the same trees. Files 150 to 159 are parsed at the end and select nothing.
-Recorded results are not measured again. Writes `docs/results/parsers.json` and the page.
+rate of each parser on an idle machine; all later trainings compute their steps from this rate, so
+that they take equal time. `trials` trains each parser with five learning rates; the rate with the
+lowest perplexity on files 160 to 179 is chosen. `seeds` trains each parser with the chosen rate and
+three seeds. `grammar` reads two grammars off the same trees. Files 150 to 159 are parsed at the end
+and are not used for tuning. Recorded results are not measured again. Writes
+`docs/results/parsers.json` and builds the page from it.
 """
 
 import statistics
@@ -97,18 +98,18 @@ def main() -> None:
             continue
         print(training.key, flush=True)
         run = options.runs / options.kind / training.key.replace(", ", "-")
-        made = _MEASURES[options.kind](training, run, parts) | {"commit": options.commit}
-        trees = made.pop("trees", {})
+        result = _MEASURES[options.kind](training, run, parts) | {"commit": options.commit}
+        trees = result.pop("trees", {})
         outputs = {f"{training.key}, {part}": parses for part, parses in trees.items()}
-        _keep(options.kind, known | {training.key: made}, options.commit, outputs)
+        _keep(options.kind, known | {training.key: result}, options.commit, outputs)
 
 
 def _keep(
-    kind: str, made: dict[str, Any], commit: str, outputs: Mapping[str, list[str]] | None = None
+    kind: str, part: dict[str, Any], commit: str, outputs: Mapping[str, list[str]] | None = None
 ) -> None:
     """Write one part of the record, and add outputs to the earlier outputs."""
     outputs = outputs_of("parsers") | {**(outputs or {})}
-    PAGE.keep("parsers", measurements_of("parsers") | {kind: made}, commit, outputs=outputs)
+    PAGE.keep("parsers", measurements_of("parsers") | {kind: part}, commit, outputs=outputs)
 
 
 def read_parts(data: Path) -> SampleParts:
@@ -137,20 +138,20 @@ def trainings(kind: str) -> Iterator[Training]:
 
 def chosen_rate(trials: dict[str, Any], system: str) -> str | None:
     """Return the learning rate with the lowest perplexity; None until all trials are complete."""
-    made = {rate: trials[key] for rate in RATES if (key := f"{system}, {rate}") in trials}
-    if len(made) < len(RATES):
+    complete = {rate: trials[key] for rate in RATES if (key := f"{system}, {rate}") in trials}
+    if len(complete) < len(RATES):
         return None
-    return min(made, key=lambda rate: float(made[rate]["perplexity"]))
+    return min(complete, key=lambda rate: float(complete[rate]["perplexity"]))
 
 
 def steps_in(system: str, minutes: float) -> int:
-    """Compute the steps of a system in a time, from its measured rate."""
+    """Compute the number of steps that a system takes in some minutes, from its measured rate."""
     speed = measurements_of("parsers")["speed"][f"{system}, {SPEED_STEPS} steps"]
     return max(_VALIDATIONS, int(minutes * 60 / speed["seconds_per_step"]))
 
 
 def fit(training: Training, run: Path, parts: SampleParts, steps: int, validations: int) -> None:
-    """Train for a number of steps."""
+    """Train a parser for a given number of steps."""
     files = write_trees(run, parts.train, parts.dev)
     lengths = (
         f"train.steps={steps}",
@@ -237,12 +238,12 @@ def _grammar_row(row: dict[str, Any]) -> dict[str, Any]:
 
 def _system_row(seeds: dict[str, Any], name: str) -> dict[str, Any]:
     """Format the mean and spread over the seeds of a system; empty if no seed is trained."""
-    made = [seeds[key] for seed in SEEDS if (key := f"{name}, seed {seed}") in seeds]
-    if not made:
+    scores = [seeds[key] for seed in SEEDS if (key := f"{name}, seed {seed}") in seeds]
+    if not scores:
         return {}
-    f1 = {part: _spread([score[part]["f1"] for score in made]) for part in ("dev", "unseen")}
-    steps = f"{made[0]['steps']:,}"
-    return {"title": SYSTEMS[name].title, "seeds": len(made), "steps": steps, **f1}
+    f1 = {part: _spread([score[part]["f1"] for score in scores]) for part in ("dev", "unseen")}
+    steps = f"{scores[0]['steps']:,}"
+    return {"title": SYSTEMS[name].title, "seeds": len(scores), "steps": steps, **f1}
 
 
 def _spread(values: Sequence[float]) -> str:

@@ -5,8 +5,9 @@ Parsers on two treebanks, compared with a grammar of the same trees.
 
 Trains the systems NAME (all by default, some hours on two cores), most of them in one thread. An
 unfinished run is continued; a finished run is only scored again. With `--score` nothing is trained.
-Scores are those of `heedful parse evaluate` on the development part, from words alone. Writes
-`docs/results/parsing.json` and the page from it; systems that are not named keep their rows.
+Scores are computed as by `heedful parse evaluate`, on the development part and from words alone.
+Writes `docs/results/parsing.json` and builds the page from it; systems that are not named keep
+their rows.
 """
 
 from functools import cache
@@ -40,20 +41,23 @@ LSTM = (
 )
 CRAFT = ("train.steps=10000", "train.validate_steps=2000", "model.dropout=0.1")
 
-_HEAD = f"""\
-The tables compare parsers by [labeled F1](../explain/parsing.md#the-score) on development
-sentences, parsed from words alone. Parsers use the average of the last ten checkpoints, beam
-{BEAM} and length penalty {PENALTY}; beam and penalty were chosen on the Wall Street Journal's
-sentences. A vanilla grammar is a PCFG counted from the first training trees, and parses by CKY.
-Intervals (95 %) are bootstraps over sentences. “Malformed” is the share of sentences for which a
-greedy search without rules does not write a tree. “Next words” and “numbers” are
-[two settings](../explain/parsing.md#trees-as-symbols) that help if there are few trees."""
-_TAIL = """\
-“News” are sentences of WMT for which the first two parsers write the same tree. Trained on all
-trees of a treebank, `parsing-small` scores higher than the grammar of these trees. For trainings
-on 500 or 1,000 trees, the results do not show that it scores higher than the grammar of as many
-trees. The paper's Table 4 uses other sentences and ten times as many trees, so its scores cannot
-be compared with these."""
+_HEAD = (
+    "The tables compare parsers by [labeled F1](../explain/parsing.md#the-score) on development "
+    "sentences, parsed from words alone. Parsers use the average of the last ten checkpoints, beam "
+    f"{BEAM} and length penalty {PENALTY}; beam and penalty were chosen on the Wall Street "
+    "Journal's sentences. A vanilla grammar is a PCFG estimated from the first training trees; it "
+    "parses by CKY. Intervals (95%) are bootstrapped over sentences. “Malformed” is the share of "
+    "sentences for which a greedy search without rules does not write a tree. “Next words” and "
+    "“numbers” are [two settings](../explain/parsing.md#trees-as-symbols) that help if there are "
+    "few trees."
+)
+_TAIL = (
+    "“News” are sentences of WMT for which the first two parsers write the same tree. Trained on "
+    "all trees of a treebank, `parsing-small` scores higher than the grammar learned from these "
+    "trees. For trainings on 500 or 1,000 trees, the results do not show that it scores higher "
+    "than the grammar learned from the same number of trees. The paper's Table 4 uses other "
+    "sentences and ten times as many trees, so its scores cannot be compared with these."
+)
 
 
 class ParserTraining(NamedTuple):
@@ -230,13 +234,13 @@ def compare_trees(gold: list[Tree], trees: list[Tree], grammar: TreeScore) -> di
 
 
 def with_interval(score: TreeScore) -> dict[str, Any]:
-    """Convert a score to plain values, with its 95 % interval over sentences."""
+    """Convert a score to JSON values, with its 95% interval over sentences."""
     (interval,) = confidence_intervals([score.statistics()], Resampling())
     return {**score.to_dict(), "interval": list(interval)}
 
 
 def body(record: Record) -> str:
-    """Lay out the page."""
+    """Format the page as Markdown."""
     grammars = measurements_of("pcfg")
     tables = [
         f"## {title}\n\n{_table(bank, record.measurements, grammars[bank])}"
@@ -262,21 +266,21 @@ def _table(bank: str, rows: dict[str, Any], grammar: dict[str, Any]) -> str:
             count = (name in SYSTEMS and first.trees) or grammar["train"]
             shown.append(_scores(rows[name]) | {"title": system.title, "trees": f"{count:,}"})
     return table(
-        " | trees | F1 | 95 % interval | up to 40 words | minus the grammar of all | malformed",
+        " | trees | F1 | 95% interval | up to 40 words | minus the grammar of all | malformed",
         "{title} | {trees} | {f1:.1f} | {range} | {short} | {above} | {malformed}",
         shown,
     )
 
 
 def _scores(row: dict[str, Any]) -> dict[str, Any]:
-    """Format the scores of a row; grammars and floors have fewer."""
+    """Format the scores of a row; grammars and floors have fewer scores."""
     texts = {"range": "", "above": "", "malformed": ""}
     if "interval" in row:
         above = "{difference:+.1f} ({interval[0]:+.1f} to {interval[1]:+.1f})"
         texts = {
             "range": "{interval[0]:.1f} to {interval[1]:.1f}".format_map(row),
             "above": above.format_map(row["grammar"]),
-            "malformed": f"{100 * row['malformed_when_free'] / row['sentences']:.1f} %",
+            "malformed": f"{100 * row['malformed_when_free'] / row['sentences']:.1f}%",
         }
     short = f"{row['up_to_40']:.1f}" if "up_to_40" in row else ""
     return row | texts | {"short": short}

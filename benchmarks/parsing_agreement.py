@@ -29,7 +29,7 @@ def read_sentences(data: Path) -> list[str]:
 
 
 def agreed_trees(runs: list[Path], data: Path, least: float) -> list[Tree]:
-    """Return the first run's trees that have an F1 of at least `least` with the second run's."""
+    """Return trees of the first run with an F1 of at least `least` with the second run's trees."""
     first, second = (_parse_all(run, data) for run in runs)
     agreed = []
     for tree, rival in zip(first, second, strict=True):

@@ -1,11 +1,11 @@
 """
-The embedded corpus learned without a part of the Transformer, or with batch norm.
+Trainings on the embedded corpus without a part of the Transformer, or with batch norm.
 
     python -m benchmarks.parts [--runs FOLDER]
 
-Trains `tiny` for 600 steps with each setting, on one thread, so that a run repeats exactly: twenty
-minutes on two quiet cores. Existing runs are only measured again. Writes
-`docs/results/parts.json` and the page from it.
+Trains `tiny` for 600 steps with each setting, on one thread, so that a run can be repeated exactly.
+The benchmark takes twenty minutes on two idle cores. Existing runs are only measured again. Writes
+`docs/results/parts.json` and builds the page from it.
 """
 
 from pathlib import Path

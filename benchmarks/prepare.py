@@ -1,10 +1,10 @@
 """
-Preparation of a million Europarl pairs, French-English, from compressed text to ids: time, memory.
+Time and memory of preparing a million Europarl pairs, from compressed text to ids.
 
     python -m benchmarks.prepare [FOLDER]
 
-FOLDER receives the prepared data (default: a temporary folder). Writes
-`docs/results/prepare.json`, and the page from it.
+FOLDER receives the prepared data (default: a temporary folder). Writes `docs/results/prepare.json`
+and builds the page from it.
 """
 
 import json
@@ -18,6 +18,7 @@ from typing import Any
 from benchmarks.process import run_watched
 from benchmarks.report import ResultPage, arguments, data_folder
 from benchmarks.training import chosen
+from heedful.data.cleaning.filter import RULES
 from heedful.experiments.page import code_block, table
 from heedful.experiments.record import Record
 
@@ -55,7 +56,7 @@ def main() -> None:
         report = json.loads((clean / "data" / "report.json").read_text("utf-8"))
     if any(again != ids[0] for again in ids):
         raise SystemExit("any number of processes must give the same bytes")
-    names = ("rule", "dropped", "drops")
+    names = ("rule", "dropped")
     measurements = {
         "rows": rows,
         "text_bytes": sum(path.stat().st_size for path in raw.glob(f"{FILES}.??.xz")),
@@ -85,7 +86,7 @@ def prepare(
 
 
 def body(record: Record) -> str:
-    """Lay out the figures."""
+    """Format the measurements as Markdown."""
     measured = record.measurements
     rows = [
         row | {"rate": 60 * PAIRS / row["seconds"], "megabytes": row["peak"] / 1e6}
@@ -100,7 +101,7 @@ def body(record: Record) -> str:
     dropped = table(
         "rule | pairs dropped | drops a pair if",
         "{rule} | {dropped:,} | {drops}",
-        measured["rules"],
+        ({**rule, "drops": RULES[rule["rule"]]} for rule in measured["rules"]),
     )
     return (
         f"`heedful data prepare` encodes {PAIRS:,} pairs of Europarl French-English "

@@ -1,13 +1,13 @@
 """
-BLEU that small corpora allow: trials of settings on Multi30k, then one row for each corpus.
+BLEU on small corpora: trials of settings on Multi30k, then one row for each corpus.
 
     python -m benchmarks.quality rates
     python -m benchmarks.quality trials [--name NAME ...] [--minutes M] [--runs FOLDER]
     python -m benchmarks.quality corpora [--name NAME ...] [--seed S] [--runs FOLDER]
 
-`rates` measures the speed of each trial's training, which sets its steps: all trials take the same
-counted time on one thread. Trials read the validation text only. `corpora` trains each corpus with
-the chosen settings on all cores and scores its test set. Each training is added to
+`rates` measures the speed of each trial, which determines its number of steps, so that all trials
+take equal time on one thread. Trials read the validation text only. `corpora` trains each corpus
+with the chosen settings on all cores and scores its test set. Each training is added to
 `docs/results/quality.json` when it ends, and the page is written from this record. Recorded
 trainings are not repeated.
 """
@@ -61,7 +61,7 @@ class SmallCorpus(NamedTuple):
     folder: str
     """Folder below HEEDFUL_DATA."""
     languages: tuple[str, str]
-    """Endings of source and target files."""
+    """Suffixes of source and target files."""
     parts: Mapping[str, str]
     """Names of the files of `train`, `valid` and `test`."""
     ending: str
@@ -152,7 +152,7 @@ def _without_second_pass(settings: Sequence[str]) -> tuple[str, ...]:
 
 
 def steps_in(name: str, seconds: float) -> int:
-    """Compute the steps of a trial in some seconds, from its rate and its second pass's cost."""
+    """Compute the steps of a trial in some seconds, from its rate and the cost of second passes."""
     rate: float = measurements_of("quality")["rates"][name]
     training = load_config(RECIPE, TRIALS[name]).train
     alone = 1.0 if training.objective == "likelihood" else training.second_pass_start

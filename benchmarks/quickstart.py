@@ -3,7 +3,7 @@ Time of `make quickstart` in a clean clone, and start time of `--help`.
 
     python -m benchmarks.quickstart
 
-Writes `docs/results/quickstart.json`, and the page from it.
+Writes `docs/results/quickstart.json` and builds the page from it.
 """
 
 import re
@@ -51,12 +51,12 @@ def _help_seconds() -> float:
 
 
 def body(record: Record) -> str:
-    """Lay out the figures."""
+    """Format the measurements as Markdown."""
     measured = record.measurements
     return (
         "In a clean clone, `make quickstart` takes "
         f"{measured['install_seconds']:.0f} s to install and {measured['seconds']:.0f} s to run. "
-        "At the commit named below, the command printed:\n\n"
+        "The command prints lines such as these:\n\n"
         f"{code_block([measured['output']], 'text')}\n\n"
         f"`heedful --help` takes {measured['help_seconds']:.2f} s from start to end of the "
         "process, the fastest of ten runs."

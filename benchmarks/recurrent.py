@@ -1,12 +1,12 @@
 """
-Recurrent models: their speed against Joey NMT's, and Multi30k with attention and without.
+Recurrent models: their speed compared with Joey NMT, and Multi30k with and without attention.
 
     python -m benchmarks.recurrent speed
     python -m benchmarks.recurrent quality [--runs FOLDER]
 
-`quality` trains `recurrent-small` twice, half an hour each on two quiet cores. An unfinished run is
-continued; a finished run is only measured again. Writes `docs/results/recurrent-*.json`, and the
-page from them.
+`quality` trains `recurrent-small` twice, half an hour each on two idle cores. An unfinished run is
+continued; a finished run is only measured again. Writes `docs/results/recurrent-*.json` and builds
+the page from them.
 """
 
 import tempfile
@@ -93,7 +93,7 @@ def measure_quality(runs: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def quality(record: Record) -> str:
-    """Lay out the scores."""
+    """Format the scores as Markdown."""
     measured = record.measurements
     runs = {"with attention": measured["runs"]["attention"], "without": measured["runs"]["without"]}
     ours, theirs = runs.values()
@@ -126,7 +126,7 @@ def quality(record: Record) -> str:
         "`recurrent-small` is an LSTM with attention. It is compared with the same model without "
         "attention, whose decoder receives the source only as its initial state. Both models were "
         "trained once, on the same batches, in "
-        f"{ours['minutes']:.0f} and {theirs['minutes']:.0f} minutes. Lower-cased BLEU on "
+        f"{ours['minutes']:.0f} and {theirs['minutes']:.0f} minutes. BLEU is lower-cased, on "
         f"{SET}, with beam 4 and the average of the last checkpoints:\n\n"
         f"{sizes}\n\n"
         f"BLEU by number of source words:\n\n{by_length}\n\n{validations}"
@@ -140,7 +140,7 @@ def _range(group: dict[str, int]) -> str:
 
 
 def speed(record: Record) -> str:
-    """Lay out the speeds."""
+    """Format the speeds as Markdown."""
     measured = record.measurements
     epoch_rates = best_rates(measured["epoch"], "own_seconds").values()
     rows = [

@@ -108,8 +108,8 @@ def commit() -> str:
 
 def machine() -> str:
     """Describe the machine in one line."""
-    held = "; held to AVX2 by benchmarks/held_to_avx2.sh" if HELD in os.environ else ""
-    return describe_this_machine() + held
+    restriction = "; limited to AVX2 by benchmarks/held_to_avx2.sh" if HELD in os.environ else ""
+    return describe_this_machine() + restriction
 
 
 def _commands(record: Record) -> list[str]:

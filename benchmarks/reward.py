@@ -5,8 +5,8 @@ Multi30k English-German, fine-tuned by likelihood, by reward and by risk.
 
 Trains a base run for a quarter of an hour, unless `--base` names a run. Fine-tunes it three times
 with equal steps, batches and learning rate, in 35 minutes on two cores. Unfinished runs are
-continued; finished runs are only measured again. Writes `docs/results/reward.json`, and the page
-from it.
+continued; finished runs are only measured again. Writes `docs/results/reward.json` and builds the
+page from it.
 """
 
 import json
@@ -129,7 +129,7 @@ class GleuStatistics(SufficientStatistics):
 
 
 def statistics(lines: Sequence[str], references: Sequence[str]) -> list[SufficientStatistics]:
-    """Count the statistics of each line for BLEU, chrF and GLEU."""
+    """Collect the statistics of each line for BLEU, chrF and GLEU."""
     metrics = text_metrics([references], language="de")
     cut = BLEU().tokenizer
     counts = [
@@ -162,7 +162,7 @@ def add_scores(
 
 
 def body(record: Record) -> str:
-    """Lay out the scores."""
+    """Format the scores as Markdown."""
     measured = record.measurements
     base, systems = measured["base"], measured["systems"]
     rows = [
@@ -184,14 +184,14 @@ def body(record: Record) -> str:
         "The objectives are likelihood (the control), the expected GLEU of 15 samples (reward), "
         "and the expected 1 - GLEU of a beam's 8 best hypotheses (risk). "
         f"Scores are cased, on {SET}, with beam 4 and the average of each run's last five "
-        "checkpoints. Intervals (95 %) are paired bootstraps over sentences; they do not cover "
-        "other seeds.\n\n"
+        "checkpoints. Intervals (95%) come from a paired bootstrap over sentences; they do not "
+        "cover other seeds.\n\n"
         f"{reached}\n\n"
         f"Change from the base:\n\n{_changes(systems, 'base')}\n\n"
         "Change from the control, likelihood:\n\n"
         f"{_changes(tuned, 'likelihood')}\n\n"
-        "Mean reward and mean risk on the training text, in the first and in the last quarter of "
-        "the training: "
+        "On the training text, these are the mean reward and the mean risk in the first and in the "
+        "last quarter of the training: "
         f"{', '.join(_course(name, systems[name]) for name in tuned)}.{note(record)}\n\n"
         "Another page explains [how reward and risk are computed](../explain/reward.md)."
     )

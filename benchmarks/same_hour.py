@@ -6,13 +6,13 @@ Four toolkits, the same raw text, the same machine, one hour each.
     python -m benchmarks.same_hour train --system X [--minutes M] [--results FOLDER]
 
 `environment` installs a toolkit in `build/same-hour`. `trials` first measures the speed of four
-combinations of precision and threads, for half a minute each; the fastest is used from then on.
-Then it trains twice for six minutes. `train` takes the settings of the trial with the better BLEU
-on the validation text, and trains for an hour. Nothing is validated meanwhile. Afterwards, a
-checkpoint of every fifth minute and the average of the last ten checkpoints translate the
-validation text; the best of them translates the test set once. `trials` and `train` store each
-result at once in `docs/results/same-hour.json`, and do not repeat a stored one. With other minutes,
-as in a rehearsal, the record belongs elsewhere: name a folder with `--results`.
+combinations of precision and threads, for half a minute each; the fastest combination is used from
+then on. Then it trains twice for six minutes. `train` takes the settings of the trial with the
+better BLEU on the validation text, and trains for an hour, without validations.
+Afterwards, a checkpoint of every fifth minute and the average of the last ten checkpoints translate
+the validation text; the best of them translates the test set once. `trials` and `train` store each
+result at once in `docs/results/same-hour.json`, and do not repeat a stored measurement. With other
+minutes, as in a rehearsal, `--results` must name another folder for the record.
 
 Each toolkit has a driver in `benchmarks/peers/same_hour`, which runs in the toolkit's environment.
 """
@@ -37,9 +37,9 @@ ENVIRONMENTS = ROOT / "build" / NAME
 SEED, BEAM, AVERAGED, CURVE_POINTS = 1, 5, 10, 12
 TRIAL_MINUTES, MINUTES = 6.0, 60.0
 PROBE_MINUTES = 0.5
-"""Length of a measurement of speed, unless a trial is shorter."""
+"""Minutes of a speed measurement, unless a trial is shorter."""
 PROBE_STEPS = 10_000
-"""Steps on which the schedules of these measurements depend; none takes so many."""
+"""Number of steps in the schedules of these measurements, more than any of them takes."""
 PROBES = [(precision, threads) for precision in ("fp32", "bf16") for threads in (1, 2)]
 SIZE = {"layers": 4, "heads": 4, "width": 128, "inner": 256}
 """The size of each model: layers on each side, heads, width, inner width."""
@@ -107,7 +107,7 @@ SYSTEMS = {
 
 
 def main() -> None:
-    """Install a toolkit, or take the measurements of it that the record lacks."""
+    """Install a toolkit, or take its measurements that the record lacks."""
     parser = arguments(__doc__, NAME)
     parser.add_argument("kind", choices=("environment", "trials", "train"))
     parser.add_argument("--system", required=True, choices=[*SYSTEMS])
@@ -131,7 +131,7 @@ def main() -> None:
 
 
 def build_environment(system: str) -> None:
-    """Install a toolkit in an environment of its own, unless it is there."""
+    """Install a toolkit in its own environment, unless it is already installed."""
     requirements, place = SYSTEMS[system].requirements, ENVIRONMENTS / system
     installed = place / ".installed"
     if requirements is None or installed.exists():
@@ -150,7 +150,7 @@ def _python(system: str) -> Path:
 
 
 class ToolkitDriver:
-    """A toolkit that is asked through its driver, in a folder with the texts."""
+    """A toolkit that is run through its driver, in a folder with the texts."""
 
     def __init__(self, system: str, folder: Path) -> None:
         self.system = system
@@ -240,7 +240,7 @@ class ToolkitDriver:
 
 
 def run_trials(toolkit: ToolkitDriver, minutes: float, commit: str) -> None:
-    """Measure the speeds, then run the trials in the fastest way."""
+    """Measure the speeds, then run the trials with the fastest combination."""
     first, *_ = trials = [*SYSTEMS[toolkit.system].trials]
     for precision, threads in PROBES:
         if (key := f"{precision}, {threads}") not in known(toolkit.system, "probes"):
@@ -323,14 +323,14 @@ def keep(
 
 
 def fastest(probes: Mapping[str, Mapping[str, float]]) -> tuple[tuple[str, int], float]:
-    """Return the fastest precision and number of threads, and the steps a second."""
+    """Return the fastest precision and number of threads, and the steps per second."""
     key = max(probes, key=lambda key: probes[key]["steps_per_second"])
     precision, threads = key.split(", ")
     return (precision, int(threads)), probes[key]["steps_per_second"]
 
 
 def expected_steps(rate: float, minutes: float) -> int:
-    """Compute the steps in some minutes, from the steps a second."""
+    """Compute the number of steps in some minutes from the steps per second."""
     return max(1, round(60 * minutes * rate))
 
 
@@ -347,7 +347,7 @@ def spread(checkpoints: Sequence[dict[str, Any]], minutes: float) -> list[dict[s
 
 
 def check_size(system: str, parameters: int) -> None:
-    """Refuse a model that is not of like size."""
+    """Refuse a model whose size differs too much from heedful's."""
     ours = known("heedful", "hour").get("parameters", parameters)
     if abs(parameters / ours - 1) > LIKE_SIZE:
         raise SystemExit(
@@ -358,7 +358,7 @@ def check_size(system: str, parameters: int) -> None:
 
 
 def score(lines: Sequence[str], part: str) -> dict[str, Any]:
-    """Score translations by sacreBLEU, with and without case."""
+    """Score translations with sacreBLEU, with and without case."""
     from sacrebleu.metrics import BLEU
 
     scores: dict[str, Any] = {"signatures": []}

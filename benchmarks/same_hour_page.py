@@ -95,14 +95,14 @@ def _signatures(hours: Mapping[str, Any]) -> str:
 
 
 def _settings(trials: list[dict[str, Any]]) -> Iterator[str]:
-    """Write the settings of each trial in its toolkit's form."""
+    """Write the settings of each trial in its toolkit's format."""
     for row in trials:
         yield f"{row['title']}, {row['name']}:"
         yield code_block([json.dumps(row["config"])], "json")
 
 
 def draw(measurements: Mapping[str, Any], out: Path) -> None:
-    """Draw the validation scores over the minutes, and the test score after the last."""
+    """Draw the validation scores by minute, and the test score after the last minute."""
     hours = dict(_of_kind(measurements, "hour"))
     if not hours:
         return

@@ -1,11 +1,11 @@
 """
-Dates, kana, phonemes and questions: each page's commands from the first to the score.
+Dates, kana, phonemes and questions: the commands of each page, up to the score.
 
     python -m benchmarks.sequences [NAME ...] [--runs DIR]
 
-An hour on two cores for all. Needs the extra `phonemes`. Runs that DIR has are not trained again.
-Writes `docs/results/sequences.json`, and the page from it; tasks that are not named keep their
-figures.
+All tasks together take an hour on two cores and need the extra `phonemes`. Runs that already exist
+in DIR are not trained again. Writes `docs/results/sequences.json` and builds the page from it;
+tasks that are not named keep their figures.
 """
 
 from collections.abc import Sequence
@@ -102,7 +102,7 @@ def score(scores: dict[str, Any], kind: str) -> str:
 
 
 def body(record: Record) -> str:
-    """Lay out the figures."""
+    """Format the measurements as Markdown."""
     rows = [
         row
         | {kind: score(row["scores"], kind) for kind in _SCORES}
@@ -118,8 +118,9 @@ def body(record: Record) -> str:
     )
     return (
         "For each task a model is trained once, by the commands on the task's page. Scores are "
-        "measured on the test text, with beam 4 and the average of the last checkpoints. Brackets "
-        f"have 95 % bootstrap intervals. Other programs were running on the machine.\n\n{tasks}"
+        "measured on the test text, with beam 4 and the average of the last checkpoints. "
+        "Parentheses have 95% bootstrap intervals. Other programs were running on the machine."
+        f"\n\n{tasks}"
     )
 
 

@@ -10,6 +10,7 @@ from heedful.experiments.page import ScoreDifference, fold, markdown
 from heedful.experiments.record import Record
 from heedful.paper.claims.check import RESERVATION, claim_sections
 from heedful.paper.claims.statement import Checked
+from heedful.paper.table1 import COUNT_HEADING, conclude, describe_times
 from heedful.paper.table2 import ENSEMBLES, SYSTEMS, Table2
 from heedful.paper.table3 import SYSTEMS as ROWS
 from heedful.paper.table3 import Table3
@@ -24,10 +25,14 @@ def table1(record: Record) -> str:
     return "\n\n".join(
         [
             "## Table 1: what a layer costs",
-            *(measured["count_heading"], markdown(measured["counts"])),
-            *(measured["time_heading"], markdown(measured["times"])),
+            *(COUNT_HEADING, markdown(measured["counts"])),
+            describe_times(measured["rounds"], measured["threads"]),
+            markdown(measured["times"]),
             "![Time of a layer by length and width](table1.svg)",
-            fold("How layers compare", measured["conclusions"]),
+            fold(
+                "How layers compare",
+                conclude(measured["layers"], measured["crossings"], measured["rounds"]),
+            ),
         ]
     )
 
@@ -44,14 +49,15 @@ def table2(record: Record) -> str:
             f"raw (29,000 pairs), with {VOCABULARY:,} subwords and learning rates [chosen by "
             "trials](tuning.md). BLEU is cased, on test_2016_flickr, with beam 4 and the average "
             f"of the last checkpoints. {_steps(measured)}. Perplexity is per subword, and for "
-            "Deep-Att per word. An ensemble averages the probabilities of three seeds; the "
+            "Deep-Att per word. The last column is the BLEU on the validation text after equally "
+            "many operations. An ensemble averages the probabilities of three seeds; the "
             "published ensembles have eight models.",
             markdown(table.rows),
             "![Validation BLEU by number of operations](table2.svg)",
             " ".join(table.reservations),
             *table.matrix,
             fold("The published table", [markdown(table.published_rows)]),
-            *([fold("Not trained", [f"{', '.join(missing)}."])] if missing else []),
+            *([fold("Not trained", [f"{'; '.join(missing)}."])] if missing else []),
             *_origin(record),
         ]
     )
@@ -86,7 +92,7 @@ def _read_table2(record: Record) -> Table2:
 
 
 def _steps(measured: Mapping[str, Any]) -> str:
-    """Describe the plan that gives the number of steps of trainings of equal time."""
+    """Describe the plan from which the number of steps of each training was computed."""
     plan = measured["plan"]
     planned = {system["name"]: system["steps"] for system in plan["systems"]}
     earlier = [
@@ -95,14 +101,15 @@ def _steps(measured: Mapping[str, Any]) -> str:
         if planned.get(system["name"], system["steps"]) != system["steps"]
     ]
     of_earlier = (
-        f". {', '.join(earlier)}: from an earlier, shorter plan, with rates before those trials"
+        f". The steps of these systems are from an earlier, shorter plan, and their learning rates "
+        f"are older than the trials: {'; '.join(earlier)}"
         if earlier
         else ""
     )
     return (
         f"The plan shares {plan['budget'] / 60:.0f} minutes (`--threads 1`) among "
-        f"{len(plan['systems'])} trainings. It computes each training's steps from its system's "
-        f"rate, which was measured alone{of_earlier}"
+        f"{len(plan['systems'])} trainings. It computes each training's steps from the measured "
+        f"speed of its system{of_earlier}"
     )
 
 
@@ -130,13 +137,15 @@ def table3(record: Record) -> str:
 
 
 def claims(record: Record) -> str:
-    """Lay out the claims."""
+    """Format the claims as Markdown."""
     checked = {name: Checked.of(claim) for name, claim in record.measurements["claims"].items()}
     plans = record.measurements.get("plans", {})
     minutes = ", ".join(f"{name} {plan['budget'] / 60:.1f}" for name, plan in plans.items())
     return "\n\n".join(
         [
             "## Claims",
+            "A claim is a statement of the paper, or a statement that is often made about the "
+            "paper. Each verdict is followed by the main numbers and the source of the claim.",
             *claim_sections(checked, "###", "claims/{}.svg"),
             RESERVATION,
             fold(
@@ -162,16 +171,17 @@ def _origin(record: Record) -> list[str]:
 def _earlier_origins(record: Record, done: str) -> list[str]:
     """Name the parts that were measured at earlier commits or on other machines."""
     sentences = []
-    for key, last, where, what in (
-        ("commits", record.commit, "at", "at an earlier commit"),
-        ("machines", record.machine, "on", "on another machine"),
+    for key, last, where in (
+        ("commits", record.commit, "at the earlier commit"),
+        ("machines", record.machine, "on another machine,"),
     ):
         others: dict[str, list[str]] = {}
         for title, origin in record.measurements.get(key, {}).items():
             if origin != last:
                 others.setdefault(origin, []).append(title)
-        listed = "; ".join(f"{where} {origin}: {', '.join(t)}" for origin, t in others.items())
-        sentences += [f"{done} {what}, {listed}."] if others else []
+        sentences += [
+            f"{done} {where} {origin}: {'; '.join(titles)}." for origin, titles in others.items()
+        ]
     return sentences
 
 

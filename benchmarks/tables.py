@@ -4,15 +4,16 @@ The paper's tables and claims, made by `heedful paper` for the pages of results.
     python -m benchmarks.tables table1 | table2 | table3 | french | claims [--system NAME ...]
     python -m benchmarks.tables table2 | french | table3 --count
 
-Writes `docs/results/NAME.json`, the pictures and the page from them. Table 2 and Table 3 are
-trained on Multi30k English-German, raw; the claims on the embedded grammar. If the JSON exists, its
-plan is repeated step by step; models that the folder has are not trained again. Table 2 includes
-ensembles of three seeds. `french` trains four of its systems on Tatoeba English-French.
+Writes `docs/results/NAME.json`, and builds the pictures and the page from it. Table 2 and Table 3
+are trained on Multi30k English-German, raw; the claims on the embedded grammar. If the JSON exists,
+its plan is repeated step by step; models that already exist in the folder are not trained again.
+Table 2 includes ensembles of three seeds. `french` trains four of its systems on Tatoeba
+English-French.
 
 `--system` trains only the named systems, seeds or rows, or decides only the named claims. Other
-results of the JSON are kept. Claims that are named share the whole time. An
-ensemble is named with its seeds. `--replan` makes a new plan although there is a JSON, in
-`--budget` if that is given. With `--plan-only` it plans Table 2 from the recorded rates, and trains
+results of the JSON are kept. Named claims share the whole time budget. An
+ensemble is named with its seeds. `--replan` makes a new plan even if the JSON exists, within
+`--budget` if it is given. With `--plan-only` it plans Table 2 from the recorded rates, and trains
 nothing; `--system` then trains one system after the other. `--runs` names the folder of models; use
 a new folder for other systems. `--count` counts the operations of a record again from its plan,
 without training.
@@ -104,13 +105,13 @@ def main() -> None:
     make, budget = _MAKERS[what]
     if options.plan_only:
         make = _plan_table2
-    made = make(Call(out, options.budget or budget, options.system, options.replan, record))
+    measurements = make(Call(out, options.budget or budget, options.system, options.replan, record))
     outputs = {} if record is None else record.outputs
     for file in sorted(out.rglob("output/*.txt")):
         name = file.relative_to(out).with_suffix("").as_posix()
         outputs[name] = file.read_text(encoding="utf-8").splitlines()
     commands = [f"python -m benchmarks.tables {what}"]
-    PAGE.keep(what, made, options.commit, commands=commands, outputs=outputs)
+    PAGE.keep(what, measurements, options.commit, commands=commands, outputs=outputs)
 
 
 def _time(text: str) -> float:
@@ -145,30 +146,28 @@ def _table1(call: Call) -> Measurements:
     table.draw(RESULTS / "table1.svg")
     numbers = table.to_dict()
     return {
-        "count_heading": table.count_heading,
         "counts": table.count_rows,
-        "time_heading": table.time_heading,
         "times": table.time_rows,
-        **{
-            name: numbers[name]
-            for name in ("rounds", "threads", "layers", "crossings", "conclusions")
-        },
+        "rounds": len(numbers["rounds"]),
+        **{name: numbers[name] for name in ("threads", "layers", "crossings")},
     }
 
 
 def _table2(call: Call) -> Measurements:
     """Train scaled-down systems of Table 2, and add them to the systems of earlier calls."""
-    made = _train_table2(call, multi30k, call.names, OF_TABLE2)
+    measurements = _train_table2(call, multi30k, call.names, OF_TABLE2)
     if call.names and call.record is not None:
         recorded = _with_outputs(call.record)
-        made = _beside(made, recorded, call.names, [system.name for system in OF_TABLE2])
-        measured = [MeasuredSystem.of(system) for system in made["here"]]
+        measurements = _merge(
+            measurements, recorded, call.names, [system.name for system in OF_TABLE2]
+        )
+        measured = [MeasuredSystem.of(system) for system in measurements["here"]]
         _write_outputs(call.record, call.out)
         differences = all_differences(measured, multi30k(call.out.parent), call.out)
-        made["differences"] = [asdict(pair) for pair in differences]
-    systems = tuple(map(MeasuredSystem.of, made["here"]))
-    Table2(systems, (), made["text"]).draw(RESULTS / "table2.svg")
-    return made
+        measurements["differences"] = [asdict(pair) for pair in differences]
+    systems = tuple(map(MeasuredSystem.of, measurements["here"]))
+    Table2(systems, (), measurements["text"]).draw(RESULTS / "table2.svg")
+    return measurements
 
 
 def _with_outputs(record: Record) -> Record:
@@ -245,13 +244,14 @@ def _table3(call: Call) -> Measurements:
         threads=_THREADS,
         say=print,
     )
-    made = {"here": plain(measured), "text": describe(text)}
-    made["plan"] = plan or _read_json(call.out / "plan.json")
+    measurements = {"here": plain(measured), "text": describe(text)}
+    measurements["plan"] = plan or _read_json(call.out / "plan.json")
     if call.names and call.record is not None:
-        made = _beside(made, call.record, call.names, [row.name for row in ROWS])
-    table = Table3(tuple(map(MeasuredSystem.of, made["here"])), made["text"])
+        measurements = _merge(measurements, call.record, call.names, [row.name for row in ROWS])
+    table = Table3(tuple(map(MeasuredSystem.of, measurements["here"])), measurements["text"])
     table.draw(RESULTS / "table3.svg")
-    return made | table.to_dict()
+    numbers = table.to_dict()
+    return measurements | {name: numbers[name] for name in ("published", "correlations")}
 
 
 def _count(name: str, earlier: Measurements, commit: str) -> Measurements:
@@ -270,15 +270,15 @@ def _count(name: str, earlier: Measurements, commit: str) -> Measurements:
     return earlier | {"here": plain(counted), "counted": commit}
 
 
-def _beside(
-    made: Measurements, record: Record, names: Sequence[str], order: Sequence[str]
+def _merge(
+    measurements: Measurements, record: Record, names: Sequence[str], order: Sequence[str]
 ) -> Measurements:
     """Merge the systems `names` with the other systems of an earlier record, in a given order."""
     earlier = record.measurements
     others = [system for system in earlier["here"] if system["name"] not in names]
-    here = sorted([*made["here"], *others], key=lambda system: order.index(system["name"]))
+    here = sorted([*measurements["here"], *others], key=lambda system: order.index(system["name"]))
     origins = _origins(record, [system["title"] for system in others])
-    return earlier | made | {"here": here, **origins}
+    return earlier | measurements | {"here": here, **origins}
 
 
 def _origins(record: Record, names: Iterable[str]) -> dict[str, dict[str, str]]:
@@ -291,7 +291,7 @@ def _origins(record: Record, names: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def _claims(call: Call) -> Measurements:
-    """Decide claims with models of the embedded grammar, and add them to the recorded claims."""
+    """Decide claims with models of the embedded grammar; add them to the recorded claims."""
     earlier, plans = call.earlier.get("claims", {}), call.earlier.get("plans", {})
     checks = check_claims(
         call.names or [*CLAIMS],
@@ -308,11 +308,11 @@ def _claims(call: Call) -> Measurements:
         draw(CLAIMS[name].said, checked, picture)
     decided = earlier | to_dict(checks)
     files = {name: call.out / name / "plan.json" for name in checks}
-    made = {name: _read_json(file) for name, file in files.items() if file.exists()}
+    new_plans = {name: _read_json(file) for name, file in files.items() if file.exists()}
     stays = [name for name in earlier if name not in checks and name in CLAIMS]
     return {
         "claims": {name: decided[name] for name in CLAIMS if name in decided},
-        "plans": {name: plan for name, plan in plans.items() if name in CLAIMS} | made,
+        "plans": {name: plan for name, plan in plans.items() if name in CLAIMS} | new_plans,
         **(_origins(call.record, stays) if call.record is not None else {}),
     }
 

@@ -106,7 +106,7 @@ def train_on_multi30k(
     run: Path, recipe: str, settings: Sequence[str] = (), groups: Sequence[Sequence[int]] = ()
 ) -> tuple[dict[str, Any], list[str]]:
     """
-    Train on Multi30k English-German, and score the average in lower case.
+    Train on Multi30k English-German, and score the averaged model in lower case.
 
     `groups`: rows of the test set that are scored separately. Returns the scores with a description
     of the training, and the translations.
@@ -127,9 +127,10 @@ def train_on_multi30k(
 def score_sentence(measurements: dict[str, Any]) -> str:
     """State the score of a model trained on Multi30k, with the size of its training."""
     return (
-        f"Lower-cased BLEU on {SET}, with beam 4 and the average of the last checkpoints: "
-        f"**{measurements['bleu']:.1f}** with {measurements['parameters']:,} weights after "
-        f"{measurements['steps']:,} steps and {measurements['target_tokens']:,} target tokens."
+        f"On {SET}, with beam 4 and the average of the last checkpoints, the model has a "
+        f"lower-cased BLEU of **{measurements['bleu']:.1f}**. It has "
+        f"{measurements['parameters']:,} weights and was trained for {measurements['steps']:,} "
+        f"steps and {measurements['target_tokens']:,} target tokens."
     )
 
 
@@ -146,5 +147,5 @@ def validation_table(
 
 def note(record: Record) -> str:
     """Lay out the remark that was added to a record by hand; empty if there is none."""
-    said = record.measurements.get("note", "")
-    return "\n\n" + fold("About this run", [said]) if said else ""
+    remark = record.measurements.get("note", "")
+    return "\n\n" + fold("About this run", [remark]) if remark else ""

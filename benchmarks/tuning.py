@@ -1,5 +1,5 @@
 """
-Trials for Table 2's systems: trainings in which they learn to attend, and learning rates.
+Trials for Table 2's systems: approaches that make them learn to attend, and learning rates.
 
     python -m benchmarks.tuning approaches | rates [--system NAME ...] [--minutes M]
 
@@ -73,8 +73,8 @@ def main() -> None:
         if trial.key in known or (options.system and trial.system not in options.system):
             continue
         print(trial.key, flush=True)
-        made = measure(trial, options.minutes, options.runs) | {"commit": options.commit}
-        PAGE.keep("tuning", {"trials": known | {trial.key: made}}, options.commit)
+        measurement = measure(trial, options.minutes, options.runs) | {"commit": options.commit}
+        PAGE.keep("tuning", {"trials": known | {trial.key: measurement}}, options.commit)
 
 
 def trials(kind: str) -> Iterator[Trial]:
@@ -156,7 +156,7 @@ def body(record: Record) -> str:
             parts.append(
                 table(
                     f"system | {head} | steps | perplexity | BLEU | largest weight on the first "
-                    "place | correlation with the diagonal | nats lost by uniform attention | ",
+                    "position | correlation with the diagonal | nats lost by uniform attention | ",
                     "{system} | {choice} | {steps:,} | {perplexity:.1f} | {bleu:.1f} | {first} | "
                     "{diagonal} | {nats} | {mark}",
                     cells,

@@ -1,11 +1,11 @@
 """
-Comparison of self-attention to neighbors with full attention: CPU time and memory by length.
+Comparison of windowed self-attention with full attention: CPU time and memory by length.
 
     python -m benchmarks.window
 
-One attention of 4 heads and width 256 computes one sequence forwards and backwards, in fp32 on one
-thread. Each measurement has its own process. Linux only. Writes `docs/results/window.json`, and the
-page from it.
+One attention layer of 4 heads and width 256 runs forward and backward on one sequence, in fp32 on
+one thread. Each measurement has its own process. Linux only. Writes `docs/results/window.json` and
+builds the page from it.
 """
 
 import multiprocessing
@@ -74,7 +74,7 @@ def measure(way: str, length: int) -> dict[str, float]:
 
 
 def body(record: Record) -> str:
-    """Lay out the page."""
+    """Format the page as Markdown."""
     names = ["full", *(f"{way}, r = {r}" for r in WINDOWS for way in ("mask", "blocks"))]
     rows = record.measurements["rows"]
     for row in rows:

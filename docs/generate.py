@@ -48,7 +48,7 @@ def settings_page() -> str:
         "This page lists every setting. Change one with `--set train.steps=200`, or in a TOML file "
         "that replaces the recipe; `heedful train RECIPE --print-config` prints such a file. The "
         "defaults are those of the paper's base model; a recipe changes some of them. A setting "
-        "without effect, given the others, is refused and not printed.",
+        "that has no effect in combination with the others is refused and not printed.",
         "",
     ]
     groups: dict[str, dict[str, FieldInfo]] = {}
@@ -68,7 +68,7 @@ def settings_page() -> str:
 
 
 def _description(table: str) -> str | None:
-    """Find the description of a table; a dot in its name separates it from the table around it."""
+    """Find the description of a table; a dot in its name precedes the name of an inner table."""
     settings: Any = RunConfig
     for name in table.split("."):
         field = settings.model_fields[name]
@@ -77,9 +77,9 @@ def _description(table: str) -> str | None:
 
 
 def _condition(name: str) -> str:
-    """State the conditions under which a setting acts, if any."""
-    conditions = setting_conditions().get(name, ())
-    return f" Acts only if {' and '.join(c.describe() for c in conditions)}." if conditions else ""
+    """State the conditions under which a setting applies, if any."""
+    conditions = [condition.describe() for condition in setting_conditions().get(name, ())]
+    return f" Applies only if {' and '.join(conditions)}." if conditions else ""
 
 
 def _commands(command: Any, name: str) -> list[tuple[str, Any]]:
@@ -165,7 +165,7 @@ def _parts(annotation: Any) -> list[Any]:
 
 
 def _kind(kind: Any, other: str) -> str:
-    """Name a type in plain words, or list the words of a choice."""
+    """Describe a type in words, or list the values of a choice."""
     if get_origin(kind) is Literal:
         return ", ".join(f"`{choice}`" for choice in get_args(kind))
     return _TYPES.get(kind, other)

@@ -24,7 +24,8 @@ Which imports count
 Budgets
     tools/budgets.toml limits the code lines of each package and of the Transformer alone, the
     number of circles, the files of a step, and the code lines of each of these files. A test
-    enforces the limits (tests/structure/test_house.py). A commit that raises one gives the reason.
+    enforces the limits (tests/structure/test_house.py). A commit that raises a limit must give the
+    reason.
 """
 
 import argparse
@@ -59,8 +60,8 @@ MARKS = {
     "beam step": ("search/step.py", "extend"),
 }
 
-# The Transformer alone: from ids to probabilities, without kernels, other families, and the
-# interfaces that connect those.
+# The modules of the Transformer alone, from ids to probabilities, without kernels, other families
+# and the interfaces to them.
 TRANSFORMER = [
     "attention",
     "layout",

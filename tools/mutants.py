@@ -2,9 +2,9 @@
 Count how many small faults the tests find: `python tools/mutants.py`.
 
 A mutant is the package with one fault: an operator, a number or a condition of one module is
-changed. Equally many mutants of each kind are drawn from all of src/heedful, by a seed; the first
-ten of 200 are those of `--count 10`. The tests of the changed module run on each mutant. A mutant
-is killed if a test fails, and survives if all pass.
+changed. Equally many mutants of each kind are drawn at random from src/heedful. With the same seed,
+`--count 10` gives the first ten mutants of `--count 200`. The tests of the changed module run on
+each mutant. A mutant is killed if a test fails, and survives if all tests pass.
 
     python tools/mutants.py --count 200 --seed 1
     python tools/mutants.py --count 200 --seed 1 --revision 1804b1e    an earlier commit
@@ -13,15 +13,16 @@ Which tests
     The tests of src/heedful/a/b.py are tests/unit/a/test_b*.py, or else all files in tests/unit/a.
     Without such a folder, they are the tests of the module `a`. Commands have tests in tests/cli.
 
-What gets no fault
-    Annotations, texts, code under TYPE_CHECKING or in a script's last lines, and logging.
+Code without faults
+    Annotations, texts, code under TYPE_CHECKING or in a script's last lines, and logging stay
+    unchanged.
 
 Where the tests run
-    In a temporary git worktree of the revision, so that uncommitted changes do not count. The tests
-    of a module first run without a fault. They must pass, or the mutant has no verdict. If its
-    tests take ten times as long as without the fault, a mutant counts as killed.
+    The tests run in a temporary git worktree of the revision, so that uncommitted changes do not
+    count. The tests of a module first run without a fault. They must pass, or the mutant has no
+    verdict. If its tests take ten times as long as without the fault, a mutant counts as killed.
 
-Verdicts are appended to the file of `--records`, one a line. A run with the same commit and seed
+Verdicts are appended to the file of `--records`, one per line. A run with the same commit and seed
 continues after the last verdict.
 """
 
@@ -135,7 +136,7 @@ def is_left_out(node: ast.AST) -> bool:
             return True
         case ast.Call(func=ast.Attribute(value=ast.Name("logging" | "logger" | "_log"))):
             return True
-    return isinstance(node, ast.JoinedStr)  # Python 3.11 does not know the places in it
+    return isinstance(node, ast.JoinedStr)  # Python 3.11 does not give the positions of its parts
 
 
 Fault = tuple[str, ast.expr | ast.stmt, str]
@@ -182,7 +183,7 @@ def conditions_of(node: ast.AST) -> list[ast.expr]:
 
 
 def in_parentheses(node: ast.expr) -> str:
-    """Write an expression in parentheses, valid at any place."""
+    """Write an expression in parentheses, so that it is valid anywhere."""
     return f"({ast.unparse(node)})"
 
 
@@ -262,7 +263,7 @@ def run_tests(root: Path, tests: list[str], limit: float | None = None) -> tuple
 
 
 def end_group(leader: int) -> None:
-    """End the remaining processes of a group."""
+    """Kill the remaining processes of a process group."""
     with suppress(ProcessLookupError):
         os.killpg(leader, signal.SIGKILL)
 
@@ -315,7 +316,7 @@ def git(*words: str) -> str:
 
 @contextmanager
 def worktree(commit: str) -> Iterator[Path]:
-    """Check a commit out into a temporary folder."""
+    """Check out a commit into a temporary folder."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder).resolve() / "heedful"
         git("worktree", "add", "--detach", str(root), commit)

@@ -2,9 +2,9 @@
 Refuse names without a meaning: `python tools/names.py`, a part of `make check`.
 
 The variables, parameters and private functions in `FOLDERS` are checked. A variable or parameter
-may not have a name in `REFUSED`. Fields of a class may, because the class explains them. So may
-`other` as the second operand of a comparison or a sum, as in Python's own `__eq__`. The name of a
-private function may not be a participle without a noun, such as `_merged`. It says what the
+must not have a name in `REFUSED`. Fields of a class may have such a name, because the class
+explains them. Parameters of methods such as `__eq__` may also have such a name. The name of a
+private function must not be a participle without a noun, such as `_merged`. It must state what the
 function does (`_merge`) or returns (`_kept_pairs`).
 """
 
@@ -16,7 +16,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = "src", "benchmarks", "tools"
 REFUSED = {
-    *("asked", "each", "found", "given", "kept", "one", "other", "some", "told", "whole"),
+    *("asked", "behind", "beside", "each", "found", "given", "held", "kept", "made", "one"),
+    *("other", "said", "some", "told", "whole"),
 }
 PARTICIPLES = {
     *("begun", "bound", "built", "chosen", "done", "drawn", "gone", "held", "hidden", "known"),
@@ -28,7 +29,7 @@ NOT_PARTICIPLES = {"deed", "embed", "feed", "seed", "speed"}
 
 
 def main() -> int:
-    """Print the place of each refused name; return 1 if there is any."""
+    """Print the file and line of each refused name; return 1 if there is any."""
     places = [
         f"{file.relative_to(ROOT)}:{line}: name what `{name}` holds or does"
         for folder in FOLDERS

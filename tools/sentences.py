@@ -4,8 +4,8 @@ Check the sentences of messages, help, docstrings and pages.
     python tools/sentences.py draw SEED    draw a hundred sentences for a reader to judge
     python tools/sentences.py long         list sentences of over 25 words; a part of `make check`
 
-Messages, the help of options and settings, docstrings and pages each give an equal share of a draw.
-The same seed draws the same sentences from the same texts. `--count` is the number of sentences.
+A draw has equal numbers of sentences from messages, help texts, docstrings and pages. The same seed
+draws the same sentences from the same texts. `--count` is the number of sentences.
 Long sentences on pages of results are drawn but not listed, because those pages print records.
 """
 
@@ -30,7 +30,7 @@ MOST_WORDS = 25
 
 
 class Sentence(NamedTuple):
-    """A sentence and its place."""
+    """A sentence, and the file and line or the command where it occurs."""
 
     place: str
     text: str
@@ -64,7 +64,7 @@ def words(text: str) -> int:
     """
     Count the words of the longest clause between colons and semicolons.
 
-    A value in braces and a code span are one word each, and a list in parentheses is none.
+    A value in braces and a code span count as one word each; lists in parentheses do not count.
     """
     if not re.search(r"[.,;:?!]", text):  # a list of codes or words
         return 0
@@ -112,7 +112,7 @@ def of_source(texts: Callable[[ast.Module], Iterator[tuple[int, str]]]) -> Itera
 
 
 def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Find the paragraphs of docstrings, without drawings and tables."""
+    """Find the paragraphs of docstrings, except drawings and tables."""
     for line, text in statements(tree):
         text = re.sub(r"\n\s*-{3,}\s*\n", "\n\n", text)
         text = re.sub(r"(?m)^ *\*{0,2}\w[\w, *]* : .*$", "\n", text)  # a parameter and its type
@@ -153,13 +153,14 @@ def helps() -> Iterator[Sentence]:
         commands += [
             (f"{name} {key}", value) for key, value in getattr(command, "commands", {}).items()
         ]
-        yield from split(name, re.sub(r"\x08|(?m:^ *heedful .*$)", "", command.help or ""))
+        prose = re.sub(r"\x08|(?m:^ *heedful .*(?<!\w\.)$)", "", command.help or "")  # no examples
+        yield from split(name, prose)
         for parameter in command.params:
             yield from split(f"{name} {parameter.opts[0]}", getattr(parameter, "help", "") or "")
 
 
 def pages() -> Iterator[Sentence]:
-    """Read the paragraphs and lists of pages, without titles, tables and code."""
+    """Read the paragraphs and lists of pages, except titles, tables and code."""
     for file in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]:
         if "generated" in file.parts:
             continue

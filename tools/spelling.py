@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Verbs that end in -ize. Others, such as `exercise` and `supervise`, end in -ise everywhere.
+# Verbs that end in -ize in American English. Other verbs, such as `exercise`, always end in -ise.
 _IZE = """
     anonym author binar canonical capital categor central character color custom emphas equal factor
     final formal general global harmon initial ital item legal linear local maxim memor minim modern
@@ -44,13 +44,13 @@ REFUSED = {
     r"towards": "toward",
     r"whilst|amongst": "while, among",
 }
-# Phrases that a reader has to read twice, and what says the same in plain English.
+# Phrases that a reader has to read twice, and clear replacements.
 PHRASES = {
     r"\bbut\b[^.;]*\bcame\b(?! (back|before|first|from|later|out|to)\b)": "but got 3",
     r"\b(it|they) (is|are) none\b|\b(is|are) none of them\b": "is not one, or: there is none",
     r"\bmend(s|ed|ing)?\b": "correct, repair or change",
 }
-# Names that users write, and those of other programs.
+# Names that users write, names of other programs, and quotations.
 ALLOWED = re.compile(
     r"legacy_behaviour|CancelledError"
     r"|\bvisualise\b|\binitialisation\b|\blinearisation\b|\brenormalise\b"
@@ -71,7 +71,7 @@ _FORM = re.compile(rf"(un|re|de|pre|mis|non)?({'|'.join(REFUSED)})")
 
 
 def main() -> int:
-    """Print the place of each refused word; return 1 if there is any."""
+    """Print the file and line of each refused word; return 1 if there is any."""
     places = [place for name in tracked_files() for place in places_of(name, read(name))]
     print("\n".join(places), end="\n" if places else "")
     return int(bool(places))

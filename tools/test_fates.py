@@ -1,11 +1,12 @@
 """
 Record the fate of each test of an earlier commit: `python tools/test_fates.py`.
 
-The tests of commit 1804b1e are compared with those of the working tree, and tests/fates.tsv is
-written. A test is kept if its file still has a test of its name, and moved if another file has one.
-If several files have one, the test that shares the most words counts. tools/test_fates.toml states
-the fate of all others: renamed, merged into other tests, or deleted for a reason. If a test has no
-fate, or a fate names an unknown test, nothing is written and the exit code is 1.
+The tests of commit 1804b1e are compared with the tests of the working tree, and tests/fates.tsv is
+written. A test is kept if its file still has a test with its name, and moved if another file has a
+test with its name. If several files have such a test, the most similar test counts.
+tools/test_fates.toml states the fate of all remaining tests: renamed, merged into other tests, or
+deleted for a reason. If a test has no fate, or a fate names an unknown test, nothing is written and
+the exit code is 1.
 """
 
 import ast
@@ -56,7 +57,7 @@ def main() -> int:
 
 
 def files_of(revision: str) -> Iterator[tuple[str, str]]:
-    """Read the files of tests of a revision: their names and texts."""
+    """Read the names and texts of the test files of a revision."""
     command = ["git", "archive", revision, "tests"]
     packed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
@@ -67,7 +68,7 @@ def files_of(revision: str) -> Iterator[tuple[str, str]]:
 
 
 def files_here() -> Iterator[tuple[str, str]]:
-    """Read the files of tests of the working tree."""
+    """Read the names and texts of the test files of the working tree."""
     for path in sorted((ROOT / "tests").rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
         if is_of_tests(name):
@@ -75,7 +76,7 @@ def files_here() -> Iterator[tuple[str, str]]:
 
 
 def is_of_tests(name: str) -> bool:
-    """Decide whether pytest looks for tests in a file."""
+    """Return whether pytest looks for tests in a file."""
     return bool(re.search(r"/test_\w+\.py$", name))
 
 
@@ -121,7 +122,7 @@ def find_fates(before: Tests, now: Tests, by_hand: Iterable[Fate]) -> list[Fate]
 
 
 def name_of(test: str) -> str:
-    """Return the name of the function of a test."""
+    """Return the name of a test's function."""
     return test.partition("::")[2]
 
 

@@ -1,9 +1,9 @@
 """
-The protocol between heedful and a peer toolkit; standard library only.
+The protocol between heedful and a peer toolkit; it uses only the standard library.
 
-A peer reads a JSON object from standard input and writes another to standard output. It answers
-``{"task": "variants", "of": "train"}`` with its variants, and ``train`` and ``translate`` with the
-seconds of each repetition.
+A peer reads a JSON object from standard input and writes another object to standard output. It
+answers ``{"task": "variants", "of": "train"}`` with its variants, and ``train`` and ``translate``
+with the seconds of each repetition.
 """
 
 import json
@@ -37,7 +37,7 @@ def serve(
     tasks: dict[str, Callable[[Request], Answer]],
     on_gpu: Variants | None = None,
 ) -> None:
-    """Answer one request; `on_gpu`: variants of the tasks that have different variants on a GPU."""
+    """Answer one request; `on_gpu`: variants on a GPU, for tasks whose variants differ there."""
     request = json.load(sys.stdin)
     if request["task"] == "variants":
         if request.get("device", "cpu").startswith("cuda"):

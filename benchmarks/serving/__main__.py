@@ -3,8 +3,8 @@ The server benchmark: 64 clients for a minute, 20,000 requests, a stop under loa
 
     python -m benchmarks.serving [--small]
 
-Needs the extra `serve`. Writes `docs/results/serving.json` and the page from it. `--small` prints
-the measurements of a tiny model instead, in seconds.
+Needs the extra `serve`. Writes `docs/results/serving.json` and builds the page from it. `--small`
+prints the measurements of a tiny model instead, which takes seconds.
 """
 
 from benchmarks.report import arguments

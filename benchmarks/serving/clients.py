@@ -104,7 +104,7 @@ async def load(
     seconds: float | None = None,
     tell: Callable[[ClientReply], None] | None = None,
 ) -> list[ClientReply]:
-    """Send requests from several clients in parallel, up to a number of requests or seconds."""
+    """Send requests from several clients in parallel, up to a limit of requests or seconds."""
     numbers = itertools.count()
     until = time.monotonic() + seconds if seconds is not None else None
     answers: list[ClientReply] = []

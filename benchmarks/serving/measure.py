@@ -41,7 +41,7 @@ WORDS = 20
 SCORE = 1e-3
 STEADY = 0.1
 DIRECTION = "xx:yy="
-# The same device and precision for the server and the command line.
+# Options that give the server and the command line the same device and precision.
 ALIKE = ("--device", "cpu", "--precision", "fp32")
 
 
@@ -110,9 +110,10 @@ def measure_load(
 
     Returns the count of each status. Answers are `equal` to the command line's, `close` (another
     text with a score within `SCORE`) or `other`. Half of the answers arrive within `p50` seconds,
-    and 99 % within `p99`. The server's memory is in bytes, and rates are answers per second. Shares
-    are relative to the command line with as many lines at a time as clients, by elapsed time and by
-    CPU time. `steady` tells whether the machine was as fast after the load as before.
+    and 99% within `p99`. The server's memory is in bytes, and rates are answers per second. Shares
+    compare the server, by elapsed time and by CPU time, with the command line, which gets as many
+    lines at a time as there are clients. `steady` tells whether the machine was as fast after the
+    load as before.
     """
     texts = random_lines(vocabulary, WORDS, lines)
     before = translate(run, texts, clients)
@@ -159,13 +160,13 @@ def _statuses(answers: Iterable[ClientReply]) -> dict[str, int]:
     return dict(Counter(str(answer.status or answer.problem) for answer in answers))
 
 
-def _compare(answer: ClientReply, said: ServedTranslation) -> str:
+def _compare(answer: ClientReply, expected: ServedTranslation) -> str:
     """Compare an answer with the translation of the command line."""
     translation = json.loads(answer.body)["translations"][0]
-    line = answer.number % len(said.texts)
-    if translation["text"] == said.texts[line]:
+    line = answer.number % len(expected.texts)
+    if translation["text"] == expected.texts[line]:
         return "equal"
-    return "close" if abs(translation["score"] - said.scores[line]) <= SCORE else "other"
+    return "close" if abs(translation["score"] - expected.scores[line]) <= SCORE else "other"
 
 
 def varied_request(texts: Sequence[str], number: int) -> SentRequest:

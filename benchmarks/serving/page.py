@@ -6,7 +6,7 @@ from heedful.experiments.record import Record
 
 
 def body(record: Record) -> str:
-    """Lay out the results."""
+    """Format the results as Markdown."""
     measured = record.measurements
     load, stop, flat = measured["load"], measured["stop"], measured["memory"]
     rows = {
@@ -28,40 +28,36 @@ def body(record: Record) -> str:
         ),
     }
     sizes = ", ".join(f"{memory / (1 << 20):.0f}" for memory in flat["memory"])
-    return f"""\
-The table shows how `heedful serve` answers many clients, a stop signal, and many requests.
-
-{markdown([("what", "measured"), *rows.items()])}
-
-## {load["clients"]} clients for {load["seconds"]:.0f} seconds
-
-The model has the recipe `{measured["shape"]}`, random weights and {measured["vocabulary"]:,}
-subwords. It translates sentences of about {measured["words"]} words with beam 4 in fp32. Each
-client sends one sentence at a time to `/v1/translate`. Half of the {load["answers"]:,} answers
-arrived within {load["p50"]:.2f} s, and 99 of 100 within {load["p99"]:.2f} s. The server used
-{_mib(load["memory"])} of memory at the end and {_mib(load["peak"])} at most. `heedful translate`
-translated the same sentences before and after, {load["clients"]} at a time; its time to start is
-not counted.
-
-## A stop signal under load
-
-After the signal, clients got {_counts(stop["after"])}. The server ended
-{stop["seconds"]:.1f} s after the signal, with exit code {stop["code"]}. A request counts as
-accepted if it began before the signal.
-
-## {flat["requests"]:,} requests
-
-The requests to a tiny model have texts, lists or HTML, or are for streams or detection. One in
-five requests is invalid. In {flat["seconds"]:.0f} s, clients got {_counts(flat["statuses"])}.
-
-{fold("Memory in MiB after each fortieth of the requests", [sizes])}
-"""
+    parts = [
+        "The table shows how `heedful serve` responds to many clients, a stop signal, and many "
+        "requests.",
+        markdown([("what", "measured"), *rows.items()]),
+        f"## {load['clients']} clients for {load['seconds']:.0f} seconds",
+        f"The model has the recipe `{measured['shape']}`, random weights and "
+        f"{measured['vocabulary']:,} subwords. It translates sentences of about "
+        f"{measured['words']} words with beam 4 in fp32. Each client sends one sentence at a time "
+        f"to `/v1/translate`. Half of the {load['answers']:,} answers arrived within "
+        f"{load['p50']:.2f} s, and 99 of 100 within {load['p99']:.2f} s. The server used "
+        f"{_mib(load['memory'])} of memory at the end and {_mib(load['peak'])} at most. `heedful "
+        f"translate` translated the same sentences before and after, {load['clients']} at a time; "
+        "its time to start is not counted.",
+        "## A stop signal under load",
+        f"After the signal, clients got {_counts(stop['after'])}. The server ended "
+        f"{stop['seconds']:.1f} s after the signal, with exit code {stop['code']}. A request "
+        "counts as accepted if it began before the signal.",
+        f"## {flat['requests']:,} requests",
+        "The requests to a tiny model have texts, lists or HTML, or ask for streams or language "
+        f"detection. One in five requests is invalid. In {flat['seconds']:.0f} s, clients got "
+        f"{_counts(flat['statuses'])}.",
+        fold("Memory in MiB after each fortieth of the requests", [sizes]),
+    ]
+    return "\n\n".join(parts)
 
 
 def _counts(statuses: dict[str, int], without: str = "") -> str:
     """Format how often each status occurred."""
     shown = {status: count for status, count in sorted(statuses.items()) if status != without}
-    return ", ".join(f"{status} ({count:,} times)" for status, count in shown.items()) or "none"
+    return " and ".join(f"{status} ({count:,} times)" for status, count in shown.items()) or "none"
 
 
 def _mib(count: int) -> str:

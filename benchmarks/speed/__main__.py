@@ -1,11 +1,11 @@
 """
-The speed benchmark: measures section by section, writes `docs/results/speed.md`.
+The speed benchmark, which measures section by section and writes `docs/results/speed.md`.
 
     python -m benchmarks.speed [SECTION ...] [--run RUN] [--page] [--out docs/results/speed-bf16]
 
 Without SECTION, measures all sections that this machine allows. Each section is recorded in
 `docs/results/speed/SECTION.json`, and the page is written from all records. `--out` names another
-folder, such as that of a processor with fast products in bf16.
+folder, such as the folder for a processor with fast bf16 products.
 """
 
 import json

@@ -22,7 +22,7 @@ _WAYS = ("compiled", "plain")
 
 
 def kernels(context: Context) -> dict[str, Any]:
-    """Time compiled and plain attention and dropout of training in turns, then whole steps."""
+    """Time attention and dropout, compiled and plain, in turns, and then complete steps."""
     precisions = (torch.bfloat16, torch.float32)
     with torch_threads(context.threads) as threads:
         functions = [row for precision in precisions for row in _functions(precision, context)]
@@ -34,7 +34,7 @@ def _functions(precision: torch.dtype, context: Context) -> list[dict[str, Any]]
     """Time the forward and backward passes of both functions in a precision."""
     torch.manual_seed(1)
     rows = context.size(4, 280)
-    lengths = (torch.rand(rows) ** 2 * 30 + _SHORTEST).int()  # most are short, as in a text
+    lengths = (torch.rand(rows) ** 2 * 30 + _SHORTEST).int()  # mostly short, as in real text
     lengths[0] = _LONGEST
     real = torch.arange(_LONGEST) < lengths[:, None]  # (rows, time)
     packing = Packing.of(real)

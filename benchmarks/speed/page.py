@@ -44,10 +44,10 @@ PAGES = {
 INTRODUCTION = """`make bench-speed` (`python -m benchmarks.speed --out FOLDER`) runs heedful and
 other toolkits in turns, each in its own process. All get the same text, subwords, model sizes,
 beam, output length and number of threads, and for translation also the same weights. Times are
-medians after one warm-up, with the smallest and the largest in brackets. A share of products is
+medians after one warm-up, with the shortest and the longest in parentheses. A share of products is
 the rate of operations on real tokens, divided by the rate of large matrix products in the same
 precision. Up to commit 4bc27d6, large fp32 products were computed by MKL, which is slow on AMD's
-processors. So shares of these measurements can exceed 100 %."""
+processors. So shares measured up to this commit can exceed 100%."""
 _NO_AVX512 = "The CPU does not support AVX512"
 
 
@@ -173,8 +173,9 @@ def _training(section: Measured) -> str:
         rows,
     )
     return (
-        f"One epoch of {section['pairs']:,} pairs of Multi30k English-German with "
-        f"`{section['recipe']}`. Only heedful's time includes learning the subwords.\n\n{turns}"
+        f"Each toolkit trains `{section['recipe']}` for one epoch, on {section['pairs']:,} pairs "
+        "of Multi30k English-German. Only heedful's time includes learning the subwords."
+        f"\n\n{turns}"
     )
 
 
@@ -272,7 +273,10 @@ def _corpus(section: Measured) -> str:
         "{pairs:,} | {prepare:,.0f} | {prepare_memory MB:,.0f} | {train:,.0f} | {memory MB:,.0f}",
         rows,
     )
-    steps = f"Europarl French-English, `small`, {section['steps']} steps for each size."
+    steps = (
+        f"For each size, `small` is trained for {section['steps']} steps on Europarl "
+        "French-English."
+    )
     return f"{steps}\n\n{costs}"
 
 
@@ -284,8 +288,8 @@ def _ranks(section: Measured) -> str:
         with_names(section["runs"]),
     )
     steps = (
-        f"{section['steps']} steps. “2 of 1” means two processes with one thread each, connected "
-        "by gloo."
+        f"Each training takes {section['steps']} steps. “2 of 1” means two processes with one "
+        "thread each, connected by gloo."
     )
     return f"{steps}\n\n{rates}"
 

@@ -39,7 +39,7 @@ def search(context: Context) -> dict[str, Any]:
 
 
 def _searches(batch: int, lines: int, context: Context) -> dict[str, Any]:
-    """Measure each precision both ways, in turns; the profile is from the last round."""
+    """Measure each precision, compiled and plain, in turns; the profile is from the last round."""
     recipe, vocabulary, tokens = context.size(("tiny", 500, 4), ("paper-base", 8000, 14))
     words = (
         *("translate", "--recipe", recipe, "--vocabulary", vocabulary, "--source-length", 16),

@@ -1,7 +1,7 @@
 """
 The sections of the speed benchmark: comparisons and curves.
 
-Each function takes a `Context` and returns plain values, from which the page is written.
+Each function takes a `Context` and returns JSON values, from which the page is written.
 """
 
 import json

@@ -12,7 +12,7 @@ def in_turn(ways: Mapping[str, Callable[[], object]], turns: int) -> dict[str, f
     """
     Return median milliseconds of both ways, and the median `ratio` of the second to the first.
 
-    Additional turns before the timed turns warm up.
+    Some turns before the timed turns serve as a warm-up.
     """
     rounds = time_in_turns([*ways.values()], _WARM_UPS + turns)[_WARM_UPS:]
     first, second = (1000 * statistics.median(column) for column in zip(*rounds, strict=True))

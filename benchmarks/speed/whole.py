@@ -148,12 +148,12 @@ def corpus(context: Context) -> dict[str, Any]:
     for size in context.size((200, 2000), (10_000, 100_000, 1_000_000)):
         files = text_files([europarl(context, language, size) for language in ("fr", "en")])
         prepared, out = _new_folders(context, f"prepared-{size}", f"grown-{size}")
-        made = context.heedful("data", "prepare", "small", *files, "--out", prepared, *small)
+        preparation = context.heedful("data", "prepare", "small", *files, "--out", prepared, *small)
         done = context.heedful("train", "small", "--data", prepared, "--out", out, *small, *until)
         log = last_line(out)
         rows[size] = {
-            "prepare_seconds": made.seconds,
-            "prepare_memory": made.peak,
+            "prepare_seconds": preparation.seconds,
+            "prepare_memory": preparation.peak,
             "train_seconds": log["seconds"],
             "command_seconds": done.seconds,
             **{name: log[name] for name in ("target_tokens", "source_tokens", "memory")},
@@ -208,7 +208,7 @@ def _larger_side(prepared: Path) -> int:
 
 
 def _first_pairs(context: Context, language: str, pairs: int) -> Path:
-    """Write the first lines of Multi30k's training text, or return the original file for all."""
+    """Write the first lines of Multi30k's training text; return the original file for all lines."""
     every = context.text("train", language)
     if pairs >= 29_000:
         return every

@@ -1,7 +1,7 @@
 """
-The Transformer of “Attention Is All You Need” as living software.
+The Transformer of “Attention Is All You Need”, as a maintained toolkit.
 
-Two text files become a translator:
+Train a translator from two text files:
 
 ::
 
@@ -11,7 +11,7 @@ Two text files become a translator:
     translator = heedful.Translator.load("runs/en-de")
     print(translator.translate("A dog runs.").text)
 
-The names below are loaded on first use, so ``import heedful`` costs nothing and needs no torch.
+The names below are loaded on first use, so ``import heedful`` is fast and does not import torch.
 
 Before torch is imported, ``import heedful`` sets two environment variables for it,
 ``OMP_WAIT_POLICY`` and ``GOMP_SPINCOUNT``, unless they are set. They let idle threads sleep instead
@@ -25,7 +25,7 @@ from heedful.machine.environment import WAITING, set_variables
 set_variables(WAITING)
 del WAITING, set_variables
 
-# `typing` is not imported, because Ctrl-C ends the program quietly only after this module.
+# Defined here, because importing `typing` takes time, in which Ctrl-C would print a traceback.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from heedful.analysis.evaluate import evaluate
@@ -107,5 +107,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """List the public names, whether loaded yet or not."""
+    """List the public names, including those that are not loaded yet."""
     return sorted({*globals(), *__all__})

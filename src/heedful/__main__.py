@@ -1,4 +1,4 @@
-"""The program ``heedful``, also as ``python -m heedful``."""
+"""The ``heedful`` command, also available as ``python -m heedful``."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ def main() -> None:
     """Run the command line; Ctrl-C ends the process at once while modules are imported."""
     _fill_what_is_closed()
     before = signal.getsignal(signal.SIGINT)
-    if before is signal.default_int_handler:  # unless the parent ignores it
+    if before is signal.default_int_handler:  # unless the parent process ignores SIGINT
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from heedful.cli.main import main as run  # noqa: PLC0415
 
@@ -19,7 +19,7 @@ def main() -> None:
 
 def _fill_what_is_closed() -> None:
     """
-    Open null devices for closed standard streams, so that no other file gets their descriptors.
+    Open the null device for closed standard streams, so that no other file gets their descriptors.
 
     Commands then report that they cannot read or write; only error messages are lost.
     """

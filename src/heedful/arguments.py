@@ -1,4 +1,4 @@
-"""Checks of the types of Python arguments before a function begins."""
+"""Type checks of Python arguments before a function runs."""
 
 import ast
 import inspect
@@ -24,8 +24,8 @@ Files = str | Path | Sequence[str | Path]
 Pairs = Iterable[Sequence[str] | Mapping[str, object]]
 """Pairs of sentences, as rows or named columns; tables are accepted, too (`heedful.text.pairs`)."""
 Settings = Sequence[str] | Mapping[str, object]
-"""``key=value`` strings, or values by their names, nested or with dotted names."""
-# Larger whole numbers fit no tensor; huge ones cannot even be converted to a float or to text.
+"""``key=value`` strings, or a mapping of names to values, nested or with dotted names."""
+# No tensor can hold larger whole numbers; huge ones cannot even be converted to a float or to text.
 _LARGEST = 2**64 - 1
 _ONE = {
     Callable: "a function",
@@ -44,7 +44,7 @@ WRITE_SENTENCES = (
     "write the sentences of each side to a file, one a line, and give its name; in Python "
     "`heedful.train` also takes pairs=zip(sources, targets)"
 )
-"""Advice for sentences in memory where files are expected."""
+"""Advice for users who pass sentences in memory where files are expected."""
 PAIR_FORMS = (
     "give [(source, target), …], zip(sources, targets), a table with two columns or the split of a "
     "data set"
@@ -62,9 +62,9 @@ def flag(
     **option: Any,
 ) -> Any:
     """
-    Declare a dataclass field that is also a flag of commands.
+    Declare a dataclass field that is also a command-line flag.
 
-    `text`: the flag's help. `least`, `most`: the range of its numbers. `advice`: the remedy for a
+    `text`: the flag's help. `least`, `most`: the range of its value. `advice`: the remedy for a
     value of a wrong type. `option`: the flag's `name`, if it differs from the field's, and
     arguments of `typer.Option`.
     """
@@ -73,7 +73,7 @@ def flag(
 
 
 def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Wrap a function to refuse arguments whose types differ from the annotations."""
+    """Wrap a function so that it refuses arguments whose types differ from the annotations."""
     find_signature = cache(lambda: inspect.signature(function))
     owner = function.__qualname__.removesuffix(".__init__")
 
@@ -95,11 +95,11 @@ def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
 
 
 def with_fields_of(*kinds: type[Any]) -> Callable[[Function], Function]:
-    """Show the fields of dataclasses in `help` and completion, in place of the keywords."""
+    """Show the fields of dataclasses in `help` and completion, in place of the `**` parameter."""
 
     def decorate(function: Function) -> Function:
         signature = inspect.signature(function)
-        *named, _ = signature.parameters.values()  # the last one collects keywords
+        *named, _ = signature.parameters.values()  # the last parameter collects keywords
         shown = {
             option: text
             for kind in kinds
@@ -127,7 +127,7 @@ def with_fields_of(*kinds: type[Any]) -> Callable[[Function], Function]:
 
 
 def _described_fields(kind: type[Any]) -> list[tuple["Field[Any]", str]]:
-    """List the fields of a dataclass, each with the text below it."""
+    """List the fields of a dataclass, each with the docstring below it."""
     texts: dict[str, str] = {}
     for base in kind.__mro__[:-1]:
         try:
@@ -189,7 +189,7 @@ def read_texts(name: str, texts: str | Iterable[str]) -> list[str]:
 def read_pairs(
     sources: str | Iterable[str], targets: str | Iterable[str]
 ) -> tuple[list[str], list[str]]:
-    """List the lines of both sides; refuse sides of different lengths."""
+    """Return the lines of both sides; refuse sides of different lengths."""
     if isinstance(sources, str) != isinstance(targets, str):
         raise ArgumentError(
             "`sources` and `targets` must both be one string or both be lists, but one of them is "
@@ -212,7 +212,7 @@ def check_counts(**counts: int | None) -> None:
 
 
 def check_choice(name: str, value: str, choices: Collection[str]) -> None:
-    """Refuse a value that is not a choice."""
+    """Refuse a value that is not one of the choices."""
     if value not in choices:
         raise SettingError(f"`{name}` must be {' or '.join(choices)}, but is {value!r}.")
 
@@ -251,7 +251,8 @@ def both_sides(name: str, sizes: int | Sequence[int]) -> tuple[int, int]:
 
 def check_argument(owner: str, name: str, value: object, annotation: Any, advice: str = "") -> None:
     """Refuse one value of a wrong type. `advice`: what to do instead."""
-    # most values need no closer check, and several are checked for each translated line
+    # values of simple types need no further check; skip it, because it runs for each translated
+    # line
     if type(value) in _simple_types(annotation):
         return
     if _takes_path(annotation) and "\0" in str(value):
@@ -284,12 +285,12 @@ def _takes_path(annotation: Any) -> bool:
 
 
 def _is_union(annotation: Any) -> bool:
-    """Return whether an annotation allows one of several types."""
+    """Return whether an annotation is a union of types."""
     return get_origin(annotation) in (Union, UnionType)
 
 
 def _fits(value: Any, annotation: Any) -> bool:
-    """Return whether a value has an annotated type."""
+    """Return whether a value fits an annotation."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         fits = any(_fits(value, option) for option in inner)

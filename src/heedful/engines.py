@@ -1,4 +1,4 @@
-"""Engines by name, imported on demand, with one interface."""
+"""Translation engines by name; they share one interface and are imported on demand."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ from heedful.errors import MissingExtra, SettingError
 from heedful.translation.engine import TranslationEngine
 
 Reading = Literal["exact", "text"]
-"""How lines are read: ``data.reading``."""
+"""How lines are read, as in the setting ``data.reading``."""
 
 
 def open_engine(
@@ -25,8 +25,8 @@ def open_engine(
     """
     Open a translation engine.
 
-    `align_by`: how words will be aligned; None for no alignment. `reading`: exact or text; the
-    run's if None.
+    `align_by`: how words will be aligned; None for no alignment. `reading`: exact or text; None
+    means the run's setting.
 
     Engines are imported on demand, because CTranslate2 runs without torch.
     """

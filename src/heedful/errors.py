@@ -4,20 +4,20 @@ Exceptions and their messages to the user.
 ::
 
     HeedfulError              exit 1   the run failed
-    ├── TrainingFailed        exit 1   a loss that is not a number, a rank that died
+    ├── TrainingFailed        exit 1   a loss that is not a number, a process that died
     ├── RunStopped            exit 1   a signal ended the run; it can be resumed
     ├── StorageError          exit 1   a file could not be written
     ├── DownloadError         exit 1   a file could not be fetched
-    ├── MeasurementFailed     exit 1   a measured process gave no answer
-    ├── ParityFailed          exit 1   a converted model computes something else
+    ├── MeasurementFailed     exit 1   a measured process returned no result
+    ├── ParityFailed          exit 1   a converted model gives different results
     └── UserError             exit 2   the command or its input is wrong
         ├── SettingError               an unknown setting, a value out of range
         ├── ArgumentError              a Python argument of a wrong type; also a TypeError
         ├── TextError                  a text file that cannot be used
         ├── TokenizerError             subwords that cannot be trained or read
-        ├── RunFolderError             a run folder that is missing, taken or damaged
+        ├── RunFolderError             a run folder that is missing, in use or damaged
         ├── ExchangeError              a model that cannot be converted from or to a toolkit
-        ├── PluginError                a plugin that is missing, fails or is not the run's
+        ├── PluginError                a plugin that is missing, fails or is not the run's own
         ├── DeviceError                a device that is missing or too small
         └── MissingExtra               an optional package that is not installed
 
@@ -76,15 +76,15 @@ class StorageError(HeedfulError):
 
 
 class DownloadError(HeedfulError):
-    """A file could not be fetched; the part so far is kept, and the same command continues."""
+    """A download failed; the part received so far is kept, and the same command resumes it."""
 
 
 class MeasurementFailed(HeedfulError):
-    """A measurement process ended without an answer."""
+    """A measurement process ended without a result."""
 
 
 class ParityFailed(HeedfulError):
-    """A converted model, or its search results, differ from the original."""
+    """The results of a converted model differ from those of the original."""
 
 
 class UserError(HeedfulError):
@@ -122,7 +122,7 @@ class PluginError(UserError):
 
 
 class DeviceError(UserError):
-    """A device is not available or too small."""
+    """A device is not available or has too little memory."""
 
 
 class MissingExtra(UserError):

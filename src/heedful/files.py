@@ -1,5 +1,5 @@
 """
-Atomic writes of files and folders: a kill or a full disk never leaves a partial one in place.
+Atomic writes of files and folders: a kill or a full disk leaves no partial file under its name.
 
 Each file is written under a temporary name, synced and then renamed, so it is complete or absent.
 The same holds for folders.
@@ -26,7 +26,7 @@ INTACT = "files written earlier are intact"
 
 def open_ordinary(path: Path) -> BufferedReader:
     """Open an untrusted regular file; raise `OSError` for anything else."""
-    # Opening a pipe would wait, and reading a device might never end.
+    # Opening a pipe would block, and reading a device might never end.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     file = os.fdopen(descriptor, "rb")
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -92,17 +92,18 @@ def write_whole(path: Path, content: bytes, alone: bool = False) -> None:
     process is overwritten. Otherwise each process has a temporary name of its own, so two writers
     of the same file do not collide.
 
-    Raises `OSError` with `path` if it cannot be written; then no temporary file remains.
+    If the file cannot be written, raises an `OSError` that names `path`, and leaves no temporary
+    file.
     """
     own = "" if alone else f".{os.getpid()}"
-    beside = path.with_name(f".{path.name}{own}.partial")
+    temporary_file = path.with_name(f".{path.name}{own}.partial")
     try:
-        with _naming(path, beside):
-            write_synced(beside, content)
-            beside.replace(path)
+        with _naming(path, temporary_file):
+            write_synced(temporary_file, content)
+            temporary_file.replace(path)
     except BaseException:  # also Ctrl-C
         with suppress(OSError):
-            beside.unlink()
+            temporary_file.unlink()
         raise
 
 
@@ -119,31 +120,31 @@ def replacing_file(path: Path) -> Iterator[TextIO]:
             yield stream
         return
     place = path.resolve()  # a link stays a link
-    # Random, because in a container, a process may have the ID of a killed process.
-    beside = place.with_name(f".{place.name}.{os.urandom(4).hex()}.tmp")
+    # The name is random, because in a container a process may get the ID of a killed process.
+    temporary_file = place.with_name(f".{place.name}.{os.urandom(4).hex()}.tmp")
     try:
-        with _naming(path, beside):
-            with beside.open("x", encoding="utf-8", newline="\n") as stream:
+        with _naming(path, temporary_file):
+            with temporary_file.open("x", encoding="utf-8", newline="\n") as stream:
                 yield stream
                 stream.flush()
                 os.fsync(stream.fileno())
             if place.exists():
-                beside.chmod(place.stat().st_mode & 0o777)
-            beside.replace(place)
+                temporary_file.chmod(place.stat().st_mode & 0o777)
+            temporary_file.replace(place)
     finally:
-        with suppress(OSError):  # the folder may be missing, or a file
-            beside.unlink(missing_ok=True)
+        with suppress(OSError):  # the folder may be missing, or may be a file
+            temporary_file.unlink(missing_ok=True)
 
 
 @contextmanager
-def _naming(path: Path, beside: Path | None = None) -> Iterator[None]:
+def _naming(path: Path, temporary_file: Path | None = None) -> Iterator[None]:
     """Put the path into an `OSError` that names no file, or only the temporary file."""
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        if error.filename in (None, str(beside)):
+        if error.filename in (None, str(temporary_file)):
             error.filename = str(path)
         raise
 
@@ -189,18 +190,18 @@ def writing(folder: Path, promise: str = INTACT) -> Iterator[None]:
 @contextmanager
 def replacing(folder: Path, promise: str = INTACT) -> Iterator[Path]:
     """Fill a folder under a temporary name and rename it when it is complete."""
-    beside = folder.with_name(f".{folder.name}.partial")
+    temporary_folder = folder.with_name(f".{folder.name}.partial")
     with writing(folder, promise):
-        shutil.rmtree(beside, ignore_errors=True)
-        beside.mkdir(parents=True)
+        shutil.rmtree(temporary_folder, ignore_errors=True)
+        temporary_folder.mkdir(parents=True)
         try:
-            yield beside
-            sync(beside)
+            yield temporary_folder
+            sync(temporary_folder)
             old = folder.with_name(f".{folder.name}.old")
             shutil.rmtree(old, ignore_errors=True)
             if folder.exists():
                 folder.rename(old)
-            beside.rename(folder)
+            temporary_folder.rename(folder)
             sync(folder.parent)
             shutil.rmtree(old, ignore_errors=True)
         finally:

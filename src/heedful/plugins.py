@@ -6,19 +6,19 @@ Plugins: Python files that register their own parts.
     from heedful import plugins
 
     plugins.FAMILIES.register("mean", Mean())            encoder, decoder, layer, network, norm
-    plugins.SCORES.register("cosine", Cosine)            how attention compares
-    plugins.OBJECTIVES.register("focal", build_focal)    what a training minimizes
+    plugins.SCORES.register("cosine", Cosine)            a score of queries and keys
+    plugins.OBJECTIVES.register("focal", build_focal)    the training objective
     plugins.SCHEDULES.register("sine", sine_rate)        the learning rate of a step
-    plugins.METRICS.register("length", metric)           what `train.best_by` may name
-    plugins.RULES.register("no-digits", NoDigits)        what `search.rules` may name
-    plugins.AUGMENTATIONS.register("shout", shout)       what `data.augment` may name
+    plugins.METRICS.register("length", metric)           a metric for `train.best_by`
+    plugins.RULES.register("no-digits", NoDigits)        a rule for `search.rules`
+    plugins.AUGMENTATIONS.register("shout", shout)       a change for `data.augment`
 
 Heedful's own parts are in the same registries. `heedful.settings.registries` documents the
-interface of each part, and `heedful.families.family` that of a family.
+interface of each kind of part, and `heedful.families.family` documents families.
 
-A file is read once, so its SHA-256 is that of the executed bytes. It is loaded only if the user
-names it, by ``--plugin FILE``, ``plugins=`` in Python, or ``plugins`` in a settings file. A run
-folder holds a copy, which is never executed.
+A file is read once, so the recorded SHA-256 belongs to the executed bytes. It is loaded only if the
+user names it, by ``--plugin FILE``, ``plugins=`` in Python, or ``plugins`` in a settings file. A
+run folder holds a copy, which is never executed.
 """
 
 import hashlib
@@ -87,7 +87,7 @@ class Plugin:
 
     @property
     def sha256(self) -> str:
-        """The digest of the bytes."""
+        """The SHA-256 of the bytes, in hexadecimal."""
         return hashlib.sha256(self.content).hexdigest()
 
     @property
@@ -104,7 +104,7 @@ _loaded: dict[Path, Plugin] = {}
 
 
 def loaded_plugins() -> tuple[Plugin, ...]:
-    """List the plugins of this process."""
+    """List the plugins that are loaded in this process."""
     return tuple(_loaded.values())
 
 
@@ -184,7 +184,7 @@ def plugins_of(model: ModelSettings, settings: Mapping[str, Any]) -> list[Plugin
 
 
 def classes_of_plugins(modules: Iterable[object]) -> list[str]:
-    """List those classes of the modules that plugins define, each with its file."""
+    """List the classes of the modules that come from plugins, each with its plugin's file."""
     names = {plugin.module: plugin.name for plugin in loaded_plugins()}
     kinds = {type(module) for module in modules}
     return sorted(
@@ -193,7 +193,7 @@ def classes_of_plugins(modules: Iterable[object]) -> list[str]:
 
 
 def failure_of_plugin(error: BaseException) -> PluginError | None:
-    """Return an error that names a plugin's line in a traceback; None if no line is a plugin's."""
+    """Return an error that names the failing line of a plugin; None if the traceback has none."""
     files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
     for plugin in loaded_plugins():
         if str(plugin.path) in files:
@@ -245,7 +245,7 @@ def _copy(copy: Path, digest: str) -> str:
 
 
 def _read(path: Path) -> bytes:
-    """Read a plugin file; refuse other names, and copies in run folders."""
+    """Read a plugin file; refuse invalid names, and copies in run folders."""
     if not re.fullmatch(NAME, path.name):
         raise PluginError(
             "a plugin must be a Python file whose name has only letters, digits and . + - _ "
@@ -268,7 +268,7 @@ def _read(path: Path) -> bytes:
 
 
 def _execute(plugin: Plugin) -> None:
-    """Run the bytes of a file as a module."""
+    """Execute the bytes of a plugin as a module."""
     module = ModuleType(plugin.module)
     module.__file__ = str(plugin.path)
     sys.modules[plugin.module] = module  # `pickle` and `dataclass` need this entry

@@ -87,7 +87,7 @@ def quickstart(
 
 
 def claim_folder(out: Path, resume: bool) -> Claim:
-    """Check that a quickstart may begin or resume in a folder."""
+    """Check that a quickstart may start or resume in a folder."""
     if resume and not (out / "text").is_dir():
         raise RunFolderError(
             f"--resume continues an interrupted quickstart, but {out} holds no quickstart; leave "
@@ -95,8 +95,8 @@ def claim_folder(out: Path, resume: bool) -> Claim:
         )
     if not resume and out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise RunFolderError(
-            f"--out must be a new or empty folder, but {out} is not; add --resume to continue it, "
-            "name another folder or delete it."
+            f"--out must be a new or empty folder, but {out} is not; add --resume to continue the "
+            "quickstart in it, name another folder, or delete it."
         )
     claim = Claim()
     claim.will_make(out)
@@ -122,7 +122,7 @@ def average_run(run: Path, say: Callable[[str], object]) -> None:
 
 
 def command_name() -> str:
-    """Return the command with which the user can call the program."""
+    """Return the command that runs heedful on this machine."""
     return "heedful" if shutil.which("heedful") else f"{sys.executable} -m heedful"
 
 

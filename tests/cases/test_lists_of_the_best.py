@@ -68,7 +68,7 @@ def test_samples_may_repeat_and_the_help_says_so(heedful_cli, toy_run):
     assert Counter(fields[0] for fields in entries(done.stdout)) == {"0": 5, "1": 1, "2": 5, "3": 5}
     listed = " ".join(heedful_cli("translate", "--help").stdout.split())
     assert "the same translation may appear several times" in listed
-    assert "A search lists no text twice" in listed
+    assert "A search never lists a text twice" in listed
 
 
 def test_a_server_returns_the_alternatives_that_it_promises_or_refuses(zygote, toy_run):

@@ -71,5 +71,5 @@ def test_a_whole_table_is_no_text_and_a_wrong_name_is_answered_with_the_right_on
     path.write_text("en,fr\na,b\n")
     with pytest.raises(TextError, match=r"write for example .*p\.csv:en"):
         expand([path])
-    with pytest.raises(TextError, match="but that has “en”, “fr”; name one of them"):
+    with pytest.raises(TextError, match="but this line has “en”, “fr”; name one of them"):
         read(path, "de")

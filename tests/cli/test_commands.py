@@ -265,7 +265,7 @@ def test_the_help_of_a_group_cuts_no_command_short(heedful_cli, group):
 
 def test_the_help_fills_its_lines_and_names_values(heedful_cli):
     shown = heedful_cli("translate", "--help").stdout
-    assert "Output is\n  written whenever input pauses" in shown
+    assert "Output is written whenever\n  input pauses" in shown
     shown = heedful_cli("train", "--help").stdout
     assert "--source FILE" in shown
     assert "list[" not in shown

@@ -66,7 +66,7 @@ def test_what_comet_needs_is_said_at_once(heedful_cli, pair):
     done = heedful_cli("evaluate", *pair, "--comet", "Unbabel/wmt22-comet-da")
     assert done.returncode == 2
     assert done.stdout == ""
-    assert "the source text is not given" in done.stderr
+    assert "The source text is missing" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 

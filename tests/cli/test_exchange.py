@@ -119,7 +119,7 @@ def test_a_task_is_chosen_by_its_name_and_refused_where_there_is_none(
     command = ("import", tmp_path / "theirs", "--from", "huggingface", "--out", tmp_path / "run")
     done = heedful_cli(*command, "--task", "translation_en_to_de")
     assert done.returncode == 2
-    assert "--task must be one of summarization, translation_en_to_fr" in done.stderr
+    assert "must name a task of the model (summarization, translation_en_to_fr" in done.stderr
     assert not (tmp_path / "run").exists()
     done = heedful_cli(*command, "--task", "translation_en_to_fr")
     assert done.returncode == 0, done.stderr

@@ -120,7 +120,7 @@ def test_a_tuned_run_is_resumed_and_only_with_the_same_beginning(
     )
     assert refused.returncode == 2
     assert "--reset decoder" in refused.stderr
-    assert "is now given" in refused.stderr
+    assert "and the command names" in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -59,8 +59,8 @@ def test_what_was_begun_goes_on_with_its_own_tokenizer(heedful_cli, text, traine
     (tmp_path / "codes").write_text(CODES, encoding="utf-8")
     command = [*train_arguments(text, run, "train.precision=fp32"), "--resume", "--tokenizer"]
     told = (
-        f"--resume must continue with the subwords that {run} was begun with",
-        "codes has different subwords",
+        f"--resume must continue with the tokenizer of {run}, but",
+        "codes is a different one",
     )
     refused(heedful_cli(*command, tmp_path / "codes"), *told)
     refused(heedful_cli(*command, tmp_path / "codes", "--dry-run"), *told)
@@ -75,7 +75,7 @@ def test_what_was_begun_goes_on_with_its_own_tokenizer(heedful_cli, text, traine
     refused(
         heedful_cli(*words, trained, *shared),
         "--out must continue",
-        f"{trained} has different subwords",
+        f"{trained} is a different one",
     )
     assert heedful_cli(*words, tmp_path / "codes", *shared).returncode == 0
 
@@ -241,7 +241,7 @@ def test_a_prepared_folder_is_shown_without_settings(tagged, tmp_path):
 def test_what_cannot_be_shown_is_explained(tagged, heedful_cli):
     from heedful.preparation.show import show_pairs
 
-    with pytest.raises(TextError, match="--first must be the number of a pair, 0 to"):
+    with pytest.raises(TextError, match="--first must be the index of a pair, from 0 to"):
         list(show_pairs(tagged, first=999_999))
     done = heedful_cli("data", "show", tagged, "--source", "a")
     assert done.returncode == 2 and "--target" in done.stderr

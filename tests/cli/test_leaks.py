@@ -35,7 +35,7 @@ def warnings(done):
 
 def expected(message):
     assert "repeats 2 of 2 validation pairs" in message
-    assert "1 pair has at least 90 %" in message
+    assert "1 pair has at least 90%" in message
     assert "402 ~ 3" in message and "401 = 1" in message
     return message
 

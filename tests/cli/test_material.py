@@ -87,7 +87,7 @@ def test_one_model_learns_several_directions_and_goes_where_it_is_told(
     described("weight = 2")
     other = train(heedful_cli, parted, *corpora, "--resume", steps=20)
     assert other.returncode == 2
-    assert "with the text it was begun with" in other.stderr
+    assert "with its original text" in other.stderr
 
     told = heedful_cli(
         "translate", whole, "--target-language", "fr", "--scores", stdin="the dog\n\n"

@@ -76,4 +76,4 @@ def test_a_model_that_lacks_a_part_trains_and_translates(heedful_cli, text, tmp_
 
 def test_a_norm_s_settings_act_only_if_there_is_one(heedful_cli, text, tmp_path):
     arguments = train_arguments(text, tmp_path / "run", "model.norm_kind=none", "model.norm=pre")
-    refused(heedful_cli(*arguments), "`model.norm` acts only if `model.norm_kind` is not none")
+    refused(heedful_cli(*arguments), "`model.norm` applies only if `model.norm_kind` is not none")

@@ -129,8 +129,8 @@ def test_its_log_is_plotted_and_its_run_described(heedful_cli, text, trained, tm
         (KINDS["reward"], ("--reset", "decoder"), ("--reset decoder", "noise")),
         (("train.objective=bleu",), (), ("train.objective",)),
         (("train.objective=reward", "train.samples=1"), (), ("train.samples",)),
-        (("train.samples=5",), (), ("`train.samples` acts only if `train.objective` is reward",)),
-        (("train.objective=reward", "train.n_best=4"), (), ("`train.n_best` acts only if",)),
+        (("train.samples=5",), (), ("`train.samples` applies only if `train.objective` is",)),
+        (("train.objective=reward", "train.n_best=4"), (), ("`train.n_best` applies only if",)),
         (("train.objective=risk", "train.n_best=1"), (), ("train.n_best",)),
         (("train.objective=risk", "train.risk_sharpness=0"), (), ("train.risk_sharpness",)),
         (("train.objective=risk", "train.likelihood_weight=-1"), (), ("likelihood_weight",)),
@@ -138,7 +138,7 @@ def test_its_log_is_plotted_and_its_run_described(heedful_cli, text, trained, tm
         (
             ("train.objective=reward", "train.label_smoothing=0.2"),
             (),
-            ("`train.label_smoothing` acts only if `train.objective` is likelihood",),
+            ("`train.label_smoothing` applies only if `train.objective` is likelihood",),
         ),
     ],
 )

@@ -121,7 +121,7 @@ def test_figures_take_another_sentence_layer_heads_and_words(heedful_cli, traine
         (("--out", "figure.jpg"), ".png, .svg, .pdf, .html"),
         (("--layer", 3), "--layer must be between 1 and 2"),
         (("--heads", "5"), "--heads must be between 1 and 4"),
-        (("--heads", "one"), "must be numbers from 1"),
+        (("--heads", "one"), "must be head numbers from 1"),
         (("--sentence", SENTENCE, "--query", "cow"), "it has no “cow”: the big dog"),
         (("--sentence", " ", "--query", "cow"), "must have a word"),
         (("--query", "its"), "it has no “its”"),
@@ -309,8 +309,8 @@ def test_table_1_is_counted_timed_and_kept(heedful_cli, tmp_path):
     assert names == {"table1.md", "table1.json", "table1.png", "times.json"}
     shown = heedful_cli(*command).stdout
     assert json.loads((tmp_path / "table1.json").read_text())["rounds"] == found["rounds"]
-    assert shown.startswith("Multiply-adds of a layer at n = 512, d = 512, k = 3, r = 16")
-    assert "Times of one sequence with k = 3, r = 32 and" in shown
+    assert shown.startswith("Costs are multiply-adds of one layer at n = 512, d = 512, ")
+    assert "a forward pass of one sequence at k = 3 and r = 32, with " in shown
 
 
 @pytest.mark.parametrize("table", ["table2", "table3"])

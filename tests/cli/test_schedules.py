@@ -45,7 +45,7 @@ def lowered(heedful_cli, text, tmp_path_factory):
     out = tmp_path_factory.mktemp("plateau") / "run"
     done = heedful_cli(*train_arguments(text, out, *SHORT, *PLATEAU))
     assert done.returncode == 0, done.stderr
-    assert "no better loss: the learning rate is now 3" in done.stderr
+    assert "loss did not improve: the learning rate is now 3" in done.stderr
     return out
 
 
@@ -132,7 +132,7 @@ def test_plain_sgd_has_no_moments_and_is_resumed(heedful_cli, text, tmp_path):
     [
         (
             ["train.learning_rate=0.1"],
-            ["`train.learning_rate` acts only if `train.schedule` is not paper"],
+            ["`train.learning_rate` applies only if `train.schedule` is not paper"],
         ),
         (["train.momentum=0.9"], ["set `train.optimizer` to sgd"]),
         (["train.schedule=cosine"], ["`train.learning_rate` must be set"]),

@@ -146,7 +146,7 @@ WRONG = [
     (b"", {"name": "a.docx"}, 400, "file: must have content, but it is empty"),
     (b"\xe9t\xe9", {}, 400, "UTF-8"),
     (SUBTITLES.encode("utf-16"), {"name": "a.srt"}, 400, "UTF-8"),
-    (SUBTITLES.encode("utf-16-le"), {"name": "a.srt"}, 400, "it holds NUL, as UTF-16"),
+    (SUBTITLES.encode("utf-16-le"), {"name": "a.srt"}, 400, "it holds NUL characters, as UTF-16"),
     (SUBTITLES.encode("latin-1") + b"\xe9", {"name": "a.srt"}, 400, "UTF-8"),
     ("dog".encode("utf-16"), {}, 400, "UTF-8"),
     (b"dog", {"target": "xx"}, 400, "target"),

@@ -104,16 +104,16 @@ def test_a_share_of_the_steps_keeps_their_number(heedful_cli, text, tmp_path):
     ("settings", "parts"),
     [
         (("train.objective=reward",), ("--finetune-from",)),
-        (("train.objective=simcut", "train.rdrop_weight=2"), ("`train.rdrop_weight` acts only",)),
-        (("train.objective=rdrop", "train.simcut_share=0.1"), ("`train.simcut_share` acts only",)),
-        (("train.second_pass_start=0.5",), ("`train.second_pass_start` acts only if",)),
+        (("train.objective=simcut", "train.rdrop_weight=2"), ("rdrop_weight` applies only",)),
+        (("train.objective=rdrop", "train.simcut_share=0.1"), ("simcut_share` applies only",)),
+        (("train.second_pass_start=0.5",), ("`train.second_pass_start` applies only if",)),
         (
             ("train.objective=simcut", "train.guided_attention=1"),
-            ("`train.guided_attention` acts only if `train.objective` is likelihood",),
+            ("`train.guided_attention` applies only if `train.objective` is likelihood",),
         ),
         (
             ("train.objective=rdrop", "train.likelihood_weight=1"),
-            ("`train.likelihood_weight` acts only if `train.objective` is reward or risk",),
+            ("`train.likelihood_weight` applies only if `train.objective` is reward or risk",),
         ),
         (
             ("train.objective=simcut", "model.norm_kind=batch"),

@@ -46,5 +46,5 @@ def test_every_setting_is_there_with_type_range_and_default(generate):
     assert "| number or none | ≥ 1 | `none` |" in rows["data.max_length_ratio"]
     assert "| text | auto, cpu, cuda or cuda:N | `auto` |" in rows["train.device"]
     assert "`bleu`, `chrf`, `loss`" in rows["train.best_by"]
-    assert rows["train.momentum"].endswith("Acts only if `train.optimizer` is sgd. |")
-    assert "Acts only" not in rows["train.warmup"]
+    assert rows["train.momentum"].endswith("Applies only if `train.optimizer` is sgd. |")
+    assert "Applies only" not in rows["train.warmup"]

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from heedful.errors import TrainingFailed
-from heedful.training.device.levers import Levers, why_padded
+from heedful.training.device.optimizations import Optimizations, why_padded
 from heedful.training.device.trainer import DeviceTrainer
 from heedful.training.trainer import Trainer
 from tests.unit.training.device.test_trainer import run, trainer, weights
@@ -24,19 +24,19 @@ def make(gpu):
     return made
 
 
-LEVERS = [
-    Levers(),
-    Levers(compiled=False),
-    Levers(graphs=False),
-    Levers(ahead=False),
-    Levers(compiled=False, graphs=False, ahead=False),
+OPTIMIZATIONS = [
+    Optimizations(),
+    Optimizations(compiled=False),
+    Optimizations(graphs=False),
+    Optimizations(ahead=False),
+    Optimizations(compiled=False, graphs=False, ahead=False),
 ]
 
 
-@pytest.mark.parametrize("levers", LEVERS, ids=str)
+@pytest.mark.parametrize("optimizations", OPTIMIZATIONS, ids=str)
 @pytest.mark.parametrize("micro", [40, 400], ids=["several parts", "one part"])
-def test_losses_are_those_of_the_padded_loop(levers, micro, make):
-    made = [make(Trainer, micro=micro), make(micro=micro, levers=levers)]
+def test_losses_are_those_of_the_padded_loop(optimizations, micro, make):
+    made = [make(Trainer, micro=micro), make(micro=micro, optimizations=optimizations)]
     assert why_padded(made[1].model, made[1].model.device, "bf16") == ""
     seen = []
     for one in made:
@@ -46,15 +46,15 @@ def test_losses_are_those_of_the_padded_loop(levers, micro, make):
         run(one)
         seen.append(losses)
     compiles = made[1]._step._run is not None
-    assert compiles == levers.compiled  # else the compiler failed, and the log says why
+    assert compiles == optimizations.compiled  # else the compiler failed, and the log says why
     for (loss, norm), (ours, our_norm) in zip(*seen, strict=True):
         assert ours == pytest.approx(loss, rel=0.01)
         assert our_norm == pytest.approx(norm, rel=0.05)
 
 
-@pytest.mark.parametrize("levers", LEVERS[:2], ids=str)
-def test_a_second_run_has_the_same_bytes(levers, make):
-    made = [make(levers=levers, dropout=0.2) for _ in range(2)]
+@pytest.mark.parametrize("optimizations", OPTIMIZATIONS[:2], ids=str)
+def test_a_second_run_has_the_same_bytes(optimizations, make):
+    made = [make(optimizations=optimizations, dropout=0.2) for _ in range(2)]
     for one in made:
         run(one)
     first, second = map(weights, made)

@@ -144,5 +144,5 @@ def test_a_vocabulary_of_another_model_is_refused(aren, tmp_path):
     shutil.copytree(aren, folder)
     with (folder / "target_vocabulary.txt").open("a", encoding="utf-8") as file:
         file.write("zz\n")
-    with pytest.raises(ExchangeError, match="44 for the 43 rows of the target"):
+    with pytest.raises(ExchangeError, match="44 tokens for 43 rows"):
         ctranslate2.read(folder, OPTIONS)

@@ -58,8 +58,8 @@ def test_memory_is_flat_over_eighty_thousand_lines(tmp_path, precision):
     assert same / 78_000 > 0.98
     # The first readings, a tenth of the text, are its warm-up.
     first, second = memory[2:10], memory[10:]
-    # Two batches at once need more at some moments: 5 % were seen on a busy machine. A leak of one
-    # kilobyte a line would be 12 %.
+    # Two batches at once need more at some moments: 5% were seen on a busy machine. A leak of one
+    # kilobyte a line would be 12%.
     assert max(second) < 1.1 * max(first), memory
     assert max(memory) < MOST_BYTES, memory
 

@@ -17,6 +17,8 @@ def test_every_name_says_what_it_holds(capsys):
         ("def join(first, other): pass", ["other"]),
         ("def f(*, given=None): pass", ["given"]),
         ("if whole := read(): pass", ["whole"]),
+        ("made, said = run(), read()", ["made", "said"]),
+        ("with replacing(goal) as beside: pass", ["beside"]),
         ("def _merged(rows): pass", ["_merged"]),
         ("async def _written(rows): pass", ["_written"]),
         ("def _embed(rows): pass", []),

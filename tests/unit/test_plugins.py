@@ -124,7 +124,7 @@ def test_settings_without_plugins_are_the_same_after_one_was_there(tmp_path):
         ),
         (
             f"{FAMILY}class A(Family):\n norms = ('rms')\nplugins.FAMILIES.register('a', A())\n",
-            r"must have a tuple of text as norms, such as \(\"mine\",\), but has 'rms'",
+            r"must have a tuple of strings as norms, such as \(\"mine\",\), but has 'rms'",
         ),
         (
             f"{FAMILY}class A(Family):\n settings = dict\nplugins.FAMILIES.register('a', A())\n",
@@ -600,7 +600,7 @@ def test_a_family_may_have_a_table_of_settings():
     config = RunConfig().with_settings({"model.encoder": "wide", "model.wide.width": 5})
     assert config.model.part(Width).width == 5
     assert old.with_settings({"train.steps": 7}).model.part(Width).width == 3
-    with pytest.raises(SettingError, match=r"`model.wide.width` acts only if `model.encoder`"):
+    with pytest.raises(SettingError, match=r"`model.wide.width` applies only if `model.encoder`"):
         RunConfig().with_settings({"model.wide.width": 5})
     plugins.FAMILIES.forget(plugin)
     assert "model.wide.width" not in setting_fields()

@@ -24,7 +24,7 @@ VARIANTS = {
     ]
 }
 
-# The number types of CTranslate2 that on a GPU are at least as fast as bf16.
+# CTranslate2's number types that are at least as fast as bf16 on a GPU.
 ON_GPU = {
     "translate": [
         {"name": name, "precision": "bf16"} for name in ("float16", "bfloat16", "int8_float16")

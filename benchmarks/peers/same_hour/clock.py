@@ -1,8 +1,8 @@
 """
-The training clock and the protocol of `benchmarks.same_hour`; standard library only.
+The training clock and protocol of `benchmarks.same_hour`; uses only the standard library.
 
-A driver is called with two files of JSON: a request, which names a task, and the place of the
-answer. It runs in the folder of its texts and names all files relative to it.
+A driver is called with the paths of two JSON files: a request, which names a task, and the answer.
+It runs in the folder of its texts and names all files relative to it.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Any
 Request = dict[str, Any]
 Answer = dict[str, Any]
 SAVED = 60
-"""Checkpoints of a training, equally far apart."""
+"""Number of checkpoints of a training, at equal intervals."""
 
 
 def serve(tasks: Mapping[str, Callable[[Request], Answer]]) -> None:
@@ -29,7 +29,7 @@ class TrainingClock:
     """
     The time of a training loop, from its first batch to the end of its minutes.
 
-    Preparation is not counted; data loading and the writing of checkpoints are.
+    Preparation is not counted, but data loading and the writing of checkpoints are.
     """
 
     def __init__(self, request: Request) -> None:
@@ -45,7 +45,7 @@ class TrainingClock:
         self._next = self.seconds / SAVED
 
     def tick(self, step: int) -> bool:
-        """Count a step that is done; return whether a checkpoint is due."""
+        """Count a finished step; return whether a checkpoint is due."""
         now = time.monotonic() - self._started
         self._last = (now, step)
         if not self._half[1] and now >= self.seconds / 2:
@@ -56,7 +56,7 @@ class TrainingClock:
         return self.saves and (is_due or self.over)
 
     def saved(self, path: object) -> None:
-        """Remember the checkpoint of the last counted step."""
+        """Record the checkpoint of the last counted step."""
         seconds, step = self._last
         self.checkpoints.append({"step": step, "minutes": seconds / 60, "path": str(path)})
 
@@ -66,7 +66,7 @@ class TrainingClock:
         return self._last[0] >= self.seconds
 
     def answer(self, parameters: int, config: Mapping[str, Any]) -> Answer:
-        """Describe the training; the speed is that of its second half, unless that is empty."""
+        """Describe the training; its speed is measured in its second half, if that has steps."""
         begun = self._half if self._half[1] < self._last[1] else self._first
         seconds, steps = (last - first for last, first in zip(self._last, begun, strict=True))
         return {
@@ -80,7 +80,7 @@ class TrainingClock:
 
 
 def learn_subwords(size: int, **options: Any) -> str:
-    """Learn one sentencepiece model of both sides, once for each size; return its prefix."""
+    """Learn one sentencepiece model for both sides, once for each size; return its prefix."""
     prefix = f"subwords-{'-'.join(map(str, (size, *options.values())))}"
     if not Path(f"{prefix}.model").exists():
         import sentencepiece
@@ -97,7 +97,7 @@ def learn_subwords(size: int, **options: Any) -> str:
 
 
 def inner_parameters(model: Any, tables: tuple[str, ...]) -> int:
-    """Count the parameters of a model without those whose names contain a word of `tables`."""
+    """Count the parameters of a model whose names contain no word of `tables`."""
     return sum(
         weights.numel()
         for name, weights in model.named_parameters()
@@ -106,7 +106,7 @@ def inner_parameters(model: Any, tables: tuple[str, ...]) -> int:
 
 
 def mean_of(tensors: list[Mapping[str, Any]]) -> dict[str, Any]:
-    """Average the weights of several checkpoints; other tensors are those of the last."""
+    """Average the weights of several checkpoints; other tensors are from the last checkpoint."""
     mean = dict(tensors[-1])
     for name, last in mean.items():
         if last.is_floating_point():

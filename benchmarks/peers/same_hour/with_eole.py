@@ -1,4 +1,4 @@
-"""Eole in `benchmarks.same_hour`: trained by its `Trainer` on a processor, translated by itself."""
+"""Eole in `benchmarks.same_hour`: training on a CPU by its `Trainer`, translation by `predict`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ NEVER = 10**9
 
 
 def train(request: clock.Request) -> clock.Answer:
-    """Train; the source of batches looks at the clock between two steps."""
+    """Train; the source of batches checks the clock between two steps."""
     import torch
     from eole import train_single
     from eole import trainer as toolkit
@@ -38,7 +38,7 @@ def train(request: clock.Request) -> clock.Answer:
 
 
 def build_config(request: clock.Request) -> dict[str, Any]:
-    """Write settings in the toolkit's form."""
+    """Convert settings to the toolkit's format."""
     settings, size = request["settings"], request["size"]
     prefix = clock.learn_subwords(settings["vocabulary"])
     _write_vocabulary(prefix)
@@ -124,7 +124,7 @@ def _write_vocabulary(prefix: str) -> None:
 
 
 def average(request: clock.Request) -> clock.Answer:
-    """Average checkpoints; the toolkit's own average is a moving one during training."""
+    """Average checkpoints; the toolkit itself has only a moving average during training."""
     import shutil
 
     from safetensors.torch import load_file, save_file

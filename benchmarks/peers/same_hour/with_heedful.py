@@ -12,7 +12,7 @@ NEVER = 10**9
 
 
 def train(request: clock.Request) -> clock.Answer:
-    """Train by the recipe `multi30k`; the toolkit keeps the time itself."""
+    """Train with the recipe `multi30k`; heedful measures the time itself."""
     out, settings = Path(request["out"]), build_settings(request)
     files = ("--source", "train.en", "--target", "train.de")
     changes = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
@@ -34,7 +34,7 @@ def train(request: clock.Request) -> clock.Answer:
 
 
 def build_settings(request: clock.Request) -> dict[str, Any]:
-    """Write settings in the toolkit's form."""
+    """Convert settings to heedful's format."""
     size, every = request["size"], request["minutes"] / clock.SAVED
     has_end = request["settings"]["train.schedule"] == "cosine"
     return {
@@ -67,7 +67,7 @@ def _checkpoints(out: Path) -> list[dict[str, Any]]:
 
 
 def _inner_parameters(out: Path) -> int:
-    """Count the parameters without the tables of embeddings."""
+    """Count the parameters without the embedding tables."""
     from safetensors import safe_open
 
     last = sorted((out / "checkpoints").iterdir())[-1]

@@ -12,7 +12,7 @@ import toolkit
 
 
 def train(request: clock.Request) -> clock.Answer:
-    """Train; where the toolkit would validate, after each step, the clock is looked at."""
+    """Train; after each step, check the clock instead of validating."""
     import torch
     from joeynmt import training
     from joeynmt.helpers import make_model_dir
@@ -48,7 +48,7 @@ def train(request: clock.Request) -> clock.Answer:
 
 
 def build_config(request: clock.Request) -> dict[str, Any]:
-    """Write settings in the toolkit's form."""
+    """Convert settings to the toolkit's format."""
     settings, size = request["settings"], request["size"]
     ids = {f"{name}_id": number for number, name in enumerate(toolkit.SPECIAL)}
     kind = settings["subwords"]
@@ -130,7 +130,7 @@ def build_config(request: clock.Request) -> dict[str, Any]:
 
 
 def _write_vocabulary(prefix: str) -> None:
-    """Write the subwords in the toolkit's form."""
+    """Write the subwords in the toolkit's format."""
     import sentencepiece
 
     model = sentencepiece.SentencePieceProcessor(model_file=f"{prefix}.model")

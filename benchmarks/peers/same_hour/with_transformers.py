@@ -1,4 +1,4 @@
-"""`transformers` in `benchmarks.same_hour`: a `MarianMTModel` from scratch, by `Seq2SeqTrainer`."""
+"""`transformers` in `benchmarks.same_hour`: `Seq2SeqTrainer` trains a `MarianMTModel`."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ import clock
 
 
 def train(request: clock.Request) -> clock.Answer:
-    """Train; a callback looks at the clock after each step."""
+    """Train; a callback checks the clock after each step."""
     import torch
     from transformers import (
         DataCollatorForSeq2Seq,
@@ -67,7 +67,7 @@ def build_tokenizer(size: int) -> Any:
 
 
 def build_config(request: clock.Request, tokenizer: Any) -> dict[str, Any]:
-    """Write settings in the toolkit's form."""
+    """Convert settings to the toolkit's format."""
     settings, size = request["settings"], request["size"]
     sides = {
         f"{side}_{name}": size[value]
@@ -135,7 +135,7 @@ def average(request: clock.Request) -> clock.Answer:
 
 
 def translate(request: clock.Request) -> clock.Answer:
-    """Translate a text with each checkpoint, sentences of similar length together."""
+    """Translate a text with each checkpoint, in batches of sentences of similar length."""
     import torch
     from transformers import MarianMTModel
 

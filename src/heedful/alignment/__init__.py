@@ -1,1 +1,1 @@
-"""Word alignments: their files, their extraction from attention, replacement of unknown words."""
+"""Word alignments: files, extraction from attention, and replacement of unknown words."""

@@ -4,14 +4,14 @@ Word alignments from a model's attention.
 ::
 
     cross attention (layers, heads, target, source)
-      └ a layer, the mean of its heads ─ subwords to words ─ the word with most weight ─ links
+      └ a layer, the mean of its heads ─ subwords to words ─ the word with the most weight ─ links
 
 A translator is never trained on word alignments, but it attends to the words that it translates.
-How well its attention shows this depends on the layer. In models of six layers that were trained
-for days, the penultimate layer is best (Garg et al. 2019, “Jointly Learning to Align and Translate
-with Transformer Models”). In models of two to four layers, on the embedded corpus, the last layer
-is best. `rate_layers` compares the layers with gold links; a few hundred pairs suffice. Weights are
-arrays, so the module needs neither a model nor torch.
+How well its attention shows these words depends on the layer. In models of six layers that were
+trained for days, the penultimate layer is best (Garg et al. 2019, “Jointly Learning to Align and
+Translate with Transformer Models”). In models of two to four layers, on the toy corpus, the last
+layer is best. `rate_layers` compares the layers with gold links; a few hundred pairs suffice.
+Weights are arrays, so the module needs neither a model nor torch.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ _DEEP = 6
 @dataclass(frozen=True)
 class Extraction:
     """
-    The settings by which links are extracted from attention.
+    The settings that determine how links are extracted from attention.
 
     Garg et al. (2019) use the mean of the penultimate layer's heads. In lower layers, the step that
     reads a target word attends more to the aligned source word than the step that predicts the
@@ -42,16 +42,16 @@ class Extraction:
     layer: int | Literal["mean"] = 0
     """
     Decoder layer, counted from 1, or backward from -1, the last; or the mean of all layers (Gehring
-    et al. 2017). 0 chooses the penultimate of six or more layers, else the last.
+    et al. 2017). 0 chooses the penultimate layer if there are six or more, and otherwise the last.
     """
     head: int = 0
     """A head of the layer, counted from 1; 0 for the mean of all heads."""
     shift: bool = False
-    """Whether to use the step that reads a target word, one after the step that predicts it."""
+    """Whether to use the step that reads a target word, which follows the step that predicts it."""
     threshold: float = 0.0
     """
-    All source words with at least this share of the attention are linked; 0 for the word with the
-    largest share.
+    All source words with at least this share of the attention are linked; 0 links only the word
+    with the largest share.
     """
 
     @classmethod
@@ -59,7 +59,7 @@ class Extraction:
         """
         Parse an extraction as users write it.
 
-        `text`: parts between commas: ``layer=2`` or ``layer=mean``, ``head=1``, ``shift``,
+        `text`: parts separated by commas: ``layer=2`` or ``layer=mean``, ``head=1``, ``shift``,
         ``threshold=0.3``; empty for the defaults.
 
         Raises `SettingError` for anything else.
@@ -139,9 +139,9 @@ def word_weights(
     target: Sequence[Unit],
 ) -> Float[np.ndarray, "target_units source_units"]:
     """Turn attention between subwords into attention between words."""
-    # Sums over source subwords and means over target subwords, so each row still sums to one. On
-    # the toy corpus this makes a fifth fewer errors than linking two words if any of their subwords
-    # are linked.
+    # Weights are summed over source subwords and averaged over target subwords. On the toy corpus
+    # this method makes a fifth fewer errors than linking two words if any of their subwords are
+    # linked.
     looked_at = np.zeros((weights.shape[1], len(source)))
     looking = np.zeros((len(target), weights.shape[0]))
     for column, unit in enumerate(source):
@@ -158,7 +158,7 @@ def attention_links(
     extraction: Extraction,
 ) -> Links:
     """Extract the links between two sentences from the attention of a model."""
-    # Attention to the source's end symbol is ignored: models direct unused attention to it.
+    # Attention to the source's end symbol is ignored, because models direct unused attention to it.
     if not source or not target:
         return frozenset()
     weights = word_weights(extraction.weights(cross), source, target)

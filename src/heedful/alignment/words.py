@@ -1,5 +1,5 @@
 """
-Words of subword sequences.
+The words of subword sequences.
 
 Attention is between subwords, but alignments link words. Words are separated by spaces; how
 subwords mark the beginning of a word differs between tools.
@@ -10,9 +10,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 SPACE = "\u2581"
-"""The character of sentencepiece for a space, at the beginning of a word."""
+"""SentencePiece's character for a space, which marks the beginning of a word."""
 CONTINUED = "@@"
-"""The mark of subword-nmt at the end of a subword that does not end its word."""
+"""The marker of subword-nmt at the end of a subword that does not end its word."""
 _UNKNOWN = "<unk>"
 
 
@@ -52,8 +52,8 @@ def units_of_words(pieces: Sequence[str], words: Sequence[str]) -> list[Unit]:
     """
     Match the words of a text with its tokens from a word vocabulary.
 
-    SentencePiece has one unknown symbol for several unknown words in a row, and for surplus spaces.
-    The text between two known words shows how many words a symbol covers.
+    SentencePiece writes one unknown symbol for several unknown words in a row, and for extra
+    spaces. The text between two known words shows how many words a symbol covers.
 
     >>> [list(unit.words) for unit in units_of_words(["▁the", "<unk>"], ["the", "zebra", "herd"])]
     [[0], [1, 2]]
@@ -63,7 +63,7 @@ def units_of_words(pieces: Sequence[str], words: Sequence[str]) -> list[Unit]:
     word = 0
 
     def settle(end: int) -> None:
-        """Assign the words before the next known one to the unknown symbols."""
+        """Assign the words before the next known word to the unknown symbols."""
         if len(waiting) == end - word:
             units.extend(
                 Unit(range(piece, piece + 1), range(word + k, word + k + 1))

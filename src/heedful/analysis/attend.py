@@ -34,7 +34,7 @@ from heedful.translation.translator import Translator
 from heedful.visualise.record import ExplorerRecord, ModelRecord, Node, Step
 
 LONGEST = 200
-"""Maximum subwords of a sentence; the number of weights grows with the square of its length."""
+"""Maximum number of subwords in a sentence; attention grows with the square of the length."""
 
 Warn = Callable[[str], None]
 
@@ -43,8 +43,8 @@ def open_models(
     run: str | Path,
     weights: str = "default",
     *,
-    beside: str | Path | None = None,
-    beside_weights: str = "",
+    second_run: str | Path | None = None,
+    second_weights: str = "",
     device: str = "auto",
     precision: str = "auto",
     threads: int = 0,
@@ -52,8 +52,8 @@ def open_models(
 ) -> dict[str, Translator]:
     """Open one model, or two models to be shown side by side."""
     chosen = [(Path(run), weights)]
-    if beside is not None or beside_weights:
-        chosen.append((Path(beside or run), beside_weights or "default"))
+    if second_run is not None or second_weights:
+        chosen.append((Path(second_run or run), second_weights or "default"))
     short = run_names([path for path, _ in chosen])
     if len({path.resolve() for path, _ in chosen}) < len(chosen):
         short = [short[0]] * len(chosen)
@@ -89,7 +89,7 @@ def attend_all(
     """
     Record the attention of several models for a sentence.
 
-    `target`: a translation for all models; each model makes its own if None.
+    `target`: a translation for all models; if None, each model translates the sentence itself.
     """
     records = tuple(
         attend(translator, sentence, target, options, name=name, warn=warn)
@@ -110,9 +110,9 @@ def attend(
     """
     Record the attention and search of one model for a sentence.
 
-    `target`: a translation of the sentence; the model's own if None. `name`: name of the model; the
-    name of its run folder if empty. The record has attention and candidates at each step, and the
-    beam unless `target` is given.
+    `target`: a translation of the sentence; if None, the model's own translation. `name`: name of
+    the model; if empty, the name of its run folder. The record has attention and candidates at each
+    step, and the beam unless `target` is given.
 
     Raises `TextError` for a sentence that is empty, has several lines, or has more than `LONGEST`
     subwords. Raises `SettingError` for a model without attention, or for an ensemble.

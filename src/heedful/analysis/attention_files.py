@@ -23,7 +23,7 @@ VIEWS = ("heads", "mean", "rollout")
 _PICTURES = (".png", ".svg", ".pdf")
 _PAGE = ".html"
 _NUMBERS = ".json"
-# Maximum alternatives in one line of output.
+# Maximum number of alternatives in one line of output.
 _OTHERS = 3
 
 
@@ -40,7 +40,7 @@ class AttentionSelection:
     view: str = "heads"
     """Every head, the mean of each layer's heads, or rollout."""
     numbers: bool = False
-    """Whether to write weights into the squares."""
+    """Whether to write the weights as numbers into the cells."""
 
     def __post_init__(self) -> None:
         """Check names and combinations."""
@@ -107,7 +107,7 @@ def write_files(record: ExplorerRecord, outs: Sequence[Path], choice: AttentionS
 
 
 def sheets(record: ExplorerRecord, choice: AttentionSelection) -> list[HeatmapPage]:
-    """Arrange the chosen attention into sheets."""
+    """Arrange the chosen attention on pages of heat maps."""
     several = len(record.models) > 1
     return [
         sheet
@@ -120,7 +120,7 @@ def sheets(record: ExplorerRecord, choice: AttentionSelection) -> list[HeatmapPa
 def _sheets_of(
     model: ModelRecord, kind: str, choice: AttentionSelection, before: str
 ) -> Iterator[HeatmapPage]:
-    """Arrange one kind of attention into sheets."""
+    """Arrange one kind of attention on pages of heat maps."""
     weights, title = _weights(model, kind), f"{before}{kind} attention"
     read = (model.start, *model.target[:-1])
     rows = model.source if kind == "encoder" else model.target
@@ -162,7 +162,7 @@ def _weights(model: ModelRecord, kind: str) -> np.ndarray:
 
 
 def _rollout(model: ModelRecord, kind: str) -> np.ndarray:
-    """Compute the rollout of one kind of attention; for ``cross`` it goes through all kinds."""
+    """Compute the rollout of one kind of attention; the rollout of ``cross`` uses all kinds."""
     if kind != "cross":
         return rollout(_weights(model, kind))
     _, read = rollout_of_decoder(*(_weights(model, part) for part in KINDS))

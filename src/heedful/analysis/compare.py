@@ -54,13 +54,13 @@ class RunComparison:
     names: tuple[str, str]
     """Names of the runs."""
     facts: dict[str, Both]
-    """Size, length, cost and best validations of both; None where unknown."""
+    """Size, length, cost and best validation results of both runs; None if unknown."""
     settings: dict[str, Both]
-    """Settings, choices for the machine and text files that differ."""
+    """Settings, machine settings and text files that differ between the runs."""
     notes: tuple[str, ...]
     """Figures that are not comparable, and why."""
     scores: tuple[PairedScore, ...] = ()
-    """Scores on the held-out text; empty without one."""
+    """Scores on the held-out text; empty without such a text."""
     sentences: tuple[ComparedSentence, ...] = ()
     """Translated sentences, the largest differences first."""
 
@@ -82,9 +82,9 @@ class HeldOutText:
     references: Sequence[str | Path]
     """One or more files, aligned by line with the source."""
     weights: str = "default"
-    """Which weights of each run to use, by name."""
+    """Name of the weights of each run to use."""
     beam: int | None = None
-    """Beam width; each recipe's own if None."""
+    """Beam size; None means each recipe's own."""
     sentences: int = 10
     """Number of sentences to show, beginning with the largest difference."""
     device: str = "auto"
@@ -97,7 +97,7 @@ def compare_runs(first: Path, second: Path, text: HeldOutText | None = None) -> 
     """
     Compare two runs.
 
-    Models are loaded one after the other, so two models take no more memory than one. Raises
+    Models are loaded one after the other, so two models need no more memory than one. Raises
     `TextError` if source and references have different numbers of lines.
     """
     runs = (Run.open(first), Run.open(second))

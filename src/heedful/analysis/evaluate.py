@@ -53,7 +53,7 @@ _WIDTH = max(map(len, _LABELS.values()))
 
 @dataclass(frozen=True)
 class ComparedFile:  # numpydoc ignore=PR02
-    """A system compared with the evaluated one."""
+    """A system with which the evaluated system is compared."""
 
     file: Path
     """The system's translations."""
@@ -78,7 +78,7 @@ class Evaluation:  # numpydoc ignore=PR02
     rivals: tuple[ComparedFile, ...]
     """The systems with which the translations were compared."""
     test: Test
-    """The significance test of the p-values."""
+    """The significance test that gives the p-values."""
     resampling: Resampling
     """Number and seed of the draws for p-values and intervals."""
     lines: tuple[int, int]
@@ -111,8 +111,8 @@ class Evaluation:  # numpydoc ignore=PR02
         if self.resampled and lines < _FEW_LINES:
             count = "One line decides" if lines == 1 else f"{lines} lines decide"
             notes.append(
-                f"{count} nothing: intervals and p-values need some hundred lines, because other "
-                "lines may score differently."
+                f"{count} nothing: intervals and p-values need a hundred lines or more, because "
+                "other lines may score differently."
             )
         return tuple(notes)
 
@@ -186,17 +186,18 @@ def evaluate(
     system : str, Path, TrainingResult or Translator
         A file of translations; or a run folder or a translator, which translates `source` first.
     reference : path or sequence of paths, optional
-        One or several reference translations.
+        One or more files of reference translations.
     source : path, optional
         The source text, for a run or for COMET.
     pairs : iterable of pairs of str, or table, optional
-        For a run: sources and references in memory, as `heedful.train` takes them, not as files.
+        For a run: sources and references in memory instead of files, in a form that `heedful.train`
+        accepts.
     options : SearchOptions, optional
         Options of a run's search.
     from_language, to_language : str, optional
-        Languages that a run translates between, for models with many (`Translator.between`).
+        Languages that a run translates between, for multilingual models (`Translator.between`).
     language : str, optional
-        Code of the target language; by default the ending of the files.
+        Code of the target language; by default the extension of the files.
     lowercase : bool, default False
         Whether to ignore case.
     comet : str, optional
@@ -205,7 +206,7 @@ def evaluate(
     against : path or sequence of paths, optional
         Translations of other systems, to test the difference.
     confidence : bool, default False
-        Whether to compute the 95 % interval of each score.
+        Whether to compute the 95% interval of each score.
     test : {'randomization', 'bootstrap'}, default 'randomization'
         Significance test of `against`.
     resampling : Resampling, optional
@@ -214,17 +215,17 @@ def evaluate(
     Returns
     -------
     Evaluation
-        Its `scores` have BLEU, the paper's BLEU, chrF, TER, exact match and CER, each with its
-        signature. A run has its `loss` too. Printed, it is the table of the command.
+        Its `scores` contain BLEU, the paper's BLEU, chrF, TER, exact match and CER, each with its
+        signature. For a run it also has the `loss`. `print` shows the same table as the command.
 
     Notes
     -----
-    The command `heedful evaluate`. Everything is read before anything is computed. Segments of
-    WMT's test sets without a reference are not scored. Where the paper's BLEU is not available, the
-    reason is returned instead.
+    On the command line, `heedful evaluate` scores files of translations. All files are read before
+    any score is computed. Segments of WMT's test sets without a reference are not scored. If the
+    paper's BLEU is not available, the reason is returned instead.
     """
     check_language(language)
-    # the result of a training is a run, even if its folder was deleted
+    # a `TrainingResult` is a run, even if its folder was deleted
     is_file = (
         isinstance(system, str | Path) and not Path(system).is_dir() and hub_name(system) is None
     )
@@ -248,7 +249,7 @@ def evaluate(
     lines = select(texts.translations, scored)
     if comet:
         if not texts.sources:
-            raise TextError(f"{NEEDS}; the source text is not given.")
+            raise TextError(f"{NEEDS}. The source text is missing.")
         require_comet(sets)
     language = language or texts.language or written_language([line for line in sets[0] if line])
 
@@ -326,7 +327,7 @@ def _run_texts(
     against: Files,
     languages: tuple[str, str],
 ) -> _Texts:
-    """Translate the sources by a run, and compute its loss on the first reference."""
+    """Translate the sources with a run, and compute its loss on the first reference."""
     from heedful.runs.run import Run
     from heedful.translation.load_models import load_models
     from heedful.translation.translator import Translator
@@ -389,7 +390,7 @@ def as_text(evaluation: Evaluation) -> str:
 
 
 def _score_line(evaluation: Evaluation, name: str) -> str | None:
-    """Format one score, or the reason why it is missing."""
+    """Format one score, or a dash if the paper's BLEU is missing."""
     if score := evaluation.scores.get(name):
         figure = f"{score.score:.4f}" if name == "comet" else f"{score.score:.2f}"
         interval = "  [{:.2f}, {:.2f}]".format(*score.interval) if score.interval else ""
@@ -400,7 +401,7 @@ def _score_line(evaluation: Evaluation, name: str) -> str | None:
 
 
 def _signatures(evaluation: Evaluation) -> Iterator[str]:
-    """Format the signature of each score, or the reason why it is missing."""
+    """Format the signature of each score, or the reason why the score is missing."""
     labels = {name: _LABELS[name].partition(" (")[0] for name in _LABELS}
     width = max(map(len, labels.values()))
     for name, label in labels.items():
@@ -413,7 +414,7 @@ def _signatures(evaluation: Evaluation) -> Iterator[str]:
 def _table(evaluation: Evaluation, rival: ComparedFile) -> Iterator[str]:
     """Format the differences from another system."""
     yield f"{evaluation.file} against {rival.file}"
-    yield f"{'':<{_WIDTH}} {'this':>6} {'other':>6} {'diff.':>6}  {'95 % interval':>16}  {'p':>6}"
+    yield f"{'':<{_WIDTH}} {'this':>6} {'other':>6} {'diff.':>6}  {'95% interval':>16}  {'p':>6}"
     for name, test in rival.comparisons.items():
         interval = "[{:+.2f}, {:+.2f}]".format(*test.interval)
         yield (

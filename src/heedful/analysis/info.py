@@ -76,7 +76,7 @@ def _describe_compiled() -> str:
 
 
 def describe_run(path: str | Path) -> dict[str, Any]:
-    """Describe a run without reading weights, which is quick for any model."""
+    """Describe a run without reading weights, which is quick for a model of any size."""
     run = Run.open(path)
     model = _outline(run)
     steps = run.folder.steps()
@@ -140,7 +140,7 @@ def _outline(run: Run) -> EncoderDecoder:
 
 
 def _layers(model: EncoderDecoder) -> dict[str, str]:
-    """Describe whether a Transformer translates with compiled layers, or the reason why not."""
+    """Describe whether a Transformer translates with compiled layers, and if not, why."""
     if not isinstance(model, Transformer):
         return {}
     reason = why_not_compiled(model)
@@ -148,7 +148,7 @@ def _layers(model: EncoderDecoder) -> dict[str, str]:
 
 
 def _objective(settings: TrainConfig) -> dict[str, str]:
-    """Name the objective if it is not likelihood, and the step at which two passes begin."""
+    """Name the objective if it is not likelihood, and the first step with two passes."""
     if settings.objective == "likelihood":
         return {}
     start = ""
@@ -186,7 +186,7 @@ def _health(log: Path) -> dict[str, Any]:
 
 
 def _shares(run: Run, steps: list[int]) -> dict[str, Any]:
-    """Describe the running averages of the model families, in percent of the tokens."""
+    """Describe the shares of tokens that model families record as running averages."""
     described: dict[str, Any] = {}
     for family in families() if steps else ():
         for heading, name in family.token_shares.items():

@@ -28,10 +28,10 @@ _MINUTES_UP_TO = 2 * 3600
 
 def read_runs(paths: Sequence[str | Path]) -> dict[str, History]:
     """
-    Read the logs of some runs.
+    Read the logs of one or more runs.
 
-    The log of a resumed run is one log, without the lines that were written after the last
-    checkpoint before an interruption.
+    The log of a resumed run omits the lines that were written between the last checkpoint and the
+    interruption.
 
     Raises `RunFolderError` if a path is not a run folder or its run has logged nothing yet.
     """
@@ -81,12 +81,12 @@ class LearningCurves:
     runs: Mapping[str, History]
     """The log of each run, by its name."""
     along: str = "steps"
-    """Horizontal axis: steps, real target tokens, or hours, summed over all resumptions."""
+    """Horizontal axis: steps, real target tokens, or hours; each is summed over resumptions."""
     smooth: int = 1
     """Log lines averaged around each point."""
 
     def save(self, out: str | PathLike[str]) -> None:
-        """Write the picture; the ending is .png, .svg or .pdf."""
+        """Write the picture; the file extension is .png, .svg or .pdf."""
         label, curves = self._read()
         learning_curves(curves, Path(out), x_label=label, smooth=self.smooth)
 
@@ -102,7 +102,7 @@ class LearningCurves:
             return None
 
     def _read(self) -> tuple[str, list[RunCurves]]:
-        """Return the label of the horizontal axis and the curves; short runs are in minutes."""
+        """Return the label of the horizontal axis, in minutes for short runs, and the curves."""
         label, column, unit = "steps", "step", 1.0
         if self.along == "tokens":
             label, column = "target tokens", "target_tokens"
@@ -122,7 +122,7 @@ def plot(
     smooth: int = 1,
 ) -> LearningCurves:
     """
-    Draw the learning curves of a run or of several.
+    Draw the learning curves of one or more runs.
 
     Parameters
     ----------
@@ -138,12 +138,13 @@ def plot(
     Returns
     -------
     LearningCurves
-        A notebook shows it as a picture, and print as a line for each run; `save` writes it.
+        A notebook shows it as a picture, and `print` shows one line per run; `save` writes the
+        picture.
 
     Notes
     -----
-    The command `heedful plot`. Pictures need matplotlib (extra plot). Attention is drawn by
-    `Translator.attend`.
+    On the command line, use `heedful plot`. Pictures need matplotlib (extra plot).
+    Attention is drawn by `Translator.attend`.
     """
     check_counts(smooth=smooth)
     names = file_list(runs)
@@ -156,7 +157,7 @@ def plot(
 
 
 def write_events(runs: Sequence[str | Path], folder: Path) -> None:
-    """Write the logs of some runs for TensorBoard."""
+    """Write the logs of one or more runs for TensorBoard."""
     paths = [Path(run) for run in runs]
     for path, name in zip(paths, run_names(paths), strict=True):
         with EventLog(folder / name) as events:

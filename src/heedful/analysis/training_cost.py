@@ -11,7 +11,7 @@ from heedful.training.history import History
 
 def training_cost(run: Run, history: History) -> dict[str, Any]:
     """
-    Compute the cost of a training so far.
+    Compute the cost of a training run so far.
 
     Returns a mapping for JSON. `counted_flops` is the number of operations of the model's matrix
     products, forward and backward. `hours` is the training time, summed over all resumptions. If
@@ -51,5 +51,5 @@ def _sustained_tflops(run: Run) -> float | None:
 
 
 def _round(value: float) -> float:
-    """Round to three digits, because an estimate should not look like a measurement."""
+    """Round to three digits, because an estimate should not look like an exact figure."""
     return float(f"{value:.3g}")

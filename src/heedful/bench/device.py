@@ -30,26 +30,26 @@ from heedful.experiments.work import search_flops, shape_of, synthetic_pairs
 from heedful.kernels.api import measured_rates, resolve_precision
 from heedful.machine.devices import resolve_device, resolve_threads
 from heedful.search.settings import PEERS_SEARCH
-from heedful.training.device.levers import Levers
+from heedful.training.device.optimizations import Optimizations
 
 ALL_ON = "all on"
 """Name of the choice in which all optimizations of a step are on, as in a training."""
 PLAIN = "without graphs"
 """Name of a search without CUDA graphs: Python launches the kernels one by one."""
 
-_LEVERS = tuple(lever.name for lever in fields(Levers))
+_OPTIMIZATIONS = tuple(field.name for field in fields(Optimizations))
 # The optimizations that are off in each choice. Compiled layers and CUDA graphs need unpadded
 # batches in buffers of a fixed size, so `unpadded` is never off alone.
-LEVERS_OFF: dict[str, tuple[str, ...]] = {
+OPTIMIZATIONS_OFF: dict[str, tuple[str, ...]] = {
     ALL_ON: (),
-    "all off": _LEVERS,
+    "all off": _OPTIMIZATIONS,
     "graphs off": ("graphs",),
-    "compiled off": ("compiled",),
-    "ahead off": ("ahead",),
+    "compilation off": ("compiled",),
+    "preparation off": ("ahead",),
     "unpadded only": ("compiled", "graphs", "ahead"),
 }
 _ROUNDS = 3
-"""Measurements of each system in a comparison; fewer if the time limit is reached."""
+"""Number of measurements of each system in a comparison; fewer if the time limit is reached."""
 _SECONDS_LEFT = 20.0
 """If fewer seconds are left, no further measurement begins."""
 _LENGTH, _TOKENS = 25, 24
@@ -77,7 +77,7 @@ class Size:
     rates: Mapping[str, int]
     """Sizes for `heedful.bench.device_checks.measure_rates`."""
     repeats: int = 3
-    """Number of timings of each measurement, of which the median is used."""
+    """Number of timings of each measurement; their median is used."""
 
 
 SIZES = {
@@ -130,7 +130,7 @@ class Visit:
     def measure(
         self, system: System, request: Mapping[str, Any], facts: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Run a measurement; return `facts` with its results, or with the reason of its failure."""
+        """Run a measurement; return `facts` with its results or the reason for its failure."""
         title = ", ".join(map(str, facts.values()))
         if self.seconds_left < _SECONDS_LEFT:
             return {**facts, "failed": "not measured: the time of this part was used up"}
@@ -249,16 +249,16 @@ def _record_part(
 
 
 def _correct(visit: Visit) -> Iterator[dict[str, Any]]:
-    """Compare a first step and searches with the CPU's, in both precisions."""
+    """Compare the results of a first step and of searches with the CPU's, in both precisions."""
     shape = visit.size.check
     request = _step_request(visit, shape, ("model.dropout=0.0",))
     for precision in ("fp32", "bf16"):
         request["task"] = "correct"
-        for name, off in LEVERS_OFF.items():
-            if off in ((), _LEVERS) or precision == "bf16":
+        for name, off in OPTIMIZATIONS_OFF.items():
+            if off in ((), _OPTIMIZATIONS) or precision == "bf16":
                 facts = {"what": "step", "precision": precision, "levers": name}
-                levers_request = {**request, "levers": _levers(off)}
-                yield visit.measure(own_system(precision), levers_request, facts)
+                step_request = {**request, "levers": _switches(off)}
+                yield visit.measure(own_system(precision), step_request, facts)
     with tempfile.TemporaryDirectory() as folder:
         run = make_random_run(Path(folder), load_config(shape.recipe), shape.vocabulary)
         lines = random_lines(shape.vocabulary, _LENGTH, max(visit.size.searches))
@@ -280,10 +280,10 @@ def _step(name: str, visit: Visit) -> Iterator[dict[str, Any]]:
     shape = visit.size.steps[name]
     request = _step_request(visit, shape)
     work = _step_work(shape, request)
-    for levers, off in LEVERS_OFF.items():
-        facts = {"recipe": shape.recipe, "levers": levers}
-        levers_request = {**request, "levers": _levers(off)}
-        yield visit.measure(own_system(visit.precision), levers_request, facts) | work
+    for choice, off in OPTIMIZATIONS_OFF.items():
+        facts = {"recipe": shape.recipe, "levers": choice}
+        step_request = {**request, "levers": _switches(off)}
+        yield visit.measure(own_system(visit.precision), step_request, facts) | work
 
 
 def _search(visit: Visit) -> Iterator[dict[str, Any]]:
@@ -336,9 +336,9 @@ def _own_searches(precision: str) -> Iterator[System]:
     yield System(OURS, ours.command, PLAIN, precision, (("HEEDFUL_KERNELS", "plain"),))
 
 
-def _levers(off: Sequence[str]) -> dict[str, bool]:
+def _switches(off: Sequence[str]) -> dict[str, bool]:
     """Describe the optimizations to the process that measures a step."""
-    return {name: name not in off for name in _LEVERS}
+    return {name: name not in off for name in _OPTIMIZATIONS}
 
 
 def _step_request(visit: Visit, shape: Shape, settings: Sequence[str] = ()) -> dict[str, Any]:

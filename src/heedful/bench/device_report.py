@@ -30,12 +30,12 @@ def verdict(parts: Sequence[Part]) -> str:
                 return (
                     f"A training step of `{entry['recipe']}` reaches {share:.0%} of this device's "
                     f"rate for large {entry_precision(entry, part)} matrix products; "
-                    f"{_levers_off(entry)}."
+                    f"{_describe_off(entry)}."
                 )
     return "No step was measured, so the utilization of this device is unknown."
 
 
-def _levers_off(entry: Entry) -> str:
+def _describe_off(entry: Entry) -> str:
     """State which optimizations are off, and why."""
     if entry.get("padded"):
         return (
@@ -156,7 +156,7 @@ def _speed_rows(part: Part, entries: Sequence[Entry], key: str) -> Rows:
 
 
 def _name(entry: Entry, keys: Sequence[str] = _KEYS) -> str:
-    """Name a measurement by its differing settings."""
+    """Name a measurement by its settings in `keys` and its batch size."""
     words = [str(entry[key]) for key in keys if key in entry]
     if "batch" in entry:
         words.append(f"batch {entry['batch']}")
@@ -164,7 +164,7 @@ def _name(entry: Entry, keys: Sequence[str] = _KEYS) -> str:
 
 
 def graphs_gain(part: Part) -> dict[int, float]:
-    """Compute the speedup of searches by CUDA graphs, by the number of sentences per batch."""
+    """Compute the speedup of searches with CUDA graphs, for each batch size."""
     seconds = {
         (entry["batch"], entry["kernels"] == PLAIN): entry_seconds(entry)
         for entry in part["entries"]

@@ -13,7 +13,8 @@ class SpeedMeasurement:
     """
     Speed measurements of one system.
 
-    Its speed is computed from the median: on a shared machine the mean depends on other processes.
+    Its speed is computed from the median, because on a shared machine the mean depends on other
+    processes.
     """
 
     who: str
@@ -53,7 +54,7 @@ class SpeedMeasurement:
         return self.counts[unit] / self.median
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to plain values, with all repetitions, so that readers can judge the noise."""
+        """Convert to JSON values, with all repetitions, so that readers can judge the noise."""
         return {
             "who": self.who,
             "precision": self.precision,
@@ -80,7 +81,7 @@ class SpeedReport:
     what: Mapping[str, Any]
     """The measured task: recipe, shapes, settings."""
     machine: Mapping[str, Any]
-    """As `heedful.machine.devices.describe_machine` returns it, with threads and product rates."""
+    """The result of `heedful.machine.devices.describe_machine`, with threads and product rates."""
     measurements: tuple[SpeedMeasurement, ...]
     """The measurements of all systems; heedful's is the first."""
     notes: tuple[str, ...] = ()
@@ -89,7 +90,7 @@ class SpeedReport:
     """Whether all measurements measure the same work."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to plain values, as printed by `--json`."""
+        """Convert to JSON values, as printed by `--json`."""
         return {
             "what": dict(self.what),
             "machine": dict(self.machine),

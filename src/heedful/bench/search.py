@@ -20,7 +20,7 @@ _ANY_TOKENS = 1 << 40
 
 def measure_search(request: dict[str, Any]) -> dict[str, Any]:
     """
-    Time the translation of a text, several times.
+    Time several translations of a text.
 
     `request`: `run` and `weights`, `input` (a file of sentences), `output` (the file for
     translations), `batch` (sentences per batch; if None, as in `heedful translate`), `search`

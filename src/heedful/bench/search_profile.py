@@ -31,13 +31,13 @@ _PARTS = {
     "step": "layers of the decoder",
     "log_probabilities": "output and softmax",
 }
-_BETWEEN = "best continuations and all between"
+_BETWEEN = "best continuations and other work"
 _REPEATS = 3  # repetitions of a pass and of each product; the median is used
 
 
 def profile_search(model: EncoderDecoder, work: Callable[[], object]) -> dict[str, Any]:
     """
-    Time the parts of a model in a search by one thread.
+    Time the parts of a model in a search with one thread.
 
     `work`: a function that searches with `model`. Returns `profile`, the share of each part. On a
     CPU it adds `products alone`: the `seconds` of a pass's matrix products without other
@@ -135,7 +135,7 @@ def _products_of(model: EncoderDecoder, rows: Mapping[str, Counter[int]]) -> flo
 
 
 def _seconds(products: Sequence[NativeLinear], rows: int) -> float:
-    """Time matrix products with a number of rows, one after the other, in blocks of rows."""
+    """Time matrix products with a given number of rows in sequence, in blocks of rows."""
     blocks, rest = divmod(rows, ROWS_OF_A_BLOCK)
     sizes = [*[ROWS_OF_A_BLOCK] * blocks, *[rest] * bool(rest)]
     calls = {size: [_call(product, size) for product in products] for size in {*sizes}}

@@ -1,5 +1,5 @@
 """
-The measured systems: heedful, and other toolkits in environments of their own.
+The measured systems: heedful, and other toolkits in their own environments.
 
 A peer is a folder with an environment (``.venv``) and a script (``bench.py``) that answers the
 requests of `heedful.experiments.process`. The request ``{"task": "variants", "of": "train"}`` asks

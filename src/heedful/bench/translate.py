@@ -154,7 +154,7 @@ def _bench(
         "lines": len(lines),
         "source tokens": sum(map(len, ids)),
         "beam": search.beam,
-        "batch": text.batch or "as heedful translate does",
+        "batch": text.batch or "as in heedful translate",
         "length penalty": search.length_penalty,
         "max length": search.max_length,
         "stop": search.stop,

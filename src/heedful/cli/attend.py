@@ -40,7 +40,7 @@ def attend(
         typer.Option(
             metavar="FILE",
             help="Output file: .html (interactive page), .pdf, .png or .svg (heat maps), or .json "
-            "(the page's data). May be given several times.",
+            "(the page's data). May be repeated.",
         ),
     ] = None,
     target: Annotated[
@@ -48,15 +48,21 @@ def attend(
         typer.Option(help="Show attention for this translation instead of the run's own."),
     ] = None,
     weights: Weights = "default",
-    beside: Annotated[
+    second_run: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="Another run, shown next to the first.", parser=run_path),
+        typer.Option(
+            "--beside",
+            metavar="PATH",
+            help="Another run, shown next to the first.",
+            parser=run_path,
+        ),
     ] = None,
-    beside_weights: Annotated[
+    second_weights: Annotated[
         str,
         typer.Option(
+            "--beside-weights",
             help="Weights of the run in --beside, such as step-1000; without --beside, RUN is "
-            "shown next to itself with these weights."
+            "shown next to itself with these weights.",
         ),
     ] = "",
     kind: Annotated[
@@ -86,14 +92,16 @@ def attend(
         ),
     ] = "heads",
     numbers: Annotated[
-        bool, typer.Option("--numbers", help="Write the weights as numbers into heat maps.")
+        bool, typer.Option("--numbers", help="Write the attention weights into the heat maps.")
     ] = False,
     measures: Annotated[
         bool, typer.Option("--measures", help="Print statistics of each head.")
     ] = False,
     target_language: Annotated[
         str | None,
-        typer.Option(help="Language code of the tag to put before the line: de for >>de<<."),
+        typer.Option(
+            help="Language code of the tag to put before the line, such as de for >>de<<."
+        ),
     ] = None,
     from_language: FromLanguage = "",
     to_language: ToLanguage = "",
@@ -103,12 +111,12 @@ def attend(
     threads: Threads = 0,
 ) -> None:
     """
-    Show the attention of each head, and decoding step by step.
+    Show the attention of each head, and each step of decoding.
 
-    Prints the translation with the probabilities of each subword and its next best alternatives.
-    The page of --out FILE.html shows every head of every layer, decoding step by step, and the beam
-    as a tree; it needs no network. Heat maps of all heads have one page per layer in a PDF, and one
-    row per layer in PNG and SVG. Source and translation may have at most 200 subwords each.
+    Prints the translation with the probability of each subword and of its best alternatives. The
+    page of --out FILE.html shows every head of every layer, each step of decoding, and the beam as
+    a tree; the page needs no network. Heat maps fill one page per layer in a PDF, and one row per
+    layer in a PNG or SVG file. Source and translation may have at most 200 subwords each.
     """
     from heedful.analysis.attention_files import (
         AttentionSelection,
@@ -137,8 +145,8 @@ def attend(
     models = open_models(
         run,
         weights,
-        beside=beside,
-        beside_weights=beside_weights,
+        second_run=second_run,
+        second_weights=second_weights,
         device=device,
         precision=precision,
         threads=threads,
@@ -166,7 +174,7 @@ def attend(
 
 
 def _read_sentence() -> str:
-    """Read stdin without blank lines; a sentence is one line."""
+    """Read stdin without blank lines; later checks require a single line."""
     from heedful.text.lines import decode_lines
 
     return "\n".join(line for line in decode_lines(standard_input(), "stdin") if line.strip())

@@ -12,13 +12,13 @@ def average(
     run: RunPath,
     last: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of checkpoints; by default the run's train.keep_last."),
+        typer.Option(min=1, help="Number of checkpoints to average; by default train.keep_last."),
     ] = None,
 ) -> None:
     """
     Average the last checkpoints.
 
-    heedful translate uses the average by default.
+    By default, heedful translate uses the average.
     """
     from heedful.runs.average import average as average_run
     from heedful.runs.checkpoint import read_state

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _HERE = Path("benchmarks/peers")
 
-app = command_group("bench", "Measure speed and memory, of other installed toolkits too.")
+app = command_group("bench", "Measure speed and memory, also of other installed toolkits.")
 
 Settings = Annotated[
     list[str] | None,
@@ -40,19 +40,26 @@ Vocabulary = Annotated[
 ]
 Peers = Annotated[
     Path,
-    typer.Option(help="Folder with other toolkits: DIR/NAME/bench.py and DIR/NAME/.venv."),
+    typer.Option(help="Folder of other toolkits, each with DIR/NAME/bench.py and DIR/NAME/.venv."),
 ]
 Only = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME",
-        help="Measure only this system: heedful, marian, “marian fp32”; may be repeated.",
+        help="Measure only this system, such as heedful, marian or “marian fp32”; may be repeated.",
     ),
 ]
 Rounds = Annotated[
-    int, typer.Option(min=1, help="Measurements of each system, in turns, each in a new process.")
+    int,
+    typer.Option(
+        min=1,
+        help="Number of measurements of each system; systems take turns, and each measurement has "
+        "a new process.",
+    ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, with every repetition.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print JSON with the results of every repetition.")
+]
 
 
 @app.command()
@@ -61,20 +68,30 @@ def train(
     recipe: Recipe = "small",
     set_: Settings = None,
     source_length: Annotated[
-        int, typer.Option(min=2, help="Mean tokens of a source sentence, end symbol included.")
+        int,
+        typer.Option(
+            min=2, help="Mean number of tokens of a source sentence, including the end symbol."
+        ),
     ] = 25,
     target_length: Annotated[
-        int, typer.Option(min=2, help="Mean tokens of a target sentence.")
+        int,
+        typer.Option(
+            min=2, help="Mean number of tokens of a target sentence, including the end symbol."
+        ),
     ] = 25,
-    batch_tokens: Annotated[int, typer.Option(min=2, help="Tokens per step, on each side.")] = 2000,
+    batch_tokens: Annotated[
+        int, typer.Option(min=2, help="Number of tokens per step on each side.")
+    ] = 2000,
     vocabulary: Vocabulary = None,
-    steps: Annotated[int, typer.Option(min=1, help="Steps to time, after one warm-up step.")] = 5,
+    steps: Annotated[
+        int, typer.Option(min=1, help="Number of steps to time, after one warm-up step.")
+    ] = 5,
     profile: Annotated[
         bool,
         typer.Option(
             "--profile",
-            help="Print how heedful's time is divided between the parts of a step, and the time "
-            "of its matrix products alone.",
+            help="Print the time of each part of heedful's step, and the time of its matrix "
+            "products alone.",
         ),
     ] = False,
     rounds: Rounds = 1,
@@ -90,8 +107,8 @@ def train(
 
     Pairs are random; their lengths differ from the mean by at most a fifth. “Share of products” is
     the share of the step's time that the matrix products for real tokens would take alone, at the
-    rate just measured. With --precision bf16 or fp32 all systems use that precision; by default
-    each is measured in every precision that it has.
+    rate just measured. With --precision bf16 or fp32 all systems use that precision; by default,
+    other systems are measured in each of their precisions, and heedful in the one that auto takes.
     """
     from heedful.bench.train import bench_train
 
@@ -119,12 +136,12 @@ def translate(
     search: dict[str, Any],
     run: Annotated[
         Path | None,
-        run_argument("A run folder; without one the weights are random."),
+        run_argument("A run folder; without one, the weights are random."),
     ] = None,
     input: Annotated[Path | None, typer.Option(help="Text to translate with RUN.")] = None,
     reference: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="Reference translation; may be repeated."),
+        typer.Option(metavar="FILE", help="File of reference translations; may be repeated."),
     ] = None,
     lines: Annotated[
         int | None, typer.Option(min=1, help="Number of lines to translate; by default all.")
@@ -133,7 +150,10 @@ def translate(
     recipe: Annotated[str, typer.Option(help="Without RUN: recipe of the random model.")] = "small",
     set_: Settings = None,
     source_length: Annotated[
-        int, typer.Option(min=2, help="Without RUN: mean tokens of a line.")
+        int,
+        typer.Option(
+            min=2, help="Without RUN: mean number of tokens of a line, including the end symbol."
+        ),
     ] = 25,
     tokens: Annotated[
         int,
@@ -143,16 +163,18 @@ def translate(
     batch: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Sentences per batch; by default the batches of heedful translate."
+            min=1,
+            help="Number of sentences per batch; by default batches are formed as in heedful "
+            "translate.",
         ),
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Passes over the text to time.")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, help="Number of timed passes over the text.")] = 5,
     profile: Annotated[
         bool,
         typer.Option(
             "--profile",
-            help="Print how heedful's time is divided between the parts of the model, in a "
-            "single-threaded search, and the time of matrix products alone.",
+            help="Print the time of each part of heedful's model in a single-threaded search, and "
+            "the time of the matrix products alone.",
         ),
     ] = False,
     rounds: Rounds = 1,
@@ -167,10 +189,10 @@ def translate(
     Measure how fast lines of text are translated.
 
     All toolkits use the weights of RUN, and --stop decides when heedful's search stops. Without
-    RUN, weights and lines are random, and every translation has exactly --tokens tokens. Prints for
-    each toolkit: how many translations are equal to heedful's, and BLEU if there is a --reference.
-    With --precision bf16 or fp32 all toolkits use that precision; otherwise each is measured in all
-    of its precisions, heedful also in 8 bits.
+    RUN, weights and lines are random, and every translation has exactly --tokens tokens. For each
+    toolkit, prints how many translations are equal to heedful's, and BLEU if there is a
+    --reference. With --precision bf16 or fp32, all toolkits use that precision; otherwise each is
+    measured in all of its precisions, heedful also in 8 bits.
     """
     check_stop(search["stop"])
     from heedful.bench.translate import BenchText, bench_random, bench_trained
@@ -213,7 +235,8 @@ def data(
         ),
     ] = None,
     target: Annotated[
-        list[str] | None, typer.Option(metavar="FILE", help="Target text, aligned line by line.")
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Target text, aligned with the source line by line."),
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Measurements of each stage.")] = 5,
     as_json: Json = False,
@@ -240,17 +263,18 @@ def device(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Measure only this part: correct, rates, step-base, step-big, step-small, search, "
-            "peers-train, peers-search; step or peers for all parts that begin so. May be "
-            "repeated.",
+            help="Measure only this part: correct, rates, step-base, step-big, step-small, "
+            "search, peers-train, peers-search; step or peers for all parts with this prefix. "
+            "May be repeated.",
         ),
     ] = None,
     size: Annotated[
-        Literal["full", "tiny"], typer.Option(help="full, or tiny to rehearse on a processor.")
+        Literal["full", "tiny"],
+        typer.Option(help="Size of the measurements: full, or tiny for a trial on a CPU."),
     ] = "full",
     minutes: Annotated[
         float,
-        typer.Option(min=0.1, help="Minutes after which a part begins no further measurement."),
+        typer.Option(min=0.1, help="Time limit of each part in minutes."),
     ] = 8.5,
     peers: Peers = _HERE,
     peers_python: Annotated[
@@ -267,10 +291,10 @@ def device(
     """
     Show whether a GPU is used well, part by part.
 
-    First the device's results are compared with the processor's. Then the device's peak rates are
-    measured, then training step and search with each optimization on and off, then other toolkits.
-    Each part writes its record at once and takes less than nine minutes; a part that fails is
-    recorded, and the next one follows.
+    First, the results of the GPU are compared with those of the CPU. Then the peak rates of the GPU
+    are measured, and the training step and the search with each optimization on and off. Other
+    toolkits come last. Each part writes its own record within the time limit of --minutes; a part
+    that fails is recorded, and the next part follows.
     """
     _check_peers(peers)
     from heedful.bench.device import bench_device
@@ -311,7 +335,7 @@ def _conditions(
 
 
 def _check_peers(peers: Path) -> None:
-    """Refuse a folder of peers that does not exist."""
+    """Refuse a missing folder of other toolkits."""
     if peers != _HERE and not peers.is_dir():
         refuse("--peers", f"must be a folder, but {peers} is not one.")
 

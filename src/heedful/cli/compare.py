@@ -36,17 +36,15 @@ def compare(
     source: Annotated[Path | None, typer.Option(help="Text to translate with both runs.")] = None,
     reference: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE", help="Reference translation; may be repeated."),
+        typer.Option(metavar="FILE", help="File of reference translations; may be repeated."),
     ] = None,
     weights: Weights = "default",
     beam: Annotated[
-        int | None, typer.Option(min=1, help="Beam size; by default each recipe's own.")
+        int | None, typer.Option(min=1, help="Beam size; by default each run's own.")
     ] = None,
     sentences: Annotated[
         int,
-        typer.Option(
-            min=0, help="Number of sentences to show, beginning with the largest difference."
-        ),
+        typer.Option(min=0, help="Number of sentences to show, largest difference first."),
     ] = 10,
     as_json: Json = False,
     device: Device = "auto",
@@ -57,11 +55,11 @@ def compare(
     Compare two runs: settings, cost, scores, sentences.
 
     With --source and --reference, both runs translate a text. Prints BLEU, chrF, exact match and
-    CER with paired significance, and the sentences that differ most, with the differing words in
-    square brackets.
+    CER with paired significance tests. Also prints the sentences that differ most, with the
+    differing words in square brackets.
     """
     if (source is None) != (not reference):
-        refuse("--source", "and --reference are needed together.")
+        refuse("--source", "and --reference must be given together, but one is missing.")
     from heedful.analysis.compare import HeldOutText, compare_runs
 
     text = None

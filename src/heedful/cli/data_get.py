@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def list_corpora() -> None:
     """
-    List the known corpora, with size and license.
+    List the known corpora, with sizes and licenses.
 
     Any other corpus of OPUS (https://opus.nlpl.eu) has the name opus:CORPUS/VERSION/SOURCE-TARGET,
     for instance opus:TED2020/v1/de-en.
@@ -66,8 +66,8 @@ def get(
     Fetch or generate a corpus as line-aligned text.
 
     Files that are already in the folder are used, and an interrupted download is continued. Files
-    are checked if their SHA-256 sums are known; other sums are recorded in SHA256SUMS next to the
-    files. The usual environment variables set proxies.
+    with known SHA-256 sums are checked; sums of other files are recorded in SHA256SUMS next to the
+    files. Proxies are set by the usual environment variables, such as HTTPS_PROXY.
     """
     from heedful.data.generated.registry import GENERATED
 
@@ -104,7 +104,7 @@ def _size(corpus: "KnownCorpus") -> str:
 
 
 class _DownloadProgress:
-    """A printer of lines that shows a progress bar between them on a terminal."""
+    """Prints lines, and on a terminal a progress bar below them."""
 
     def __init__(self) -> None:
         from rich.console import Console

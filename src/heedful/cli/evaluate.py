@@ -10,27 +10,29 @@ from heedful.cli.terminal_text import echo_json
 
 
 def evaluate(
-    hypothesis: Annotated[Path, typer.Option(help="Translations, detokenized, one per line.")],
+    hypothesis: Annotated[
+        Path, typer.Option(help="File of detokenized translations, one per line.")
+    ],
     reference: Annotated[
         list[str], typer.Option(metavar="FILE", help="References; may be repeated.")
     ],
     language: Annotated[
         str,
         typer.Option(
-            help="Code of the target language; by default the files' ending. Chinese, "
+            help="Code of the target language; by default the extension of the files. Chinese, "
             "Japanese (extra ja) and Korean (extra ko) have tokenizers of their own."
         ),
     ] = "",
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
     confidence: Annotated[
-        bool, typer.Option("--confidence", help="Print the 95 % interval of each score.")
+        bool, typer.Option("--confidence", help="Print the 95% confidence interval of each score.")
     ] = False,
     against: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="Another system's translations, to test whether its scores differ; may be "
-            "repeated.",
+            help="Another system's translations, to test whether the scores differ significantly; "
+            "may be repeated.",
         ),
     ] = None,
     test: SignificanceTest = "randomization",
@@ -40,8 +42,8 @@ def evaluate(
         str,
         typer.Option(
             metavar="MODEL_OR_FILE",
-            help="Score with COMET too (extra comet). COMET's own library loads the model "
-            "and runs code from it: give only a model that you trust.",
+            help="Score with this COMET model too (extra comet). COMET's own library loads the "
+            "model and runs code from it: give only a model that you trust.",
         ),
     ] = "",
     source: Annotated[Path | None, typer.Option(help="Source text, for --comet.")] = None,
@@ -50,11 +52,12 @@ def evaluate(
     """
     Score translations: BLEU, chrF, TER, exact match, CER.
 
-    Each has its signature. Exact match is the share of the lines that are equal to a reference. CER
-    is the character error rate: edits per hundred characters of the references. Exact match and CER
-    ignore spaces at the ends of a line. BLEU, chrF and TER are sacreBLEU's. The paper's BLEU
-    tokenizes and splits compounds as tensor2tensor's get_ende_bleu.sh does for the paper's Table 2.
-    This score needs the extra “paper” and is not comparable with sacreBLEU's.
+    Each score has its signature. Exact match is the share of the lines that are equal to a
+    reference. CER is the character error rate: edits per hundred characters of the references.
+    Exact match and CER ignore spaces at the start and end of a line. BLEU, chrF and TER are
+    computed by sacreBLEU. The paper's BLEU is computed like tensor2tensor's get_ende_bleu.sh, which
+    tokenizes the text and splits compounds. This score needs the extra “paper” and is not
+    comparable with sacreBLEU's.
     """
     from heedful.analysis.evaluate import evaluate as evaluate_system
     from heedful.evaluation.significance import Resampling

@@ -13,23 +13,23 @@ LicenseName = Annotated[
     str,
     typer.Option(
         "--license",
-        help="License of the model for its card, README.md: an identifier of the Hugging Face "
-        "hub, such as cc-by-4.0, or a name. Without it the card states no license.",
+        help="License for the model card (README.md): an identifier of the Hugging Face hub, such "
+        "as cc-by-4.0, or a name. By default the card states no license.",
     ),
 ]
 Datasets = Annotated[
     list[str] | None,
     typer.Option(
         "--dataset",
-        help="Data set of the Hugging Face hub that the model was trained on, for the card; "
-        "may be given several times.",
+        help="Dataset on the Hugging Face hub that the model was trained on, for the model card; "
+        "may be repeated.",
     ),
 ]
 Scores = Annotated[
     list[Path] | None,
     typer.Option(
-        help="Output of evaluate --json for these weights, in a file named after the test set, "
-        "for the card; may be given several times."
+        help="Scores for the model card: output of evaluate --json for these weights, in a file "
+        "named after the test set; may be repeated."
     ),
 ]
 
@@ -45,15 +45,16 @@ def export(
     quantization: Annotated[
         str,
         typer.Option(
-            help="Number format of the weights for ctranslate2: float32, float16, bfloat16, int16, "
-            "int8 and so on; by default float32."
+            help="For ctranslate2: number format of the weights, such as float16, bfloat16, int16 "
+            "or int8; by default float32."
         ),
     ] = "",
     positions: Annotated[
         int,
         typer.Option(
             min=2,
-            help="For ctranslate2: maximum tokens of a text, the rows of the position table.",
+            help="For ctranslate2: number of rows of the position table, the maximum number of "
+            "tokens in a text.",
         ),
     ] = 1024,
     sentences: Sentences = None,
@@ -62,7 +63,7 @@ def export(
     scores: Scores = None,
     accept_differences: AcceptDifferences = False,
 ) -> None:
-    """Export a run to another toolkit, and compare both models."""
+    """Export a run to another toolkit, and compare the two models."""
     from heedful.exchange.card.model_card import CardFacts
     from heedful.exchange.convert import export_model, read_sentences
     from heedful.exchange.formats import WriteOptions

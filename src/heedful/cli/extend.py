@@ -11,14 +11,14 @@ from heedful.cli.terminal_text import echo
 
 def extend(
     run: RunPath,
-    out: Annotated[Path, typer.Option(help="The run folder to write.")],
+    out: Annotated[Path, typer.Option(help="Run folder to create.")],
     source: Annotated[
         list[str] | None,
-        typer.Option(help="Text of the new language that the model will read: files or patterns."),
+        typer.Option(help="Source text in the new language: files or glob patterns."),
     ] = None,
     target: Annotated[
         list[str] | None,
-        typer.Option(help="Text of the new language that the model will write."),
+        typer.Option(help="Target text in the new language: files or glob patterns."),
     ] = None,
     tag: Annotated[
         str,
@@ -31,13 +31,13 @@ def extend(
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            help="Text of the old languages; new subwords that would change its splitting are "
+            help="Text of the old languages; new subwords that would change its segmentation are "
             "left out."
         ),
     ] = None,
     weights: Weights = "default",
 ) -> None:
-    """Extend the vocabulary of a run by another language."""
+    """Extend the vocabulary of a run to another language."""
     from heedful.training.extend import NewLanguage
     from heedful.training.extend import extend as extend_run
 

@@ -19,7 +19,7 @@ from heedful.cli.plugin_option import with_plugins
 from heedful.cli.terminal_text import echo
 from heedful.runs.hub_names import HubName
 
-app = command_group("hub", "List, remove and upload models of Hugging Face's hub.")
+app = command_group("hub", "List, update, remove and upload models of Hugging Face's hub.")
 
 Name = Annotated[
     str, typer.Argument(metavar="ORG/NAME", help="Name on the hub; @REVISION may follow.")
@@ -33,7 +33,7 @@ def list_models(
     """
     List the converted models.
 
-    Prints name, commit, license and size of each model, and the names that refer to it.
+    Prints the name, commit, license and size of each model, and the names that refer to it.
     """
     from heedful.exchange.hub.cache import cached_models
     from heedful.exchange.hub.upload_folder import remove_abandoned
@@ -59,7 +59,7 @@ def update(name: Name) -> None:
     """
     Convert the newest commit of a model.
 
-    The name means this commit from now on.
+    From now on, the name refers to this commit.
     """
     from heedful.exchange.hub.fetch import update_run
 
@@ -74,7 +74,7 @@ def remove(name: Name) -> None:
     """
     Delete converted models.
 
-    Deletes all commits of a name, or the commit of @REVISION.
+    Deletes all commits of the model, or only the commit named by @REVISION.
     """
     from heedful.exchange.hub.cache import ModelCache, find_cached
 
@@ -90,7 +90,7 @@ def push(
     run: RunPath,
     name: Annotated[str, typer.Argument(metavar="ORG/NAME", help="Name on the hub.")],
     private: Annotated[
-        bool, typer.Option("--private", help="Show a new repository only to its owners.")
+        bool, typer.Option("--private", help="Make the repository private if it is new.")
     ] = False,
     revision: Annotated[
         str, typer.Option(help="Branch to upload to; it is created if it does not exist.")
@@ -105,7 +105,7 @@ def push(
     """
     Export a run to transformers, and upload it.
 
-    The export has a model card. Both models are compared before the upload.
+    The export has a model card. The two models are compared before the upload.
     """
     from heedful.exchange.card.model_card import CardFacts
     from heedful.exchange.hub.push import push_run
@@ -129,7 +129,7 @@ app.command()(with_plugins(push))
 
 
 def _parse(text: str) -> HubName:
-    """Parse a name on the hub; exit with code 2 if the text is not one."""
+    """Parse a name on the hub; exit with code 2 if the text is not a name."""
     name = HubName.parse(text)
     if name is None:
         refuse("ORG/NAME", f"must be a name such as Helsinki-NLP/opus-mt-en-de, but is {text!r}.")

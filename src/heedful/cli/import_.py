@@ -15,8 +15,8 @@ def import_(
     path: Annotated[
         Path,
         run_argument(
-            "Folder or file of the other toolkit; with --from huggingface also a name ORG/NAME on "
-            "the hub.",
+            "Folder or file of the other toolkit. For Hugging Face's models, also a name ORG/NAME "
+            "on the hub.",
             "PATH-OR-NAME",
         ),
     ],
@@ -27,7 +27,7 @@ def import_(
             help=f"Toolkit of the model: {list_toolkits(reader_names())}.",
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The run folder to make.")],
+    out: Annotated[Path, typer.Option(help="Run folder to create.")],
     source_language: Annotated[
         str, typer.Option(help="Code of the source language, if the model does not name it.")
     ] = "",
@@ -36,7 +36,9 @@ def import_(
     ] = "",
     tokenizer: Annotated[
         Path | None,
-        typer.Option(help="Tokenizer (a .model or BPE codes), if it is not next to the model."),
+        typer.Option(
+            help="Tokenizer (a .model file or BPE codes), if it is not next to the model."
+        ),
     ] = None,
     sentences: Sentences = None,
     task: Annotated[
@@ -48,7 +50,9 @@ def import_(
     ] = "",
     source_prefix: Annotated[
         str,
-        typer.Option(help="Text to put before each source line, if no task of the model has it."),
+        typer.Option(
+            help="Text to put before each source line, instead of the prefix of a --task."
+        ),
     ] = "",
     accept_differences: AcceptDifferences = False,
 ) -> None:

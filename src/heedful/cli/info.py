@@ -15,7 +15,7 @@ def info(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show versions and devices, or the facts about a run."""
+    """Show versions and devices, or describe a run."""
     from heedful.analysis.info import as_text, describe_installation, describe_run
 
     description = describe_installation() if run is None else describe_run(run)

@@ -70,7 +70,7 @@ def _options(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="The version.")
     ] = False,
 ) -> None:
-    """Train, use, score and show the Transformer of “Attention Is All You Need”."""
+    """Train, use, evaluate and visualize the Transformer of “Attention Is All You Need”."""
 
 
 app.command()(quickstart.quickstart)
@@ -110,12 +110,12 @@ def main() -> None:
     Run the command line.
 
     The operations of a training step are longer than those of a search. So in training, idle
-    threads spin for only a hundredth of a millisecond. Two trainings, each of a minute when alone,
-    shared two cores: they took two minutes, but six with the longer spinning of a search.
+    threads spin for only a hundredth of a millisecond. Two training runs that each take a minute
+    alone took two minutes on two shared cores, but six with the longer spinning of a search.
 
     In bf16, oneDNN compiles a kernel of a quarter of a megabyte for every new shape of a product.
     Shapes change with every batch. By default torch caches 1,024 kernels, and oneDNN another 1,024.
-    A single cache of the newest 128 is enough for a search; training caches 512.
+    A single cache of the newest 128 kernels is enough for a search; training caches 512.
     """
     fit_streams()
     warnings.showwarning = _show_warning
@@ -150,7 +150,7 @@ def main() -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    """Run a command, and format typer's errors like all others."""
+    """Run a command, and format typer's errors like all other errors."""
     command = typer.main.get_command(_only_the_named(arguments))
     try:
         with command.make_context("heedful", arguments) as context:
@@ -167,7 +167,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _only_the_named(arguments: list[str]) -> typer.Typer:
-    """Return the program with only the command that is named first; building all takes longer."""
+    """Return the program with only the named command; building all commands takes longer."""
     name = arguments[0] if arguments else ""
     program = copy(app)
     program.registered_commands = [

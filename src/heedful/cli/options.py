@@ -33,7 +33,9 @@ def run_argument(help: str, metavar: str = "RUN") -> Any:
 
 
 RunPath = Annotated[Path, run_argument("A run folder.")]
-Recipe = Annotated[str, typer.Argument(metavar="RECIPE", help="A built-in recipe or a TOML file.")]
+Recipe = Annotated[
+    str, typer.Argument(metavar="RECIPE", help="Name of a built-in recipe, or a TOML file.")
+]
 PrintConfig = Annotated[
     bool, typer.Option("--print-config", help="Print all settings as TOML and exit.")
 ]
@@ -47,50 +49,50 @@ DryRun = Annotated[
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 _PRECISION = typer.Option(
-    help="auto, fp32 or bf16; auto takes the fastest, measured once on this machine."
+    help="auto, fp32 or bf16; auto takes bf16 if it is clearly faster on this machine, else fp32."
 )
 Precision = Annotated[Literal["auto", "fp32", "bf16"], _PRECISION]
 TrainingPrecision = Annotated[str, _PRECISION]
-"""The precision of a training; empty for the recipe's precision."""
+"""The precision of training; empty for the recipe's precision."""
 SearchPrecision = Annotated[
     Literal["auto", "fp32", "bf16", "int8"],
     typer.Option(
-        help="auto, fp32, bf16 or int8; auto takes the fastest, measured once on this machine. "
-        "With int8, weights and states are rounded to 8 bits: fastest on x86 processors, but "
-        "scores change a little."
+        help="auto, fp32, bf16 or int8; auto takes bf16 if it is clearly faster on this machine, "
+        "else fp32. With int8, weights and states are rounded to 8 bits, which is fastest on x86 "
+        "CPUs but changes scores a little."
     ),
 ]
-Threads = Annotated[int, typer.Option(min=0, help="CPU threads; 0 for all cores.")]
+Threads = Annotated[int, typer.Option(min=0, help="Number of CPU threads; 0 means one per core.")]
 Weights = Annotated[
     str,
     typer.Option(
         show_default=False,
-        help="average, best, last or step-N; by default the average if there is one, else the "
-        "best, else the last.",
+        help="Weights to load: average, best, last or step-N. The default is the first of "
+        "average, best and last that exists.",
     ),
 ]
 Alignments = Annotated[
     bool,
     typer.Option(
         "--alignments",
-        help="Write word alignments: 0-0 1-2. Words are separated by spaces only and counted from "
-        "0.",
+        help="Write word alignments, such as 0-0 1-2. Words are separated by spaces only and "
+        "counted from 0.",
     ),
 ]
 AlignBy = Annotated[
     str,
     typer.Option(
-        help="Attention that alignments are computed from: layer=2, layer=-1 (the last), "
-        "layer=mean, head=1, shift, threshold=0.3; separated by commas. Default: all heads of the "
-        "penultimate layer (the last if there are fewer than six), and one source word per target "
-        "word."
+        help="How alignments are computed from attention, such as layer=2, layer=-1 (the last), "
+        "layer=mean, head=1, shift or threshold=0.3, separated by commas. By default, the heads' "
+        "mean in the penultimate layer (in the last of fewer than six layers) links each target "
+        "word to one source word."
     ),
 ]
 AcceptDifferences = Annotated[
     bool,
     typer.Option(
         "--accept-differences",
-        help="Succeed even if fewer than 95 % of the translations are equal on both sides.",
+        help="Succeed even if the two models agree on fewer than 95% of the translations.",
     ),
 ]
 Reading = Annotated[
@@ -111,7 +113,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Sentences = Annotated[
     Path | None,
     typer.Option(
-        help="Source sentences for the comparison, one per line; by default heedful generates them."
+        help="File of source sentences for the comparison, one per line; by default heedful "
+        "generates them."
     ),
 ]
 SignificanceTest = Annotated[
@@ -127,7 +130,7 @@ def with_flags(
     replaced: str, *kinds: Any, **before: Sequence[str] | EllipsisType
 ) -> Callable[[Command], Command]:
     """
-    Replace the dict parameter `replaced` of a command by flags for the fields of dataclasses.
+    Replace the dict parameter `replaced` of a command with flags for the fields of dataclasses.
 
     `kinds`: the dataclasses, or instances whose values are the defaults. `before`: for a parameter,
     the names of the flags that precede it in the help; `...` stands for all remaining flags.
@@ -257,7 +260,7 @@ def choose_languages(
     if not hasattr(translator, "between"):
         refuse(
             "--to-language" if to_language else "--from-language",
-            "needs a multilingual model and --engine torch.",
+            "needs a multilingual model and --engine torch, but the engine is ctranslate2.",
         )
     options = "--from-language", "--to-language"
     return translator.between(from_language, to_language, options), tag

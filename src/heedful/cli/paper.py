@@ -10,7 +10,7 @@ from heedful.cli.paper_table3 import table3
 from heedful.cli.plugin_option import with_plugins
 from heedful.tasks.registry import task_modules
 
-app = command_group("paper", "Remake the paper's figures and tables, and check its claims.")
+app = command_group("paper", "Reproduce the paper's figures and tables; check its claims.")
 app.command()(claims)
 app.command()(with_plugins(figure3))
 app.command()(with_plugins(figure4))

@@ -14,22 +14,21 @@ from heedful.cli.terminal_text import echo_json
 def claims(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Claims to test; by default all."),
+        typer.Argument(metavar="[NAME]...", help="Names of the claims to test; by default all."),
     ] = None,
     data: Data = None,
     source_language: SourceLanguage = "en",
     vocabulary: Vocabulary = 4000,
     budget: Budget = "30m",
     out: Annotated[
-        Path, typer.Option(help="Output folder; measurements already in it are kept.")
+        Path, typer.Option(help="Output folder; measurements already in it are not repeated.")
     ] = Path("claims"),
     plan: Annotated[
         Path | None,
         typer.Option(
             "--plan",
             metavar="FOLDER",
-            help="Output folder of another call; the models are trained with the same steps, "
-            "budget and threads.",
+            help="Output folder of an earlier call; its steps, budget and threads are used again.",
         ),
     ] = None,
     threads: Threads = 0,
@@ -40,8 +39,9 @@ def claims(
 
     Claims: convolution, shift, batch-norm, gradients, dot-product, parallel, mask, attention, long,
     encoders, batch-size, scores, heads, cost. Each claim gets a verdict with numbers and a picture,
-    on one page. Small models are trained for the last eight claims, within the budget and on
-    equally many positions, padding included. The other claims take a minute and no data.
+    on one page. For the last eight claims, small models are trained within the budget. All models
+    of a claim are trained on equally many positions, padding included. The other claims take a
+    minute and no data.
     """
     from heedful.experiments.corpus import choose_corpus
     from heedful.paper.claims.check import RESERVATION, check_claims, to_dict

@@ -9,7 +9,7 @@ from heedful.cli.options import Json, Weights, refuse
 from heedful.cli.paper_figures import echo_table
 from heedful.cli.terminal_text import echo_json
 
-Out = Annotated[Path | None, typer.Option(help="Figure to write: .png, .svg, .pdf or .html.")]
+Out = Annotated[Path | None, typer.Option(help="File of the figure: .png, .svg, .pdf or .html.")]
 
 
 def positions(
@@ -17,11 +17,14 @@ def positions(
         int, typer.Option(min=4, max=2048, help="Width of the vectors; it must be even.")
     ] = 128,
     length: Annotated[
-        int, typer.Option(min=2, max=1024, help="Positions of the longest sentence in training.")
+        int,
+        typer.Option(
+            min=2, max=1024, help="Number of positions of the longest sentence in training."
+        ),
     ] = 64,
     run: Annotated[
         Path | None,
-        typer.Option(help="A run with model.positions=learned, to check its positions too."),
+        typer.Option(help="Run with model.positions=learned, whose positions are checked too."),
     ] = None,
     out: Out = None,
     as_json: Json = False,
@@ -31,10 +34,11 @@ def positions(
     Check position encodings by four criteria, and draw them.
 
     The encodings are index, one-hot, normalized index, and sinusoids as in the paper's text and in
-    its code. Four criteria: each position has its own encoding; encodings are deterministic;
-    neighbors always have the same distance; longer sentences than in training are possible. Each
-    result is printed with the number that it is based on. The dot products between positions are
-    checked, too: whether they depend on the distance alone, and how they decrease with distance.
+    the authors' code. The four criteria: each position has its own encoding; encodings are
+    deterministic; neighbors always have the same distance; sentences longer than in training are
+    possible. Each result is printed with the number that it is based on. The dot products between
+    positions are checked too: whether they depend on the distance alone, and how they decrease with
+    the distance.
     """
     if d_model % 2:
         refuse("--d-model", f"must be even, but is {d_model}.")
@@ -66,12 +70,12 @@ def scaling(
     as_json: Json = False,
 ) -> None:
     """
-    Measure why attention divides by the root of d_k.
+    Measure why attention divides by the square root of d_k.
 
-    Queries and keys with independent normal components of variance 1 are drawn. Three quantities
-    are measured: the variance of dot products, the softmax's gradient (the sum of p (1 - p) over
-    the keys), and the query's gradient. Each quantity is measured without a scale, with 1/sqrt(d_k)
-    and with 1/d_k. Margins are 95 % confidence intervals.
+    Queries and keys are drawn with independent standard normal components. Three quantities are
+    measured: the variance of dot products, the softmax's gradient (the sum of p (1 - p) over the
+    keys), and the gradient for the query. Each quantity is measured without a scale, with
+    1/sqrt(d_k) and with 1/d_k. Margins are 95% confidence intervals.
     """
     from heedful.paper.claim_checks import measure_scaling
     from heedful.visualise.report_page import check_report_ending

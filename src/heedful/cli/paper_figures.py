@@ -9,33 +9,40 @@ import typer
 from heedful.cli.options import RunPath, Weights, refuse, warn
 from heedful.cli.terminal_text import echo, echo_json, read_argument
 
-Figure = Annotated[Path, typer.Option(help="The figure to write: .png, .svg, .pdf or .html.")]
+Figure = Annotated[Path, typer.Option(help="File of the figure: .png, .svg, .pdf or .html.")]
 Sentence = Annotated[
     str,
     typer.Option(
-        help="Another sentence, in the run's source language. By default the paper's sentence, or "
-        "one from the run's training text if its vocabulary lacks the paper's words."
+        help="Sentence in the run's source language. By default the paper's sentence, or a "
+        "sentence of the run's training text if the run does not know the paper's words."
     ),
 ]
 Layer = Annotated[
     int,
     typer.Option(
-        min=0, help="Encoder layer, from 1; 0 means the fifth, or the last if there are fewer."
+        min=0,
+        help="Encoder layer, counted from 1; 0 means layer 5, or the last layer if there are "
+        "fewer.",
     ),
 ]
 Query = Annotated[
     str,
     typer.Option(
-        help="The word whose attention is shown; “its:2” is the second “its”. By default the "
-        "paper's word, or in another sentence the word that attends most to a distant word."
+        help="Word whose attention is shown; “its:2” is the second “its”. By default the paper's "
+        "word, or in another sentence the word that attends most to a word that is not its "
+        "neighbor."
     ),
 ]
 Keys = Annotated[
     str,
-    typer.Option(help="The words that the query word should attend to: “more difficult”."),
+    typer.Option(help="Words that the query word should attend to, such as “more difficult”."),
 ]
-AllHeads = Annotated[str, typer.Option(help="Heads to draw, from 1: 1,4,5; by default all.")]
-TwoHeads = Annotated[str, typer.Option(help="Heads to draw, from 1: 5,6; by default the best two.")]
+AllHeads = Annotated[
+    str, typer.Option(help="Heads to draw, counted from 1, such as 1,4,5; by default all.")
+]
+TwoHeads = Annotated[
+    str, typer.Option(help="Heads to draw, counted from 1, such as 5,6; by default the best two.")
+]
 
 
 def figure3(
@@ -70,9 +77,10 @@ def figure4(
     """
     Draw two heads that find the words a pronoun stands for.
 
-    In figure 4 of the paper, two heads of layer 5 attend from “its” to “Law” and “application”.
-    Draws the two heads with the largest weights on these words: above, the first head from all
-    words; below, both heads from the pronoun only.
+    In figure 4 of the paper, two heads of layer 5 attend from “its” to “Law” and “application”. The
+    two heads that attend to these words most, and more from the pronoun than from other words, are
+    drawn. Above is the attention of the first head from all words; below is the attention of both
+    heads from the pronoun.
     """
     _draw(4, run, out, sentence, layer, heads, query, keys, weights)
 
@@ -88,7 +96,7 @@ def figure5(
     """
     Draw two heads that follow the structure of a sentence.
 
-    As in figure 5 of the paper, each head has sharp attention, not always at the same distance or
+    As in figure 5 of the paper, each head attends sharply, but not always at the same distance or
     to the same word. The two heads differ from each other.
     """
     _draw(5, run, out, sentence, layer, heads, "", "", weights)
@@ -134,7 +142,7 @@ def _numbers(text: str) -> list[int]:
     """Parse the numbers of heads."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not all(part.isdecimal() and int(part) for part in parts):
-        refuse("--heads", f"must be numbers from 1, separated by commas, but is {text!r}.")
+        refuse("--heads", f"must be head numbers from 1, separated by commas, but is {text!r}.")
     return list(dict.fromkeys(int(part) for part in parts))
 
 
@@ -153,8 +161,9 @@ def heads(
         int,
         typer.Option(
             min=0,
-            help="Instead of SENTENCE: this many sentences of the quickstart's grammar, with known "
-            "answers. Heads are chosen on half of the sentences and rated on the other half.",
+            help="Number of sentences of the quickstart's grammar, with known answers, to use "
+            "instead of SENTENCE. Heads are chosen on half of the sentences and rated on the "
+            "other half.",
         ),
     ] = 0,
     top: Annotated[
@@ -162,7 +171,9 @@ def heads(
     ] = 3,
     out: Annotated[
         Path | None,
-        typer.Option(help="Draw the best head of each question: .png, .svg, .pdf or .html."),
+        typer.Option(
+            help="Draw the best head of each question to this file: .png, .svg, .pdf or .html."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with all heads.")] = False,
     weights: Weights = "default",
@@ -172,9 +183,9 @@ def heads(
 
     heedful paper heads RUN "I kicked the ball" --query kicked --who I --did-what kicked
 
-    All heads of all layers are ranked by the weight from the query word (--query) to the words of
-    the answer. Rank 1 among the words means that no other word has more weight. With --grammar,
-    heads that find a pronoun's noun are searched too.
+    All heads of all layers are ranked by the attention weight from the query word (--query) to the
+    words of the answer. Rank 1 among the words means that no other word has more weight. With
+    --grammar, heads that find the noun of a pronoun are also listed.
     """
     questions = {"who": who, "did what": did_what, "to whom": to_whom}
     answers = {question: read_argument(words) for question, words in questions.items() if words}

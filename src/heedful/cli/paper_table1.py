@@ -17,21 +17,21 @@ def table1(
     as_json: Json = False,
 ) -> None:
     """
-    Count and time the layers of Table 1.
+    Count the operations of the layers of Table 1, and time them.
 
-    Costs include projections. Sequential operations are counted as the longest chain of dependent
-    products, and longest paths are found by gradients. Times are measured for several lengths and
-    widths, in as many rounds as the budget allows. After an interruption the same command
-    continues.
+    Costs include projections. Sequential operations are the longest chain of dependent matrix
+    products. Longest paths are found by gradients. Times are measured for several lengths and
+    widths, in as many rounds as the budget allows. After an interruption, the same command
+    continues the work.
     """
-    from heedful.paper.table1 import make_table1
+    from heedful.paper.table1 import COUNT_HEADING, make_table1
     from heedful.settings.durations import parse_duration
 
     table = make_table1(out, parse_duration(budget, "--budget"), threads=threads, say=say)
     if as_json:
         echo_json(table.to_dict())
         return
-    typer.echo(table.count_heading)
+    typer.echo(COUNT_HEADING)
     echo_table(table.count_rows)
     typer.echo(f"\n{table.time_heading}")
     echo_table(table.time_rows)

@@ -13,26 +13,29 @@ Data = Annotated[
     Path | None,
     typer.Option(
         metavar="FOLDER",
-        help="Folder with train, valid and test in two languages, such as train.en and train.de; "
-        "by default a built-in grammar writes the text.",
+        help="Folder with train, valid and test files in two languages, such as train.en and "
+        "train.de; by default a built-in grammar generates the text.",
     ),
 ]
-SourceLanguage = Annotated[str, typer.Option(help="Ending of the files to translate from.")]
+SourceLanguage = Annotated[
+    str, typer.Option(help="With --data: extension of the source files, such as en.")
+]
 Vocabulary = Annotated[
-    int, typer.Option(min=100, help="With --data: vocabulary size; the grammar's is 1,000.")
+    int,
+    typer.Option(min=100, help="With --data: vocabulary size; for the grammar it is always 1,000."),
 ]
 Budget = Annotated[
-    str, typer.Option(metavar="TIME", help="Time on this machine, such as 30m or 2h.")
+    str, typer.Option(metavar="TIME", help="Time budget on this machine, such as 30m or 2h.")
 ]
 TableFolder = Annotated[
-    Path, typer.Option(help="Output folder; an interrupted call is continued from it.")
+    Path, typer.Option(help="Output folder, from which an interrupted call is continued.")
 ]
 EarlierPlan = Annotated[
     Path | None,
     typer.Option(
         "--plan",
         metavar="FILE",
-        help="plan.json of another call; this call uses the same steps, budget and threads.",
+        help="plan.json of an earlier call, whose steps, budget and threads are used again.",
     ),
 ]
 
@@ -47,13 +50,17 @@ def table2(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="bytenet, deep-att, gnmt, gnmt-rl, convs2s, moe, base or big; may be repeated. "
-            "By default all.",
+            help="System to train: bytenet, deep-att, gnmt, gnmt-rl, convs2s, moe, base or big; "
+            "may be repeated. By default all.",
         ),
     ] = None,
     ensembles: Annotated[
         bool,
-        typer.Option("--ensembles", help="Train more seeds of deep-att, gnmt, convs2s."),
+        typer.Option(
+            "--ensembles",
+            help="Also train and score ensembles of three seeds of deep-att, gnmt, convs2s and "
+            "base.",
+        ),
     ] = False,
     plan: EarlierPlan = None,
     threads: Threads = 0,
@@ -62,9 +69,9 @@ def table2(
     """
     Train small versions of Table 2's systems, and compare them.
 
-    Before training, the budget is converted to steps by each system's speed. All systems train for
-    the same time, 70 % of the budget in total. The rest is for encoding, validation and scoring.
-    After an interruption the same command continues.
+    Before training, the speed of each system is measured to convert the budget to steps. All
+    systems are trained for the same time, in total about 70% of the budget. The rest is for
+    encoding, validation and scoring. After an interruption, the same command continues the work.
     """
     from heedful.experiments.corpus import choose_corpus
     from heedful.experiments.report import difference_rows

@@ -25,13 +25,16 @@ def plot(
     ] = 1,
     tensorboard: Annotated[
         Path | None,
-        typer.Option(help="Write events for `tensorboard --logdir`, a folder for each run."),
+        typer.Option(
+            help="Write events for `tensorboard --logdir` to this folder, in a subfolder for each "
+            "run."
+        ),
     ] = None,
 ) -> None:
     """
     Draw learning curves, and print a line about each run.
 
-    One page holds training loss, perplexity in training and validation, BLEU, learning rate and
+    One page shows training loss, perplexity in training and validation, BLEU, learning rate and
     speed. Runs in progress can be drawn too. Without --out only the lines are printed.
     """
     from heedful.analysis.plot import plot as plot_runs

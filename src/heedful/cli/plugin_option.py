@@ -12,7 +12,8 @@ PluginFiles = Annotated[
     list[Path] | None,
     typer.Option(
         metavar="FILE",
-        help="A Python file that registers parts of your own; it is executed. May be repeated.",
+        help="Python file that registers your own components; heedful executes it. May be "
+        "repeated.",
     ),
 ]
 

@@ -13,21 +13,25 @@ def prepare(
     recipe: Annotated[
         str,
         typer.Argument(
-            metavar="RECIPE", help="A built-in recipe or a TOML file; its data settings are used."
+            metavar="RECIPE",
+            help="Name of a built-in recipe, or a TOML file; its data settings are used.",
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Output folder; an interrupted one is continued.")],
+    out: Annotated[
+        Path, typer.Option(help="Output folder; an interrupted preparation in it is continued.")
+    ],
     source: Annotated[
         list[str] | None,
         typer.Option(metavar="FILE", help="Source text, in any format that heedful train reads."),
     ] = None,
     target: Annotated[
-        list[str] | None, typer.Option(metavar="FILE", help="Target text, aligned line by line.")
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Target text, aligned with the source line by line."),
     ] = None,
     corpora: Annotated[
         Path | None,
         typer.Option(
-            help="A TOML file that describes several corpora, instead of --source and --target."
+            help="TOML file that describes several corpora, instead of --source and --target."
         ),
     ] = None,
     tokenizer: Annotated[
@@ -44,8 +48,8 @@ def prepare(
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="Text to remove from the training data, such as a test set: pairs that repeat a "
-            "line of it, exactly or nearly; may be repeated.",
+            help="Text such as a test set; training pairs that repeat one of its lines, exactly "
+            "or nearly, are dropped. May be repeated.",
         ),
     ] = None,
     valid_source: Annotated[
@@ -65,10 +69,10 @@ def prepare(
     """
     Learn subwords and encode text ahead of training.
 
-    Use the folder with heedful train --data. The same command continues an interrupted preparation.
-    It prints how many pairs each cleaning rule dropped, with examples, and writes this to
-    DIR/data/report.json. Pairs with escapes of Moses' tokenizer are counted, too; data.unescape
-    resolves them.
+    Train on the output folder with `heedful train --data`. The same command continues an
+    interrupted preparation. The command prints how many pairs each cleaning rule dropped, with
+    examples, and writes this report to data/report.json in the output folder. Pairs with escapes of
+    Moses' tokenizer are counted too; data.unescape undoes the escapes.
     """
     from heedful.preparation.prepare import prepare as run
 

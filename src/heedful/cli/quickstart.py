@@ -29,9 +29,10 @@ def quickstart(
     """
     Train a small translator or parser without data, and score it.
 
-    A small English-French grammar generates the text. A small model learns it in a minute or two.
-    Its checkpoints are averaged, and it translates unseen sentences, with BLEU, alignments and
-    attention. With --task parsing it learns the trees of the English sentences instead.
+    A small English-French grammar generates the text, and a small model learns from it in a minute
+    or two. The checkpoints are averaged, and the model translates unseen sentences. BLEU, the
+    alignment error rate and a picture of attention follow. With --task parsing, the model learns
+    the trees of the English sentences instead.
     """
     run = import_module(f"{task_folder(task)}.quickstart").quickstart
     run(out, device=device, precision=precision, threads=threads, say=typer.echo, resume=resume)

@@ -29,25 +29,32 @@ def score(
     run: RunPath,
     source: Annotated[list[str], typer.Option(metavar="FILE", help="Source text.")],
     target: Annotated[
-        list[str], typer.Option(metavar="FILE", help="Target text, aligned line by line.")
+        list[str],
+        typer.Option(metavar="FILE", help="Target text, aligned with the source line by line."),
     ],
     weights: Weights = "default",
     normalize: Annotated[
         bool,
-        typer.Option("--normalize", help="Divide by the number of tokens, end symbol included."),
+        typer.Option(
+            "--normalize",
+            help="Divide each log-probability by the number of tokens, including the end symbol.",
+        ),
     ] = False,
     ranks: Annotated[
         bool,
         typer.Option(
             "--ranks",
-            help="With --format jsonl: give the rank of each token; 1 is the most probable.",
+            help="With --format jsonl: write the rank of each token; 1 is the most probable.",
         ),
     ] = False,
     alignments: Alignments = False,
     align_by: AlignBy = "",
     gold: Annotated[
         Path | None,
-        typer.Option(help="Gold links (0-0 1p2): print each layer's alignment error rate instead."),
+        typer.Option(
+            help="File of gold alignments (0-0 1p2); only the alignment error rate of each layer "
+            "is printed."
+        ),
     ] = None,
     from_language: FromLanguage = "",
     to_language: ToLanguage = "",
@@ -58,12 +65,12 @@ def score(
     threads: Threads = 0,
 ) -> None:
     """
-    Print the log-probability of each given pair.
+    Print the log-probability of each translation.
 
     Logarithms are natural, and the end symbol is included. --alignments adds a tab and the word
-    alignment: 0-0 1-2. --format jsonl adds the log-probability of every token. With --gold, only
-    the alignment error rate of each decoder layer is printed, best first, with the --align-by that
-    selects the layer.
+    alignment, such as 0-0 1-2. --format jsonl adds the log-probability of every token. With --gold,
+    only the alignment error rate of each decoder layer is printed, best first, with the value of
+    --align-by that selects the layer.
     """
     if ranks and format != "jsonl":
         refuse("--ranks", "needs --format jsonl.")

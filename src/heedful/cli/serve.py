@@ -35,7 +35,9 @@ def serve(
         ),
     ],
     limits: dict[str, Any],
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 for all addresses.")
+    ] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for a free one.")
     ] = 5000,
@@ -45,21 +47,32 @@ def serve(
     precision: SearchPrecision = "auto",
     threads: Threads = 0,
     beam: Annotated[
-        int | None, typer.Option(min=1, help="Beam size for requests without a beam size.")
+        int | None,
+        typer.Option(
+            min=1, help="Beam size for requests that do not name one; by default the run's."
+        ),
     ] = None,
     batch_tokens: Annotated[
-        int, typer.Option(min=1, help="Source tokens of a batch, padding included.")
+        int,
+        typer.Option(min=1, help="Maximum number of source tokens in a batch, padding included."),
     ] = 2048,
     gather: Annotated[
-        float, typer.Option(min=0, help="Milliseconds to wait for more sentences of a batch.")
+        float,
+        typer.Option(
+            min=0, help="Milliseconds to wait for more sentences before a batch is translated."
+        ),
     ] = 5.0,
     per_minute: Annotated[
         int,
-        typer.Option(min=0, help="Requests per minute from an address or key; 0 for no limit."),
+        typer.Option(
+            min=0, help="Maximum requests per minute from each address or key; 0 for no limit."
+        ),
     ] = 0,
     wrong_keys: Annotated[
         int,
-        typer.Option(min=0, help="Wrong keys per minute allowed from an address; 0 for no limit."),
+        typer.Option(
+            min=0, help="Maximum wrong keys per minute from each address; 0 for no limit."
+        ),
     ] = 10,
     trusted_proxies: Annotated[
         str,
@@ -71,14 +84,14 @@ def serve(
     ] = "",
     api_keys: Annotated[
         Path | None,
-        typer.Option(help="File with one key per line; requests must contain one of them."),
+        typer.Option(help="File with one API key per line; each request must contain a key."),
     ] = None,
     cors: Annotated[
         list[str] | None,
         typer.Option(
             metavar="ORIGIN",
-            help="Origin whose pages may send requests; may be repeated; * allows all, none "
-            "refuses all.",
+            help="Origin whose pages may send requests; may be repeated; * (the default) allows "
+            "all, none refuses all.",
         ),
     ] = None,
     allow_host: Annotated[
@@ -120,14 +133,15 @@ def serve(
     More routes are under /v1. The address is printed when the server is ready. Sentences of all
     requests are translated in batches.
 
-    SIGHUP reloads the runs, keys and terms while the old ones still translate; SIGTERM refuses new
-    requests and finishes running ones. The log on standard error never contains texts.
+    SIGHUP reloads the runs, keys and terms while the server continues to translate. SIGTERM refuses
+    new requests and finishes running ones. The log on standard error never contains the text of a
+    request.
 
-    Each option can also be set by an environment variable. Sockets that systemd passes are used
-    instead of --host and --port.
+    Each option can also be set by an environment variable, such as HEEDFUL_SERVE_PORT. Sockets that
+    systemd passes are used instead of --host and --port.
     """
     if engine == "ctranslate2" and weights != "default":
-        refuse("--weights", "is an option for runs; an exported folder has one set of weights.")
+        refuse("--weights", "applies to runs, but an exported folder has one set of weights.")
     _need_extra()
 
     from heedful.serve.allowed_hosts import AllowedHosts

@@ -13,16 +13,18 @@ def show(
     folder: Annotated[
         Path,
         typer.Argument(
-            metavar="FOLDER", help="A run folder, or a folder with tokenizer.json and data."
+            metavar="FOLDER", help="A run folder, or the output folder of heedful data prepare."
         ),
     ],
     corpus: Annotated[
-        str, typer.Option(help="Name of a corpus, if there are several; by default the first.")
+        str,
+        typer.Option(
+            help="Name of a corpus, if there are several; by default the first in alphabetical "
+            "order."
+        ),
     ] = "",
     lines: Annotated[int, typer.Option(min=1, help="Number of pairs.")] = 5,
-    first: Annotated[
-        int, typer.Option(min=0, help="Number of the first pair, counted from 0.")
-    ] = 0,
+    first: Annotated[int, typer.Option(min=0, help="Index of the first pair, counted from 0.")] = 0,
     ids: Annotated[bool, typer.Option("--ids", help="Print subword ids too.")] = False,
     seed: Annotated[
         int,
@@ -39,12 +41,12 @@ def show(
     """
     Print pairs exactly as the model sees them.
 
-    For each pair, prints the source subwords, the decoder's input and its targets, with their
-    numbers and with every special symbol and language tag. Unknown subwords are written <unk> and
-    counted.
+    For each pair, prints the subwords of the source, of the decoder's input and of its output, and
+    counts them. Special symbols and language tags are included. Unknown subwords are shown as <unk>
+    and counted.
     """
     if (source is None) != (target is None):
-        refuse("--source", "and --target belong together.")
+        refuse("--source", "and --target must be given together, but one is missing.")
 
     from heedful.preparation.show import show_pair, show_pairs
 

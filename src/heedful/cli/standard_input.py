@@ -13,9 +13,9 @@ STDIN = Path("-")
 
 def standard_input() -> Iterator[bytes]:
     """
-    Read lines from the file descriptor itself; refuse a closed one at once.
+    Read lines from the file descriptor itself; refuse a closed descriptor at once.
 
-    A thread that waits in `sys.stdin.buffer` holds its lock. Python aborts if it exits meanwhile,
+    A thread that waits in `sys.stdin.buffer` holds its lock. If Python exits meanwhile, it aborts,
     for example at Ctrl-C or when the program that reads the output has ended.
     """
     try:

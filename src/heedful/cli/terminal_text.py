@@ -3,7 +3,7 @@ Text on standard output and standard error, whatever their encoding.
 
 ::
 
-    UTF-8      as it is
+    UTF-8      unchanged
     others     a missing character becomes a similar one (_ for U+2581) or its code (\u4e2d)
 
 Lines that another program reads, such as translations, are UTF-8 everywhere.
@@ -34,14 +34,14 @@ _SIMILAR = {
     "\u202f": " ",
     "\u00a0": " ",
 }
-"""Signs of tables, trees and sentences, each with a replacement of the same width."""
+"""Characters of tables, trees and sentences, each with a replacement of the same width."""
 _HANDLER = "heedful-similar"
 # ASCII under another name, because typer writes UTF-8 to a stream whose encoding is “ascii”.
 _ASCII = "heedful-ascii"
 
 
 def fit_streams() -> None:
-    """Let standard output and standard error take every text."""
+    """Make standard output and standard error accept any text."""
     codecs.register_error(_HANDLER, _replace)
     codecs.register(_find_codec)
     for stream in (sys.stdout, sys.stderr):
@@ -61,7 +61,7 @@ def echo(text: str) -> None:
 
 
 def write_utf8() -> None:
-    """Set standard output to UTF-8 with uniform line ends, for lines that a program reads."""
+    """Set standard output to UTF-8 with uniform line endings, for lines that a program reads."""
     assert isinstance(sys.stdout, io.TextIOWrapper)
     sys.stdout.reconfigure(encoding="utf-8", errors="strict", newline="\n")
 
@@ -75,7 +75,7 @@ def read_argument(text: str) -> str:
 
 
 def echo_json(content: Any) -> None:
-    """Print JSON, with escapes where standard output is not UTF-8."""
+    """Print JSON, with escapes if standard output is not UTF-8."""
     is_utf8 = codecs.lookup(sys.stdout.encoding or "utf-8").name == "utf-8"
     typer.echo(json.dumps(content, indent=2, ensure_ascii=not is_utf8))
 
@@ -89,14 +89,14 @@ def _replace(error: UnicodeError) -> tuple[str, int]:
 
 
 def _number(letter: str) -> str:
-    """Write a character, or a byte that is not a character, as its code in Python's form."""
+    """Write a character, or a byte that is not a character, as an escape sequence of Python."""
     if "\udc80" <= letter <= "\udcff":
         return f"\\x{ord(letter) - 0xDC00:02x}"
     return letter.encode("unicode_escape").decode("ascii")
 
 
 def _find_codec(name: str) -> codecs.CodecInfo | None:
-    """Return ASCII for its other name; Python calls this for every unknown encoding."""
+    """Return the ASCII codec for its second name; Python calls this for every unknown encoding."""
     if name != _ASCII.replace("-", "_"):
         return None
     ascii_codec = codecs.lookup("ascii")

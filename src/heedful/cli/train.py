@@ -19,7 +19,7 @@ from heedful.training.options import TrainingOptions
 
 
 def _show_recipes(wanted: bool) -> None:
-    """Print the built-in recipes, a line each, and exit."""
+    """Print the built-in recipes, one per line, and exit."""
     if not wanted:
         return
     from heedful.config.recipes import describe, recipe_names
@@ -50,8 +50,8 @@ def train(
         typer.Option(
             min=1,
             metavar="TOKENS",
-            help="With --dry-run: measured rate of a GPU in target tokens per second (heedful "
-            "bench train); memory and hours are computed from it.",
+            help="With --dry-run: target tokens per second of one GPU, as measured by heedful "
+            "bench train; the plan then includes memory and hours.",
         ),
     ] = None,
     device_count: Annotated[
@@ -72,14 +72,15 @@ def train(
     """
     Train a model on two line-aligned texts.
 
-    RECIPE is a built-in name (`--recipes` lists them) or a TOML file with settings of your own.
+    RECIPE is the name of a built-in recipe (`--recipes` lists them) or a TOML file with your own
+    settings.
 
     The same command under torchrun trains with several processes: torchrun --nproc-per-node 2 -m
     heedful train ...
     """
     del recipes  # the option's callback ends the command
     if (device_count > 1 or device_bandwidth is not None) and device_rate is None:
-        refuse("--device-rate", "is needed.")
+        refuse("--device-rate", "is needed with --device-count and --device-bandwidth.")
     if device_rate is not None and not dry_run:
         refuse("--device-rate", "needs --dry-run.")
     plan = {"rate": device_rate, "count": device_count, "bandwidth": device_bandwidth}

@@ -50,7 +50,7 @@ from heedful.search.settings import Sampling, SearchOptions
 def translate(
     run: Annotated[
         list[Path],
-        run_argument("A run folder; several with the same subwords are an ensemble."),
+        run_argument("A run folder; several with the same subwords form an ensemble."),
     ],
     search: dict[str, Any],
     input: Annotated[Path | None, typer.Option(help="Text to translate; by default stdin.")] = None,
@@ -58,7 +58,9 @@ def translate(
     weights: Weights = "default",
     target_language: Annotated[
         str | None,
-        typer.Option(help="Language code of the tag to put before every line: de for >>de<<."),
+        typer.Option(
+            help="Language code of the tag to put before every line, such as de for >>de<<."
+        ),
     ] = None,
     from_language: FromLanguage = "",
     to_language: ToLanguage = "",
@@ -72,16 +74,20 @@ def translate(
     ] = False,
     temperature: Annotated[
         float | None,
-        typer.Option(help="With --sample: below 1, probable subwords are drawn more often."),
+        typer.Option(
+            help="With --sample: divisor of the log-probabilities; below 1, probable subwords are "
+            "drawn more often."
+        ),
     ] = None,
     top_k: Annotated[
-        int | None, typer.Option(help="With --sample: draw only from the N most probable subwords.")
+        int | None,
+        typer.Option(help="With --sample: draw only from the K most probable subwords."),
     ] = None,
     top_p: Annotated[
         float | None,
         typer.Option(
-            help="With --sample: draw only from the fewest subwords "
-            "that together have this probability."
+            help="With --sample: draw only from the smallest set of most probable subwords "
+            "whose total probability is at least P."
         ),
     ] = None,
     seed: Annotated[
@@ -90,11 +96,15 @@ def translate(
     mbr: Annotated[
         int,
         typer.Option(
-            min=0, help="Sample N translations and write the one most similar to the others."
+            min=0,
+            help="Sample this many translations and write the one most similar to the others.",
         ),
     ] = 0,
     target_prefix: Annotated[
-        Path | None, typer.Option(help="File with the first words of each translation.")
+        Path | None,
+        typer.Option(
+            help="File with the first words of each translation, one line per input line."
+        ),
     ] = None,
     force_phrases: Annotated[
         Path | None,
@@ -148,8 +158,8 @@ def translate(
     long_lines: Annotated[
         Literal["split", "cut"],
         typer.Option(
-            help="A line that is too long for the model is split at ends of sentences, or cut; "
-            "with --reading exact it is always cut.",
+            help="How to treat a line that is too long for the model: split it into sentences, or "
+            "cut it; with --reading exact it is always cut.",
         ),
     ] = "split",
     format: Format = "text",
@@ -162,21 +172,21 @@ def translate(
     Translate lines from stdin or a file, in order.
 
     Search options that are not given are taken from the run. An empty line stays empty. Each
-    translation is one line: control characters that byte tokens form become spaces, and a warning
-    gives their number. Output is written whenever input pauses, so the command can be used in a
-    pipe or interactively.
+    translation is one line: control characters from byte tokens become spaces, and a warning counts
+    them. Output is written whenever input pauses, so the command can be used in a pipe or
+    interactively.
 
-    With --n-best the format is: number ||| text ||| score. A search lists no text twice, so a list
-    may have fewer than N entries; an empty line has one. ||| in a text is written as
-    &#124;&#124;&#124;, except in --format jsonl. With --alignments, the word alignment follows
-    after a tab.
+    With --n-best, each output line is: input line index ||| text ||| score. A search never lists a
+    text twice, so a list may have fewer than N entries; an empty line has one entry. ||| in a text
+    is written as &#124;&#124;&#124;, except in --format jsonl. With --alignments, the word
+    alignment follows after a tab.
 
     The files of --target-prefix, --force-phrases and --avoid-phrases need one line, possibly empty,
     for each line of the input.
 
-    A run with data.reading=text copies emoji and placeholders to their places, and restores
-    capitals; --format jsonl says what was done. An input named .html, .srt, .vtt, .md, .docx or
-    .odt is translated as a whole, with its layout, to --output.
+    A run with data.reading=text copies emoji and placeholders into the translation, and restores
+    capitals; --format jsonl reports these changes. An input file that ends in .html, .srt, .vtt,
+    .md, .docx or .odt is translated as a whole, with its layout, and written to --output.
     """
     check_runs(run, "translate")
     if "stop" in search:
@@ -200,7 +210,7 @@ def translate(
     if force_phrases is not None:
         options.check_constraints()
     if 0 < mbr < n_best:
-        refuse("--mbr", "must be at least --n-best.")
+        refuse("--mbr", f"must be at least --n-best, {n_best}, but is {mbr}.")
     known = read_dictionary(dictionary) if dictionary is not None else replace_unknown
     check_engine(
         engine,
@@ -325,7 +335,10 @@ def _check_whole_file(output: Path | None, options: dict[str, Any]) -> None:
         refuse("--input", "needs --output for a file of this kind.")
     for option, value in options.items():
         if value:
-            refuse(option, "applies to lines, but this file is translated as a whole.")
+            refuse(
+                option,
+                "applies to lines, but this file is translated as a whole; leave the option out.",
+            )
 
 
 def _prepare(lines: Iterator[str], join_lines: bool, tag: str) -> Iterator[str]:

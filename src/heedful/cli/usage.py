@@ -18,9 +18,9 @@ _MISSING = ("got none", "got only one")
 
 def explain_usage(error: TyperException, command: Any, arguments: Sequence[str]) -> str:
     """
-    Return the message about a wrong call of the program, whose top-level command is `command`.
+    Return the message about an invalid call of the program, whose top-level command is `command`.
 
-    typer keeps its classes of errors private, so their attributes tell the kinds apart.
+    typer's error classes are private, so errors are distinguished by their attributes.
     """
     path, command = _find_command(command, arguments)
     if hasattr(error, "possibilities"):
@@ -93,7 +93,7 @@ def _setting_arguments(name: str) -> Iterator[str]:
     known = [setting for setting, _, _ in walk(RunConfig)]
     suffix = f".{name.replace('-', '_')}"
     exact = [known_name for known_name in known if known_name.endswith(suffix)]
-    exact = [setting for setting in exact if setting.count(".") == 1]  # without those of subtables
+    exact = [setting for setting in exact if setting.count(".") == 1]  # no settings of subtables
     for setting in known_elsewhere(name, known) or exact:
         yield f"--set {setting}" + ("" if "=" in setting else "=VALUE")
 

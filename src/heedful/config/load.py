@@ -42,7 +42,7 @@ def load_config(
     changes are checked separately, so each message can name the source of the error.
 
     Raises `SettingError` if the recipe or file does not exist, is not TOML, or has an unknown or
-    wrong setting.
+    invalid setting.
 
     >>> load_config("small", ["train.steps=200", "train.clip_norm=1"]).train.steps
     200
@@ -84,7 +84,7 @@ def setting_list(settings: Settings) -> list[str]:
 
 def to_toml(config: RunConfig) -> str:
     """
-    Write all settings that act as a TOML file, each below its help text.
+    Write all active settings as a TOML file, each below its help text.
 
     Defaults are also written, so the file has the same meaning in a later version.
     """
@@ -174,7 +174,7 @@ def _value(name: str, text: str) -> object:
     types = _types(name)
     if text.lower() in ("true", "false") and bool in types:
         return text.lower() == "true"
-    # settings read 2.0 as 2, like the options of commands
+    # settings accept 2.0 as 2, like the options of commands
     match = re.fullmatch(r"([+-]?[0-9_]+)\.0+", text)
     if match is not None and int in types and float not in types:
         text = match[1]
@@ -188,7 +188,7 @@ def _value(name: str, text: str) -> object:
 
 
 def _or_none(name: str, value: object) -> object:
-    """Replace the text ``none`` by None for a setting that may be None."""
+    """Replace the text ``none`` with None for a setting that may be None."""
     none = isinstance(value, str) and value.lower() == "none"
     return None if none and NoneType in _types(name) else value
 
@@ -208,5 +208,5 @@ def _plain(annotation: Any) -> set[Any]:
 
 
 def _toml_value(value: object) -> str:
-    """Format a value as JSON, which for values of settings is also TOML."""
+    """Format a value as JSON, which is also valid TOML for values of settings."""
     return json.dumps("none" if value is None else value, ensure_ascii=False)

@@ -31,7 +31,7 @@ class _ComposedSettings(ModelSettings):
 
     @property
     def cross_attention(self) -> tuple[int, int]:
-        """Layers and heads of the decoder's attention to the source; (0, 0) without attention."""
+        """Numbers of layers and heads that attend to the source; (0, 0) without attention."""
         return (0, 0) if self.no_attention else decoder_family(self.decoder).cross_attention(self)
 
     @property
@@ -41,7 +41,7 @@ class _ComposedSettings(ModelSettings):
 
     @property
     def no_alignment(self) -> str:
-        """The setting that keeps attention from linking words; empty if it links them."""
+        """The setting that prevents word alignments from attention; empty if they are possible."""
         return self.no_attention or encoder_family(self.encoder).no_alignment(self)
 
     @model_validator(mode="after")
@@ -56,7 +56,7 @@ class _ComposedSettings(ModelSettings):
             for clash in family.clashes(self, memory)
         ]
         if wrong := clashes or [*self.clashes(bool(names.intersection(names_with("positions"))))]:
-            raise ValueError("; ".join(dict.fromkeys(wrong)))  # both sides may share a setting
+            raise ValueError("; ".join(dict.fromkeys(wrong)))  # sides may report the same clash
         return self
 
 
@@ -114,7 +114,7 @@ def compose_again() -> None:
 
 
 def take_fields(table: type[SettingsTable], origin: type[SettingsTable]) -> None:
-    """Replace the fields of a table by those of `origin`."""
+    """Replace the fields of a table with the fields of `origin`."""
     table.__pydantic_fields__ = origin.__pydantic_fields__
     table.model_rebuild(force=True)
 

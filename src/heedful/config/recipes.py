@@ -6,7 +6,7 @@ first public code (tensor2tensor 3d9c62f2, 2017-06-15) differs, ``t2t-…`` foll
 ``table3-…`` is a row of the paper's Table 3. Sections and tables in the comments are from the
 paper. These recipes keep their values forever; a change gets a new name. Until version 1.0, three
 groups may change: recipes for small machines (``tiny``, ``small``, ``multi30k``, ``…-small``),
-models from before the paper (`heedful.families`), and short tasks (`sequence_recipes`).
+models from before the paper (`heedful.families`), and small tasks (`sequence_recipes`).
 """
 
 from collections.abc import Callable, Mapping
@@ -51,7 +51,7 @@ def recipe(name: str) -> RunConfig:
 
     Notes
     -----
-    Every call builds new settings. They are frozen, so a caller changes a copy.
+    Every call builds new settings. They are frozen, so a caller can change only a copy.
     """
     if name not in RECIPES:
         near = get_close_matches(name, RECIPES, n=2)
@@ -90,7 +90,7 @@ def describe(name: str) -> str:
 
     Notes
     -----
-    The first line of the docstring of the recipe's function.
+    The description is the first line of the docstring of the recipe's function.
     """
     if name not in RECIPES:
         recipe(name)
@@ -128,7 +128,7 @@ def _register_changed(
 
 @_register("paper-base")
 def _paper_base() -> RunConfig:
-    """English-German base model by the paper's text."""
+    """English-German base model according to the paper's text."""
     return RunConfig(
         reading="paper",
         model=ModelConfig(
@@ -182,7 +182,7 @@ def _paper_base() -> RunConfig:
 
 @_register("paper-base-en-fr")
 def _paper_base_en_fr() -> RunConfig:
-    """English-French base model by the paper's text."""
+    """English-French base model according to the paper's text."""
     return _paper_base().with_settings(
         {
             "data.vocabulary_size": 32_000,  # section 5.1
@@ -193,7 +193,7 @@ def _paper_base_en_fr() -> RunConfig:
 
 @_register("paper-big")
 def _paper_big() -> RunConfig:
-    """English-German big model by the paper's text."""
+    """English-German big model according to the paper's text."""
     return _paper_base().with_settings(
         {
             "model.d_model": 1024,  # Table 3, last row
@@ -208,7 +208,7 @@ def _paper_big() -> RunConfig:
 
 @_register("paper-big-en-fr")
 def _paper_big_en_fr() -> RunConfig:
-    """English-French big model by the paper's text."""
+    """English-French big model according to the paper's text."""
     return _paper_big().with_settings(
         {
             "model.dropout": 0.1,  # section 6.1: “instead of 0.3”
@@ -237,13 +237,13 @@ _T2T = {  # files of tensor2tensor 3d9c62f2
 
 @_register("t2t-base")
 def _t2t_base() -> RunConfig:
-    """English-German base model by the authors' first public code."""
+    """English-German base model according to the authors' first public code."""
     return _paper_base().with_settings(_T2T)
 
 
 @_register("t2t-big")
 def _t2t_big() -> RunConfig:
-    """English-German big model by the authors' first public code."""
+    """English-German big model according to the authors' first public code."""
     return _paper_big().with_settings(_T2T)  # transformer.py: transformer_big_dr3
 
 
@@ -255,9 +255,9 @@ def _table3_base() -> RunConfig:
     """Table 3, first row: the base model."""
     return _paper_base().with_settings(
         {
-            # Section 5.1 has 37,000, but only this size gives the parameter counts of Table 3 (65
-            # million here, and in nine more rows). The softmax of tensor2tensor 3d9c62f2 has this
-            # size.
+            # Section 5.1 has 37,000, but only this size gives the parameter counts of Table 3: 65
+            # million here, and the counts of nine more rows. The softmax of tensor2tensor 3d9c62f2
+            # has this size.
             "data.vocabulary_size": 40_960,
         }
     )
@@ -349,7 +349,7 @@ for _name, (_summary, _settings) in SEQUENCE_RECIPES.items():
 
 @_register("small")
 def _small() -> RunConfig:
-    """Learn from some hundred thousand pairs in hours on two cores."""
+    """Learn from a few hundred thousand pairs in hours on two cores."""
     return _paper_base().with_settings(
         {
             **_NOISY_TEXT,

@@ -99,10 +99,10 @@ class _RunSettings(SettingsTable):
         """
         Build checked settings from plain values.
 
-        Types are strict: text that looks like a number is not one.
+        Types are strict: text that looks like a number is refused.
 
         Raises `SettingError` if a setting is unknown or out of range; the message gives the
-        dotted name of each.
+        dotted name of each such setting.
         """
         if not isinstance(values, Mapping):
             raise SettingError(f"settings must be tables of names and values, but got {values!r}")
@@ -120,7 +120,7 @@ class _RunSettings(SettingsTable):
         setting that `settings` does not name and that no longer acts is reset to its default.
 
         Raises `SettingError` if a setting is unknown or out of range; the message gives the
-        dotted name of each.
+        dotted name of each such setting.
         """
         values = self.to_dict()
         for name, value in {**(inherited or {}), **settings}.items():

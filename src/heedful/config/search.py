@@ -42,7 +42,7 @@ class SearchConfig(SettingsTable):
         ActsIf("search.beam", unless=(1,)),
     ] = 0.0
     eos_candidates: Literal["beam", "twice"] = "beam"
-    """EOS finishes a hypothesis if it ranks within the best `beam` candidates, or 2 x `beam`."""
+    """EOS ends a hypothesis if it is among the best `beam` candidates, or the best 2 x `beam`."""
     stop: Literal[
         "when-none-can-win",
         "when-beam-finished",
@@ -51,17 +51,17 @@ class SearchConfig(SettingsTable):
         "as-joey",
         "as-opennmt",
     ] = "when-none-can-win"
-    """Stop if no open hypothesis can win, if `beam` have finished, or as another toolkit does."""
+    """Stop when no open hypothesis can win, when `beam` hypotheses end, or like another toolkit."""
     length_limit_policy: Literal["cut", "end", "force", "keep"] = "cut"
-    """Hypotheses at the length limit: ranked last, ended free or at EOS's cost, or kept as is."""
+    """At the length limit, a hypothesis ranks last, gets a free EOS, pays for EOS, or is kept."""
     renormalise: bool = False
     """Whether the probabilities of the allowed subwords are normalized to a sum of one."""
     forbidden_ids: Ids = ""
-    """Ids that are never written, in addition to padding and start symbol; separated by spaces."""
+    """Space-separated ids that are never written, in addition to padding and the start symbol."""
     min_length: Annotated[int, explained(MIN_LENGTH)] = 0
     max_length: Annotated[OutputLength, explained(MAX_LENGTH)] = "input+50"
     no_repeat_ngram: Annotated[int, explained(NO_REPEAT_NGRAM)] = 0
     rules: Annotated[str, AfterValidator(_check_rules)] = ""
-    """Names of plugins' rules that every search follows, separated by spaces."""
+    """Names of plugins' search rules that every search applies, separated by spaces."""
     max_source_length: Count = 1024
-    """Maximum subwords of a source line; a longer one is cut with a warning."""
+    """Maximum number of subwords in a source line; longer lines are cut with a warning."""

@@ -1,5 +1,5 @@
 """
-Recipes for short tasks other than translation, each as its differences from ``tiny``.
+Recipes for small tasks other than translation, each written as differences from ``tiny``.
 
 Their texts come from `heedful data get`. They may change until version 1.0.
 """
@@ -26,7 +26,7 @@ _DATES: Settings = {
 
 _KANA: Settings = {**_CHARACTERS, "train.steps": 1500, "train.validate_steps": 500}
 
-# Few epochs over much text need no regularization, and allow a high learning rate.
+# Few epochs over a lot of text need no regularization, and allow a high learning rate.
 _MUCH_TEXT: Settings = {
     "model.dropout": 0.0,
     "model.norm": "pre",
@@ -63,4 +63,4 @@ SEQUENCE_RECIPES: dict[str, tuple[str, Settings]] = {
     "phonemes": ("Write English words in phonemes, in minutes.", _PHONEMES),
     "questions": ("Answer questions about stories of a small grammar, in minutes.", _QUESTIONS),
 }
-"""Summary and settings by name."""
+"""The summary and the settings of each recipe, by its name."""

@@ -36,17 +36,17 @@ class TrainConfig(SettingsTable):
     steps: Count = 100_000
     """Updates until training ends."""
     minutes: Positive | None = None
-    """Minutes until training ends, resumed runs included. None means no limit."""
+    """Maximum minutes of training, including the time before a resume. None means no limit."""
     batch_tokens: Count = 25_000
-    """Tokens of one update, counted on the side that has more."""
+    """Tokens per update, counted on the side with more tokens."""
     batch_counting: Literal["real", "padded"] = "real"
-    """Count tokens without padding, or rows times the longest side as the authors' code did."""
+    """Count tokens without padding, or with padding (rows x longest side) as the authors did."""
     block_tokens: Count | None = None
-    """Tokens, padding included, of a block of pairs of similar length. None: a block per batch."""
+    """Padded tokens per block of pairs of similar length. None means one block per batch."""
     micro_batch_tokens: Count | None = None
-    """Maximum tokens per side to compute at once; the batch stays the same. None: automatic."""
+    """Maximum tokens per side of a micro-batch; the batch stays the same. None means automatic."""
     schedule: Literal["paper", "constant", "inverse_sqrt", "cosine", "plateau", "step"] = "paper"
-    """Schedule of the learning rate after the warm-up; paper is equation 3."""
+    """Schedule of the learning rate after the warm-up; paper is equation 3 of the paper."""
     warmup: CountOrZero = 4000
     """Updates during which the learning rate rises. 0 means none."""
     learning_rate_factor: Annotated[Positive, ActsIf("train.schedule", ("paper",))] = 1.0
@@ -60,19 +60,19 @@ class TrainConfig(SettingsTable):
     decay_factor: Annotated[
         float, Field(gt=0, lt=1), ActsIf("train.schedule", ("plateau", "step"))
     ] = 0.5
-    """Factor of the learning rate at each decay."""
+    """Factor by which each decay multiplies the learning rate."""
     plateau_patience: Annotated[CountOrZero, ActsIf("train.schedule", ("plateau",))] = 1
-    """Validations without a better result to tolerate before the learning rate is lowered."""
+    """Validations without a better result that are tolerated before the learning rate decays."""
     decay_steps: Annotated[Count | None, ActsIf("train.schedule", ("step",))] = None
     """Updates between two decays."""
     decay_start: Annotated[Count | None, ActsIf("train.schedule", ("step",))] = None
-    """Updates before the first decay, those of the warm-up included. None means decay_steps."""
+    """Updates before the first decay, including the warm-up. None means decay_steps."""
     optimizer: Literal["adam", "sgd"] = "adam"
-    """Optimizer of the whole training; adam with a weight_decay is AdamW."""
+    """Optimizer; adam with a positive weight_decay is AdamW."""
     beta1: Annotated[Share, _WITH_ADAM] = 0.9
-    """Adam's decay of the mean of gradients."""
+    """Adam's decay rate for the mean of the gradients."""
     beta2: Annotated[Share, _WITH_ADAM] = 0.98
-    """Adam's decay of the mean of squared gradients."""
+    """Adam's decay rate for the mean of the squared gradients."""
     epsilon: Annotated[Positive, _WITH_ADAM] = 1e-9
     """Epsilon in the denominator of Adam's update."""
     momentum: Annotated[Share, ActsIf("train.optimizer", ("sgd",))] = 0.0
@@ -82,69 +82,69 @@ class TrainConfig(SettingsTable):
     objective: Literal["likelihood", "simcut", "rdrop", "reward", "risk"] = "likelihood"
     """Training objective; simcut and rdrop use two passes; reward and risk need --finetune-from."""
     simcut_weight: Annotated[Positive, _BY_SIMCUT] = 3.0
-    """Factor of the divergence of the second pass from the first: the alpha of SimCut."""
+    """Weight of the divergence of the second pass from the first: the alpha of SimCut."""
     simcut_share: Annotated[float, Field(gt=0, lt=1), _BY_SIMCUT] = 0.05
-    """Probability that the second pass reads zeros in place of the embedding of a token."""
+    """Probability that the second pass reads zeros instead of the embedding of a token."""
     rdrop_weight: Annotated[Positive, _BY_RDROP] = 5.0
-    """Factor of the mean divergence between two passes: the alpha of R-Drop's paper."""
+    """Weight of the mean divergence between the two passes: the alpha of R-Drop."""
     second_pass_start: Annotated[NotNegative, _BY_TWO_PASSES] = 0.0
-    """Steps with one pass (likelihood) before steps with two; below 1: a share of all steps."""
+    """Number of steps with one pass before two passes begin; below 1, a share of all steps."""
     reward_metric: Annotated[Literal["gleu", "bleu", "chrf"], _BY_EITHER] = "gleu"
     """Reward of a translation: GLEU, smoothed BLEU or chrF of the sentence. Risk is 1 - reward."""
     likelihood_weight: Annotated[NotNegative, _BY_EITHER] = 0.017
-    """Factor of the references' log-likelihood, which is added to the reward. 0 means none."""
+    """Weight of the references' log-likelihood in the objective. 0 means none."""
     samples: Annotated[Several, _BY_REWARD] = 15
     """Translations sampled per pair; the baseline of each is the mean reward of the others."""
     n_best: Annotated[Several, _BY_RISK] = 10
     """Size of the n-best list from beam search, over which the risk of a pair is computed."""
     risk_sharpness: Annotated[Positive, _BY_RISK] = 1.0
-    """Exponent of the list's probabilities before renormalization; Shen et al. use 0.005."""
+    """Exponent of the n-best list's probabilities before renormalization; Shen et al. use 0.005."""
     risk_reference: Annotated[bool, _BY_RISK] = False
-    """Whether the reference is one of the candidates."""
+    """Whether the reference is added to the n-best list."""
     label_smoothing: Annotated[Share, _BY_REFERENCES] = 0.1
-    """Probability moved from the correct subword to the others."""
+    """Probability taken from the correct subword and distributed as smoothing_target says."""
     smoothing_target: Annotated[Literal["uniform", "others"], _BY_REFERENCES] = "uniform"
     """Smooth over all subwords (Szegedy et al.) or over all except the correct one."""
     guided_attention: Annotated[NotNegative, _BY_LIKELIHOOD] = 0.0
-    """Initial factor of a penalty on attention far from the diagonal. 0 means none."""
+    """Initial weight of a penalty on attention far from the diagonal. 0 means none."""
     guided_steps: Annotated[Count, ActsIf("train.guided_attention", unless=(0.0,))] = 1000
     """Updates over which the penalty on attention falls to 0."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     """Random seed."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    """Precision of the matrix products. Auto means the fastest, measured once on the machine."""
+    """Precision of the matrix products. Auto means bf16 if it is clearly faster on this machine."""
     device: Device = "auto"
     """Where to compute: auto, cpu, cuda or cuda:N."""
     deterministic: bool = False
-    """Whether a GPU computes identical results in every run; a processor always does."""
+    """Whether a GPU computes identical results in every run; a CPU always does."""
     threads: CountOrZero = 0
-    """CPU threads. 0 means one for each core."""
+    """Number of CPU threads. 0 means one per core."""
     checkpoint_steps: Count | None = None
-    """Updates between checkpoints. None means that only minutes count."""
+    """Updates between checkpoints. None means that only checkpoint_minutes counts."""
     checkpoint_minutes: Positive | None = 10.0
-    """Minutes between checkpoints. None means that only updates count."""
+    """Minutes between checkpoints. None means that only checkpoint_steps counts."""
     keep_last: Count = 5
     """Number of newest checkpoints to keep."""
     keep_best: CountOrZero = 1
-    """Number of checkpoints with the best validations to keep, in addition to the newest."""
+    """Number of best checkpoints, by validation, that are kept in addition to the newest."""
     validate_steps: Count | None = 1000
     """Updates between validations; the last update is validated too. None means no validation."""
     validation_samples: CountOrZero = 3
     """Number of held-out sentences whose translations each validation prints. 0 means none."""
     best_by: BestBy = "bleu"
-    """Metric of the best checkpoint: BLEU, chrF, loss, exact lines, character errors, F1."""
+    """Metric that chooses the best checkpoint: BLEU, chrF, loss, exact match, CER or F1."""
     patience: Count | None = None
     """Validations without a better result before training stops. None means no early stop."""
     clip_norm: Positive | None = None
     """Clip the gradient to this norm. None means no clipping."""
     weight_decay: NotNegative = 0.0
-    """Decoupled weight decay: each update multiplies the weights by 1 - learning rate x this."""
+    """Decoupled weight decay: each update multiplies weights by 1 - learning rate x this value."""
     ema_decay: Share | None = None
     """Decay of the exponential moving average of the weights. None means off."""
 
     @property
     def single_pass_steps(self) -> int:
-        """Number of steps with one pass, which come before those with two passes."""
+        """Number of steps with one pass, which come before the steps with two passes."""
         if self.objective not in TWO_PASSES:
             return self.steps
         start = self.second_pass_start

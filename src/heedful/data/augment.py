@@ -1,5 +1,5 @@
 """
-Training pairs as people type them: `data.augment`.
+Changes that make training pairs resemble text that people type: `data.augment`.
 
 Each augmentation takes a pair and a generator and returns a changed pair. Changes of content, such
 as capitals and symbols, are made on both sides, so the model learns to copy them. Typing errors are
@@ -29,8 +29,8 @@ def augment_pairs(pairs: Iterable[Pair], shares: str, generator: Random) -> Iter
     """
     Change some pairs. `shares`: the shares in the form of `data.augment`.
 
-    A language tag stays at the beginning of its line, and an augmentation that leaves a side empty
-    does nothing.
+    A language tag stays at the beginning of its line, and an augmentation that would leave a side
+    empty is not applied.
     """
     chosen = [
         (name, AUGMENTATIONS[name], share) for name, share in augmentation_shares(shares).items()
@@ -87,14 +87,14 @@ def typos(source: str, target: str, generator: Random) -> Pair:
 
 
 def punctuation(source: str, target: str, generator: Random) -> Pair:
-    """Replace the final punctuation of both sides by another mark, or remove it."""
+    """Replace the final punctuation of both sides with another mark, or remove it."""
     mark = generator.choice(_NEW_MARKS)
     return _MARKS.sub("", source) + mark, _MARKS.sub("", target) + mark
 
 
 def symbols(source: str, target: str, generator: Random) -> Pair:
-    """Put an emoji, an arrow or a sign before or after both sides."""
-    return _beside(source, target, generator.choice(_SYMBOLS), generator)
+    """Put an emoji, an arrow or another symbol before or after both sides."""
+    return _add_to_both_sides(source, target, generator.choice(_SYMBOLS), generator)
 
 
 def tags(source: str, target: str, generator: Random) -> Pair:
@@ -114,7 +114,7 @@ def tags(source: str, target: str, generator: Random) -> Pair:
         f"#{number}",
         f"{number}-{number % 12 + 1:02}-{number % 28 + 1:02}",
     )[kind - 1]
-    return _beside(source, target, copied, generator)
+    return _add_to_both_sides(source, target, copied, generator)
 
 
 def _title_case(text: str) -> str:
@@ -122,7 +122,7 @@ def _title_case(text: str) -> str:
     return " ".join(word[:1].upper() + word[1:] for word in text.split(" "))
 
 
-def _beside(source: str, target: str, copied: str, generator: Random) -> Pair:
+def _add_to_both_sides(source: str, target: str, copied: str, generator: Random) -> Pair:
     """Put a text before or after both sides."""
     if generator.random() < 0.5:
         return f"{copied} {source}", f"{copied} {target}"

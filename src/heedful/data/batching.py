@@ -36,7 +36,7 @@ MicroBatches = list[Rows]
 
 # On a CPU, linear layers leave padding out; attention and the copies for it do not. A step of
 # Multi30k with mixed lengths took 1.05 times as long as a step with equal lengths. The value was
-# not fitted.
+# not tuned.
 PADDING_COST_CPU = 0.1
 # Compiled attention leaves padding out as well; embeddings and masks do not. With the recipe small
 # and Multi30k, batches computed at once took 0.87 of the time of batches cut into 2.7 parts.
@@ -54,7 +54,7 @@ _CUT_COST = 400.0
 #     micro-batches a rank, mean             6.9    4.4    3.4
 #     micro-batches a rank, largest batch    9.1    7.0    4.9
 _IMBALANCE = 1.02
-# Maximum micro-batches per rank, above the 7.0 that an imbalance of 1.02 needs.
+# Maximum number of micro-batches per rank, above the 7.0 that an imbalance of 1.02 needs.
 _MOST_A_RANK = 8
 
 
@@ -82,10 +82,10 @@ class _Part:
     @cached_property
     def _best_cut(self) -> tuple[Rows, int, int]:
         """
-        Try every cut of the pairs, sorted by source length and sorted by target length.
+        Try every cut of the pairs, sorted by source length and then sorted by target length.
 
-        Returns the order, the position of the cut, and the padded tokens of both parts. This is
-        slow, so it is computed on first use; most parts made to balance ranks never need it.
+        Returns the order, the position of the cut, and the padded tokens of both parts. The search
+        is slow, so it runs on first use; most parts that balance ranks never need it.
         """
         count = np.arange(1, len(self.rows))
         cheapest = np.arange(len(self.rows)), len(self.rows) // 2, self.padded_tokens
@@ -123,9 +123,9 @@ def _share_out(parts: list[_Part], ranks: int) -> list[list[_Part]]:
     return shares
 
 
-# Changes whenever batches are formed in another way; a run resumes only with its own version.
+# Increased whenever batches are formed differently; a run resumes only with the same version.
 BATCHES_VERSION = 2
-# Pairs whose batches are formed together. A window takes a second and 100 MB.
+# Number of pairs whose batches are formed together. A window takes a second and 100 MB.
 _WINDOW = 1_000_000
 # tensor2tensor 3d9c62f2, data_reader.py: buckets end at 8, 12, 16, 24, 32, 48 and so on.
 _FIRST_BUCKET = 8
@@ -142,22 +142,22 @@ class BatchOrder:
     """
 
     source_lengths: Lengths
-    """Source tokens of each pair, special symbols included."""
+    """Number of source tokens of each pair, special symbols included."""
     target_lengths: Lengths
-    """Target tokens of each pair, special symbols included."""
+    """Number of target tokens of each pair, special symbols included."""
     batch_tokens: int
-    """Tokens of the larger side of a batch."""
+    """Number of tokens on the larger side of a batch."""
     micro_batch_tokens: int
     """Maximum tokens per side that are computed at once, padding included unless it is left out."""
     counting: str
-    """'real' counts tokens without padding; 'padded' counts rows times the longest side."""
+    """How tokens are counted: 'real' leaves padding out, 'padded' includes padding."""
     seed: int
     """Seed of the order."""
     mixture: Mixture | None = None
     """The mixture that an epoch's pairs are drawn from; None for all pairs once."""
     block_tokens: int | None = None
     """
-    Padded tokens of a block, for counting 'padded': at most `batch_tokens`, which is the default.
+    Padded tokens of a block if `counting` is 'padded'; at most `batch_tokens`, the default.
     """
     padding_cost: float = 1.0
     """Cost of computing a padding position, relative to a real token."""
@@ -218,7 +218,7 @@ class BatchOrder:
         return order[: max(1, int(np.searchsorted(sides, self.micro_batch_tokens, side="right")))]
 
     def _real(self, order: Rows) -> list[Rows]:
-        """Cut shuffled pairs into batches of equally many real tokens."""
+        """Cut shuffled pairs into batches of about equally many real tokens."""
         sides = (self.source_lengths[order], self.target_lengths[order])
         # (pairs + 1,) each: tokens before each pair
         sums = [np.concatenate(([0], np.cumsum(side, dtype=np.int64))) for side in sides]
@@ -258,7 +258,7 @@ class BatchOrder:
 
 
 def _generator(*words: int) -> np.random.Generator:
-    """Create a random generator seeded by these numbers."""
+    """Create a random generator seeded with these numbers."""
     return np.random.Generator(np.random.PCG64(list(words)))
 
 
@@ -266,8 +266,9 @@ def _equal_edges(sums: list[Int[np.ndarray, " edges"]], batch_tokens: float) -> 
     """
     Cut where the larger side of each part is nearest to `batch_tokens`.
 
-    `sums` are the tokens of each side before each pair. Returns the first pair of each part, then
-    the number of pairs. A part that is too large makes the next one smaller: errors do not add up.
+    `sums` are the numbers of tokens on each side before each pair. Returns the first pair of each
+    part, then the number of pairs. A part that is too large makes the next part smaller, so errors
+    do not accumulate.
     """
     pairs = len(sums[0]) - 1
 
@@ -315,7 +316,7 @@ class Batch:
     """Labels: the target, then the end symbol."""
     source_lengths: RowLengths
     target_lengths: RowLengths
-    """Tokens of each pair, end symbols included."""
+    """Numbers of tokens of each pair, end symbols included."""
 
     @property
     def source_tokens(self) -> int:
@@ -349,7 +350,7 @@ class Collator:
     """
     A converter of ids to batches with special symbols and padding.
 
-    Ids on disk carry no special symbols, so the same data serve models of any convention.
+    Ids on disk carry no special symbols, so models with any convention can use the same data.
     """
 
     padding: int
@@ -366,7 +367,7 @@ class Collator:
         `sources`: source ids without special symbols. `targets`: target ids without special
         symbols, in the same order.
 
-        Lengths include the end symbols, which are predicted like any other.
+        Lengths include the end symbols, which are predicted like any other token.
         """
         target_out = pad([[*row, self.end_token] for row in targets], self.padding)
         target_in = pad([[self.start_token, *row] for row in targets], self.padding)

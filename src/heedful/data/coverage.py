@@ -19,7 +19,7 @@ _LEAST_IN_INPUT = 0.1
 _LOOKED_AT = 10_000
 _SHOWN = 5
 WORD_KINDS = ("word", "word-list")
-"""Kinds of vocabularies of whole words."""
+"""Kinds of tokenizers whose vocabulary consists of whole words."""
 _CUT_FROM_WORDS = (*WORD_KINDS, "codes")
 
 
@@ -27,7 +27,7 @@ def unknown_warning(pairs: EncodedPairs, tokenizer: Tokenizer, corpus: Corpus) -
     """
     Warn if more than 1 % of the subwords of the training text are unknown.
 
-    Returns one sentence, or None without a warning.
+    Returns one sentence, or None if there is nothing to warn about.
 
     The text is read only if there is something to report.
     """
@@ -62,10 +62,10 @@ def input_warnings(
     Text counts as unknown if at least a tenth of the subwords of the input, or of one line, are
     unknown.
 
-    `lines`: numbers of the lines; from 1 if there are none. `least`: a minimum share other than a
-    tenth; with 0 a single unknown subword is enough.
+    `lines`: numbers of the lines; counted from 1 if empty. `least`: the minimum share of unknown
+    subwords; with 0, a single unknown subword is enough.
 
-    A model only guesses unknown subwords from their context, and one in ten is enough for an
+    A model only guesses unknown subwords from their context, and one in ten is enough to cause an
     invented translation. With a vocabulary of words, many lines reach that share, so only the share
     of the whole input counts.
     """
@@ -121,6 +121,6 @@ def unknown_parts(tokenizer: Tokenizer, lines: Iterable[str], side: str) -> list
 
 
 def _examples(parts: Sequence[str]) -> str:
-    """Format some unknown parts, in brackets."""
+    """Format some unknown parts, in parentheses."""
     shown = ", ".join(f"“{part[:30]}”" for part in parts[:_SHOWN])
     return f" ({shown}{', …' if len(parts) > _SHOWN else ''})" if parts else ""

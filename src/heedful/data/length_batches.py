@@ -9,7 +9,8 @@ def by_length(
     """
     Group items of similar length into batches of limited size.
 
-    `batch_tokens`: maximum tokens of a batch, padding included; a longer item forms its own batch.
+    `batch_tokens`: maximum number of tokens in a batch, padding included; a longer item forms its
+    own batch.
 
     The longest items come first, so that a lack of memory shows at once.
     """

@@ -1,9 +1,9 @@
 """
 Several training corpora: read as one, and mixed with given shares.
 
-The content of an epoch is a pure function of seed and epoch. A small corpus is read several times
-in an epoch, a large one over several epochs. No pair is repeated before all others of its corpus
-have been read.
+The content of an epoch is a pure function of seed and epoch. A small corpus may be read several
+times in an epoch, and a large corpus over several epochs. No pair is repeated before all others of
+its corpus have been read.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ MOST_WEIGHT = 1e100
 
 
 def is_weight(value: object) -> bool:
-    """Whether a value from a file can be the weight of a corpus; a truth value is not a number."""
+    """Whether a value from a file can be the weight of a corpus; a Boolean is not a weight."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return 0 < value <= MOST_WEIGHT
@@ -29,8 +29,9 @@ def mixing_shares(
     """
     Compute the share of each corpus in the training pairs.
 
-    The shares are ``size^(1/temperature)``, normalized (Arivazhagan et al. 2019, section 4.2, who
-    choose 5 for corpora that differ a thousandfold).
+    The shares are the normalized `weights` or, without weights, the normalized
+    ``size^(1/temperature)``. Arivazhagan et al. (2019, section 4.2) choose a temperature of 5 for
+    corpora whose sizes differ by a factor of a thousand.
 
     >>> mixing_shares([900, 100], None, 1.0)
     [0.9, 0.1]
@@ -75,7 +76,8 @@ class Mixture:
         `epoch`: index of the epoch, from 0.
 
         Corpus i is an endless sequence: permutation after permutation of its pairs, each drawn from
-        (seed, i, number). Epoch e takes the pairs from e times its count on.
+        (seed, i, number). Epoch e takes the corpus's `counts` pairs that follow those of epoch e -
+        1.
         """
         parts, first = [], 0
         for corpus, (size, count) in enumerate(zip(self.sizes, self.counts, strict=True)):

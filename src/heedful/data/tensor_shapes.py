@@ -6,7 +6,7 @@ from pathlib import Path
 
 from heedful.files import open_ordinary
 
-# No model here has more than some hundred names, and each takes about a hundred bytes.
+# No file here has more than a few hundred tensors, each with about a hundred bytes of header.
 _LARGEST_HEADER = 1 << 20
 
 

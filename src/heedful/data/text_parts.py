@@ -11,7 +11,7 @@ from heedful.files import read_within, write_whole, writing
 
 Pair = tuple[str, str]
 Sizes = tuple[int, int, int]
-"""Pairs to train on, to validate with and to test on."""
+"""Numbers of training, validation and test pairs."""
 PARTS = ("train", "valid", "test")
 
 
@@ -25,7 +25,7 @@ def split(pairs: Iterable[Pair], sizes: Sizes) -> dict[str, list[Pair]]:
 
 
 def side_files(parts: Mapping[str, Sequence[Pair]], languages: Pair) -> dict[str, list[str]]:
-    """Lay the parts out as lines under names such as “train.en”."""
+    """Convert the parts to lists of lines by file name, such as “train.en”."""
     return {
         f"{name}.{language}": [pair[side] for pair in part]
         for name, part in parts.items()
@@ -42,8 +42,8 @@ def write_lines(folder: Path, files: Mapping[str, Sequence[str]], origin: str) -
     for path, content in contents.items():
         if path.exists() and (not path.is_file() or read_within(path, sys.maxsize) != content):
             raise TextError(
-                f"{path} must be free for the text of {origin}, but holds something else; name "
-                "another folder, or move the file away."
+                f"{path} must not exist or must hold the text of {origin}, but holds something "
+                "else; name another folder, or move the file away."
             )
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ def format_training(
     """
     Format the command that trains on files such as “train.en” of a folder.
 
-    `texts`: names without language of the training and the validation text, empty if there is none.
+    `texts`: names of the training and the validation text, without the language; empty for none.
     """
     words = ["heedful", "train", recipe]
     for option, text in zip(("--", "--valid-"), texts, strict=True):

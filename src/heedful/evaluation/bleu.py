@@ -1,5 +1,5 @@
 """
-Scores of translated text: sacreBLEU's, exact match and character error rate.
+Scores of translated text: sacreBLEU's metrics, exact match and character error rate.
 
 Every score carries its signature, the line that states how it was computed. Two scores may be
 compared if their signatures agree (Post 2018, “A Call for Clarity in Reporting BLEU Scores”).

@@ -17,9 +17,9 @@ from heedful.evaluation.line_metrics import References
 from heedful.evaluation.sufficient_statistics import MetricScore
 
 NEEDS = (
-    "COMET needs another package (pip install 'heedful[comet]'), the source text (--source), and "
-    "a model: one that the package downloads once (2.3 GB for Unbabel/wmt22-comet-da), or a "
-    "checkpoint file; without a GPU, a test set can take hours"
+    "COMET needs its package (pip install 'heedful[comet]'), the source text (--source) and a "
+    "model. The model is a checkpoint file, or a name that the package downloads once (2.3 GB for "
+    "Unbabel/wmt22-comet-da). Without a GPU, a test set can take hours"
 )
 
 _BATCH_LINES = 16
@@ -43,7 +43,7 @@ def require_comet(references: References) -> ModuleType:
     try:
         return import_module("comet")
     except ModuleNotFoundError as error:
-        raise MissingExtra(f"{NEEDS}; the package is not installed.") from error
+        raise MissingExtra(f"{NEEDS}. The package is not installed.") from error
 
 
 def comet_score(
@@ -53,7 +53,7 @@ def comet_score(
     references: References,
 ) -> MetricScore:
     """
-    Score translations by a COMET model.
+    Score translations with a COMET model.
 
     `model`: a checkpoint file, or the name of a model, such as “Unbabel/wmt22-comet-da”, which
     COMET downloads at its first use. The model is unpickled, so it must be trusted.

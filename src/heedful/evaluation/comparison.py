@@ -17,7 +17,7 @@ from heedful.evaluation.line_metrics import References
 from heedful.evaluation.significance import Resampling, compare
 from heedful.evaluation.sufficient_statistics import measure
 
-# Scripts that put no spaces between words are compared letter by letter.
+# Text in scripts without spaces between words is compared letter by letter.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\u0e00-\u0e7f"
 _COMPARED = {"bleu": "BLEU", "chrf": "chrF", "exact_match": "exact match", "cer": "CER"}
 _WORD = re.compile(rf"[{_UNSPACED}]\s*|[^\s{_UNSPACED}]+\s*")
@@ -32,7 +32,7 @@ class PairedScore:
     scores: tuple[float, float]
     """Scores of both runs, in percent."""
     p_value: float
-    """Probability of at least such a difference by chance."""
+    """Probability that chance alone produces at least such a difference."""
     signature: str
     """How the scores were computed, in sacreBLEU's notation."""
 
@@ -80,7 +80,7 @@ def most_different(
     second: Sequence[str],
     references: References,
 ) -> tuple[ComparedSentence, ...]:
-    """Sort the differing sentences by the difference of their scores."""
+    """List the sentences that are translated differently, the largest difference in score first."""
     metric = CHRF()
     sentences = []
     for index, both in enumerate(zip(first, second, strict=True)):
@@ -97,10 +97,10 @@ def most_different(
 
 def mark_differences(first: str, second: str) -> tuple[str, str]:
     """
-    Put the words that differ from another sentence in square brackets.
+    Mark, in square brackets, the words in which two sentences differ.
 
-    The comparison uses the longest common runs of words (`difflib`), not letters, for readable
-    marks.
+    The comparison uses the longest common runs of words (`difflib`), not of letters, so that the
+    marks are readable.
 
     >>> mark_differences("le gros chien rouge dort", "le chien vert foncé dort")
     ('le [gros] chien [rouge] dort', 'le chien [vert foncé] dort')

@@ -2,15 +2,15 @@
 Training cost in floating-point operations.
 
 There are two measures. The paper multiplies the training time by the number of GPUs and an estimate
-of the sustained capacity of each (Table 2 and its footnote). This measures the use of the machine.
-The other counts the operations of the model, from its shapes and the lengths of its batches. This
-measures the model.
+of the sustained capacity of each (Table 2 and its footnote). This product measures the use of the
+machine. The other measure counts the operations of the model, from its shapes and the lengths of
+its batches.
 
 Only matrix products are counted, with two operations for each multiply-add, as is usual (Kaplan et
 al. 2020, “Scaling Laws for Neural Language Models”, section 2.1). Sums, norms, softmax and the
-update of the weights are omitted, and would add a few percent. Embedding lookups multiply nothing.
-The backward pass has two matrix products for each matrix product of the forward pass: the gradients
-of input and weights, or of both inputs in attention.
+update of the weights are omitted, and would add a few percent. Embedding lookups need no
+multiplication. The backward pass has two matrix products for each matrix product of the forward
+pass: the gradients of input and weights, or of both inputs in attention.
 
 Each encoder and decoder states which of its matrix products it also computes for padding
 (`heedful.model.contracts`). Padding that is removed is not counted.
@@ -23,7 +23,7 @@ Number = int | float
 
 def paper_flops(hours: Number, devices: int, sustained_tflops: float) -> float:
     """
-    Estimate the cost of a training as the paper does.
+    Estimate the cost of a training run as the paper does.
 
     Section 6.1: “multiplying the training time, the number of GPUs used, and an estimate of the
     sustained single-precision floating-point capacity of each GPU”.

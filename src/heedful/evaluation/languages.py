@@ -20,7 +20,7 @@ _TOKENIZERS |= dict.fromkeys(("bo", "dz", "km", "lo", "my", "th"), "char")
 _NAMES = {"ja": "Japanese", "ko": "Korean"}
 _LETTER = re.compile(r"[^\W\d_]")
 _LETTERS_OF = {
-    "ja": re.compile("[\u3040-\u30ff]"),  # Hiragana and Katakana, between Chinese characters
+    "ja": re.compile("[\u3040-\u30ff]"),  # Hiragana and Katakana, mixed with Chinese characters
     "ko": re.compile("[\uac00-\ud7a3]"),
     "zh": re.compile("[\u3400-\u4dbf\u4e00-\u9fff]"),
     "th": re.compile("[\u0e00-\u0e7f]"),
@@ -38,7 +38,7 @@ def language_code(language: str) -> str:
 
 
 def is_language(language: str) -> bool:
-    """Whether this is the code of a language with a two-letter code or with a tokenizer."""
+    """Return whether this is the code of a language with a two-letter code or with a tokenizer."""
     return language_code(language) in TWO_LETTERS
 
 

@@ -1,5 +1,5 @@
 """
-Exact match and character error rate, as metrics of sacreBLEU's kind.
+Exact match and character error rate, as sacreBLEU metrics.
 
 ::
 
@@ -20,7 +20,7 @@ from heedful._version import __version__
 from heedful.evaluation.edit_distance import edit_distance
 
 References = Sequence[Sequence[Any]]
-"""Sets of references: text, or None for a line without one, which sacreBLEU's own types omit."""
+"""Sets of references: text, or None for a line without one, which sacreBLEU's types omit."""
 
 
 class _LineSignature(Signature):
@@ -80,10 +80,10 @@ class ExactMatch(_LineMetric):
 
 class CharacterErrorRate(_LineMetric):
     """
-    The edits of all lines for each hundred characters of the references.
+    The edits of all lines per hundred characters of the references.
 
-    With several references, edits are counted to the nearest reference and divided by their mean
-    length, as in TER.
+    With several references, edits are counted to the nearest reference and divided by the mean
+    length of the references, as in TER.
     """
 
     name = "CER"

@@ -3,8 +3,8 @@ Utility matrices for minimum Bayes risk decoding.
 
 A sentence is compared with every other sentence, so its n-grams are counted once. The k-th
 occurrence of an n-gram in a text is a feature of its own. The number of n-grams that two texts
-share, a sum of minima, is then a product of two vectors of zeros and ones. All pairs together are a
-product of two matrices.
+share, a sum of minima, is then the dot product of two vectors of zeros and ones. The numbers for
+all pairs are the product of two matrices.
 """
 
 from collections import Counter
@@ -73,14 +73,14 @@ UTILITIES: dict[str, Callable[[Sequence[str], Sequence[str]], Table]] = {
     "chrf": chrf_table,
     "bleu": bleu_table,
 }
-"""Utilities by name."""
+"""Utility functions by name."""
 
 
 def utility(name: str, language: str = "") -> Callable[[Sequence[str], Sequence[str]], Table]:
     """
     Return a utility function by name.
 
-    Raises `SettingError` for any other name. chrF is the better choice: it distinguishes
+    Raises `SettingError` for an unknown name. chrF is the better choice: it distinguishes
     translations that share few whole words.
     """
     if name not in UTILITIES:

@@ -1,9 +1,9 @@
 """
 Moses' punctuation normalizer and tokenizer in Python.
 
-Published tokenized BLEU, such as the paper's, is counted on text that these Perl scripts of
+Published tokenized BLEU, such as the paper's, is computed on text that these Perl scripts of
 ``moses-smt/mosesdecoder`` have processed. sacremoses (extra ``paper``) has their rules. This module
-adds what is needed to equal Perl line for line.
+adds the changes that make its output equal to the scripts' output, line by line.
 """
 
 from functools import cache
@@ -16,10 +16,11 @@ from heedful.errors import MissingExtra
 
 def replace_unicode_punctuation(line: str) -> str:
     """
-    Replace full-width and typographic punctuation by ASCII.
+    Replace full-width and typographic punctuation with ASCII.
 
-    Equals ``replace-unicode-punctuation.perl``, which lacks the lower German quotation mark „. One
-    bug of the script is not repeated: it turns a full-width 1 into a quotation mark.
+    The output equals that of ``replace-unicode-punctuation.perl``, which does not replace the low
+    German quotation mark „. One bug of the script is not repeated: it turns a full-width 1 into a
+    quotation mark.
 
     Raises `MissingExtra` if sacremoses is not installed.
     """
@@ -28,11 +29,11 @@ def replace_unicode_punctuation(line: str) -> str:
 
 def tokenize(line: str, language: str) -> str:
     """
-    Separate words and punctuation by spaces.
+    Separate words and punctuation with spaces.
 
-    Equals ``tokenizer.perl -l LANGUAGE`` until November 2018, as used for the paper. A known
-    abbreviation keeps its full stop at the end of a line, too; later versions always split it
-    (moses-smt/mosesdecoder#204).
+    The output equals that of ``tokenizer.perl -l LANGUAGE`` before November 2018, as used for the
+    paper. A known abbreviation keeps its period even at the end of a line; later versions always
+    split it off (moses-smt/mosesdecoder#204).
 
     Raises `MissingExtra` if sacremoses is not installed.
     """

@@ -3,11 +3,11 @@ BLEU as in the paper: tokenized, compounds split at hyphens, cased.
 
 The scores in Table 2 were not computed by a tool with its own tokenizer. The authors' script,
 ``tensor2tensor/utils/get_ende_bleu.sh``, normalizes punctuation, tokenizes with Moses, splits
-hyphenated words in three and counts with ``multi-bleu.perl``. This module follows its last version
-(``tensorflow/tensor2tensor`` at c886a73d2e89d4a624d316e1fe31b243ca5aaebb). An earlier version, at
-315647cdbf6efc78591f3047627ca064c75c31dc, did not change the punctuation. The score is mostly higher
-than sacreBLEU's, by up to a point on newstest2014, and comparable only with equally computed
-scores.
+hyphenated words in three and computes BLEU with ``multi-bleu.perl``. This module follows its last
+version (``tensorflow/tensor2tensor`` at c886a73d2e89d4a624d316e1fe31b243ca5aaebb). An earlier
+version, at 315647cdbf6efc78591f3047627ca064c75c31dc, did not change the punctuation. The score is
+mostly higher than sacreBLEU's, by up to a point on newstest2014. It is comparable only with scores
+that were computed in the same way.
 
 Differences from the script:
 
@@ -39,10 +39,10 @@ def split_compounds(line: str) -> str:
     r"""
     Split words at their hyphens.
 
-    Equals the script's ``perl -ple 's{(\S)-(\S)}{$1 ##AT##-##AT## $2}g'``. It makes one pass from
-    left to right, in which a character that ended one split cannot begin the next. So of “x-y-z”
-    only the first hyphen is split. Like Perl, the function works on bytes: in “x-ä-z”, with a
-    middle letter of two bytes, both hyphens are split.
+    The output equals that of the script's ``perl -ple 's{(\S)-(\S)}{$1 ##AT##-##AT## $2}g'``. It
+    makes one pass from left to right, in which a character that ended one split cannot begin the
+    next. So only the first hyphen of “x-y-z” is split. Like Perl, the function works on bytes: in
+    “x-ä-z”, with a middle letter of two bytes, both hyphens are split.
 
     >>> split_compounds("a rich-text format , x-y-z , t-")
     'a rich ##AT##-##AT## text format , x ##AT##-##AT## y-z , t-'

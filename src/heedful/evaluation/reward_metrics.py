@@ -1,5 +1,5 @@
 """
-Metrics of single sentences, from 0 to 1, that a model can be trained on.
+Metrics of single sentences, from 0 to 1, that can serve as rewards in training.
 
 They compare text, not subwords: sacreBLEU's tokenizer of the language splits the detokenized
 sentence into words.
@@ -17,19 +17,19 @@ from heedful.evaluation.mbr_utility import Table, bleu_table, chrf_table
 REWARD_METRICS = ("gleu", "bleu", "chrf")
 
 SentenceMetric = Callable[[Sequence[str], str], list[float]]
-"""Maps translations of a sentence and its reference to a number from 0 to 1 for each."""
+"""Maps translations of a sentence, and its reference, to a number from 0 to 1 per translation."""
 
 
 def reward_metric(name: str, language: str = "") -> SentenceMetric:
     """
     Return a metric by name. `language`: code of the translations' language.
 
-    BLEU is smoothed exponentially and uses only the orders of the translation. Raises
+    BLEU is smoothed exponentially and uses only the n-gram orders that the translation has. Raises
     `SettingError` for an unknown name.
     """
     if name not in REWARD_METRICS:
         raise SettingError(f"a reward must be {' or '.join(REWARD_METRICS)}, but is {name!r}.")
-    tokenizer = bleu_tokenizer(language)  # here, so that its warning comes before the training
+    tokenizer = bleu_tokenizer(language)  # here, so that its warning comes before training
     if name == "bleu":
         return lambda texts, reference: _column(bleu_table(texts, [reference], language))
     if name == "chrf":
@@ -44,5 +44,5 @@ def reward_metric(name: str, language: str = "") -> SentenceMetric:
 
 
 def _column(table: Table) -> list[float]:
-    """Return the only column of a table of percentages, as shares."""
+    """Return the only column of a table of percentages, as fractions."""
     return [float(score) / 100.0 for score in table[:, 0]]

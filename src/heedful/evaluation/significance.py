@@ -1,13 +1,13 @@
 """
 Significance tests: paired bootstrap and approximate randomization.
 
-Two questions need two ways of random drawing. How far would the score move on another test set of
+Two questions need two kinds of resampling. How far would the score move on another test set of
 the same kind? The bootstrap draws lines with replacement and scores the sample, for one system or
 for two on the same samples (Koehn 2004, “Statistical Significance Tests for Machine Translation
 Evaluation”). Could a difference come from two systems that are equally good? Approximate
 randomization exchanges the translations of randomly chosen lines. It counts how often the new
 difference is at least as large (Riezler and Maxwell 2005, “On Some Pitfalls in Automatic Evaluation
-and Significance Testing for MT”). Nothing is scored twice: both need only sums of a
+and Significance Testing for MT”). No line is scored twice: both tests need only sums of a
 `SufficientStatistics`.
 """
 
@@ -31,9 +31,9 @@ class Resampling:  # numpydoc ignore=PR02
     """Number of resamples and their seed."""
 
     trials: int = 10_000
-    """Number of samples or of exchanges."""
+    """Number of bootstrap samples, or of random exchanges."""
     seed: int = 12_345
-    """Seed of the random draws. With equal seeds the draws are those of sacreBLEU."""
+    """Seed of the random draws. With the same seed, the draws equal sacreBLEU's."""
 
     def samples(self, lines: int) -> Iterator[Int[np.ndarray, "block {lines}"]]:
         """Draw bootstrap samples."""
@@ -53,13 +53,13 @@ class Resampling:  # numpydoc ignore=PR02
     def describe(self, test: Test | None) -> Iterator[str]:
         """State how intervals are computed and, if there is a significance test, the p-values."""
         draws = f"{self.trials:,} times, seed {self.seed}"
-        yield f"Intervals (95 %): bootstrap, {draws}."
+        yield f"Intervals (95%): bootstrap, {draws}."
         if test is not None:
             names = {"randomization": "approximate randomization", "bootstrap": "paired bootstrap"}
             yield f"p: {names[test]}, two-sided, {draws}."
 
     def _blocks(self, lines: int) -> Iterator[int]:
-        """Divide the trials into blocks; their size changes no draw."""
+        """Divide the trials into blocks; the size of a block does not change the draws."""
         block = max(1, _BLOCK // max(1, lines) // _WHOLE_WORDS) * _WHOLE_WORDS
         for done in range(0, self.trials, block):
             yield min(block, self.trials - done)
@@ -74,7 +74,7 @@ class SignificanceTest:  # numpydoc ignore=PR02
     difference: float
     """The system's score minus the other system's score."""
     interval: tuple[float, float]
-    """The 95 % confidence interval of the difference."""
+    """The 95% confidence interval of the difference."""
     p_value: float
     """Probability of at least this difference if both systems are equally good."""
 
@@ -83,11 +83,11 @@ def confidence_intervals(
     measurements: Sequence[SufficientStatistics], resampling: Resampling
 ) -> list[tuple[float, float]]:
     """
-    Compute the range in which a score would lie on 95 % of such test sets.
+    Compute the range in which a score would lie on 95% of test sets of the same kind.
 
-    Returns the lower and the upper end for each, in percent.
+    Returns the lower and the upper end for each metric, in percent.
 
-    This is the percentile bootstrap: 95 % of the samples' scores lie in between. All metrics see
+    This is the percentile bootstrap: 95% of the samples' scores lie in between. All metrics see
     the same samples.
     """
     return [_interval(scores) for scores in _bootstrap(measurements, resampling)]
@@ -106,7 +106,7 @@ def compare(
     is zero. The bootstrap's p-value is computed as in Moses and sacreBLEU, which center the
     absolute differences on their mean. It is too small for close systems (0.33 for two systems of
     WMT17 that are 0.04 BLEU apart, while randomization gives 0.86). Randomization is therefore the
-    default. A system compared with itself has p = 1 by either.
+    default. A system compared with itself has p = 1 in either test.
     """
     actual = np.array([our.score - their.score for our, their in zip(ours, theirs, strict=True)])
     sampled = _bootstrap(ours, resampling) - _bootstrap(theirs, resampling)
@@ -153,13 +153,13 @@ def _exchange_randomly(
 def _scores(
     measurements: Sequence[SufficientStatistics], sums: Float[np.ndarray, "trials counts"]
 ) -> Float[np.ndarray, "measurements trials"]:
-    """Score sums with the columns of all measurements side by side."""
+    """Score sums in which the columns of all measurements are side by side."""
     ends = np.cumsum([measurement.counts.shape[1] for measurement in measurements])
     parts = np.split(sums, ends[:-1], axis=1)
     return np.stack([m.scores(part) for m, part in zip(measurements, parts, strict=True)])
 
 
 def _interval(scores: Float[np.ndarray, " trials"]) -> tuple[float, float]:
-    """Return the ends of the middle 95 %, as sacreBLEU and Moses do."""
+    """Return the ends of the middle 95%, as sacreBLEU and Moses do."""
     ordered, outside = np.sort(scores), len(scores) // 40
     return float(ordered[outside]), float(ordered[len(scores) - outside - 1])

@@ -23,11 +23,11 @@ class MetricScore:  # numpydoc ignore=PR02
     """A score and its signature."""
 
     score: float
-    """The score in percent; COMET's on its own scale, where 1 is about the best."""
+    """The score in percent; COMET's score is on its own scale, where 1 is about the best."""
     signature: str
     """The settings and version of the metric, in sacreBLEU's notation."""
     interval: tuple[float, float] | None = None
-    """The 95 % confidence interval, if requested."""
+    """The 95% confidence interval, if requested."""
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values."""

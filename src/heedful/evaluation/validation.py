@@ -19,7 +19,7 @@ class ValidationScorer:
     def __init__(
         self, references: Sequence[str], language: str = "", names: Sequence[str] = ("bleu",)
     ) -> None:
-        # endings of files such as .tgt are not languages
+        # file extensions such as .tgt are not languages
         language = language if is_language(language) else written_language(references)
         self.signature = str(_bleu(references[:1], language).get_signature())
         self.scores = {name: METRICS[name].of(references, language) for name in names}
@@ -66,5 +66,5 @@ def score_cer(references: Sequence[str], language: str) -> ScoreText:
 
 
 def _bleu(references: Sequence[str], language: str) -> BLEU:
-    """Create sacreBLEU's metric for the tokens of a language."""
+    """Create sacreBLEU's BLEU with the tokenizer of a language."""
     return BLEU(force=True, tokenize=bleu_tokenizer(language), references=[references])

@@ -1,5 +1,5 @@
 """
-Import and export of models, each compared with the other toolkit if it is installed.
+Import and export of models; results are compared with the other toolkit if it is installed.
 
 A folder gets its final name after the comparison, so a failed comparison leaves no folder.
 """
@@ -81,7 +81,7 @@ class HeedfulReference:
     def __init__(self, run: Run, weights: str = "default") -> None:
         self._run, self._weights = run, weights
         self._model = run.load_model(weights, torch.device("cpu"), "fp32")
-        # both sides read the same lines; here, reading them as text would change them
+        # both sides must read the same lines, but the reading `text` would change them here
         self._translator = Translator(run.with_reading("exact"), self._model)
         tokenizer = run.tokenizer
         pieces = tokenizer.pieces_target(range(tokenizer.target_size))
@@ -134,7 +134,7 @@ def import_model(
     _refuse_taken(goal)
     if not origin.exists():
         raise ExchangeError(
-            f"the model to import must exist, but {origin} is not there; "
+            f"the model to import must exist, but {origin} does not exist; "
             f"{advice_on_missing(origin)}."
         )
     kind = _check_toolkit(kind, origin)
@@ -147,13 +147,15 @@ def import_model(
         raise ExchangeError(f"{origin} cannot be imported: {error}") from error
     if wrong := next((n for n, tensor in model.weights.items() if not all_finite(tensor)), None):
         raise ExchangeError(
-            f"the weights of {origin} must be finite, but those that become {wrong} contain NaN "
-            f"or infinity; the training diverged or the file is damaged. Import another one."
+            f"the weights of {origin} must be finite, but the values that become {wrong} contain "
+            f"NaN or infinity; the training diverged or the file is damaged. Import another model."
         )
     engine, why_alone = _open_engine(reader, kind, origin, model)
-    with replacing(goal) as beside:
+    with replacing(goal) as temporary_folder:
         state = {"reason": f"imported from {kind}", "notes": list(model.notes)}
-        run = write_run(beside, model.config, model.tokenizer, model.weights, state, Path(kind))
+        run = write_run(
+            temporary_folder, model.config, model.tokenizer, model.weights, state, Path(kind)
+        )
         fitting, patience = _fitting(run, sentences), None if sentences else _PATIENCE
         _refuse_endless(run, origin, fitting)
         parity = None
@@ -170,7 +172,7 @@ def _refuse_tasks(reader: Reader, kind: str, options: ReadOptions) -> None:
     if (options.task or options.source_prefix) and not getattr(reader, "HAS_TASKS", False):
         named = "--task" if options.task else "--source-prefix"
         raise ExchangeError(
-            f"{named} is for models that read a task before each text, such as T5's, but this "
+            f"{named} is for models that read a task before each text, such as T5, but this "
             f"model is of {kind}; leave {named} out. Name languages with --source-language and "
             "--target-language."
         )
@@ -235,9 +237,9 @@ def export_model(
     run = Run.open(path)
     tensors = run.load_checkpoint(run.checkpoint_folder(weights)).model
     model = ModelBundle(run.config, tensors, run.tokenizer)
-    with replacing(goal) as beside:
-        writer, result = _write_model(run, kind, model, beside, options)
-        _check_class(beside, kind, meant, run)
+    with replacing(goal) as temporary_folder:
+        writer, result = _write_model(run, kind, model, temporary_folder, options)
+        _check_class(temporary_folder, kind, meant, run)
         config = run.config.model_copy(update={"search": result.search})
         notes = result.notes
         task = task_of(flat_settings(config))
@@ -249,14 +251,14 @@ def export_model(
         _refuse_endless(alike, run.folder.path, fitting)
         parity = compare(
             HeedfulReference(alike, weights),
-            writer.open_engine(beside, model),
+            writer.open_engine(temporary_folder, model),
             fitting,
             result.bound,
             None if sentences else _PATIENCE,
         )
         parity.check()
         card = model_card(run, goal.name, library_of(kind), weights=weights, facts=facts)
-        write_card(beside, card)
+        write_card(temporary_folder, card)
     return parity, notes
 
 
@@ -275,7 +277,7 @@ def _write_model(
                 raise
             refusals.append(f"{written_classes()[name]}: {str(error).rstrip('.')}")
     raise ExchangeError(
-        f"a class of Hugging Face must be able to express {run.folder.path}, but none can. "
+        f"a model class of transformers must be able to express {run.folder.path}, but none can. "
         f"{'. '.join(refusals)}."
     )
 
@@ -320,7 +322,7 @@ def _refuse_endless(run: Run, origin: Path, sentences: Sequence[str]) -> None:
     hypotheses = search.beam * most
     if hypotheses > _MOST_ROWS or hypotheses * rows > _MOST_CANDIDATES:
         raise ExchangeError(
-            f"a search of {origin} must end within a minute, but its beam of {search.beam:,} "
+            f"a search with {origin} must end within a minute, but its beam of {search.beam:,} "
             f"compares {rows:,} subwords up to {most:,} times; lower the beam or the length limit."
         )
 

@@ -34,9 +34,9 @@ def find_splitters(
     """
     Find the tokenizer files of both sides.
 
-    The names of SentencePiece's files end in ``.model`` or ``.spm``; names of BPE codes contain a
-    part ``codes``, ``code``, ``bpecodes`` or ``bpe``. Raises `ExchangeError` if several files
-    match, or if the file that the user names does not exist.
+    The names of SentencePiece's files end in ``.model`` or ``.spm``; names of files with BPE codes
+    contain a part ``codes``, ``code``, ``bpecodes`` or ``bpe``. Raises `ExchangeError` if several
+    files match, or if the file that the user names does not exist.
     """
     place = options.tokenizer or folder
     if not place.exists():
@@ -75,8 +75,8 @@ def read_splitter(file: Path) -> TextSplitter:
         content = read_within(file)
     except OSError as error:
         raise ExchangeError(
-            f"the tokenizer {file} must be readable, but: {error.strerror}; name a file that can "
-            "be read with --tokenizer."
+            f"the tokenizer {file} must be readable, but is not: {error.strerror}; name "
+            "another file with --tokenizer."
         ) from error
     if file.name.endswith(_SENTENCEPIECE):
         return TextSplitter("sentencepiece", content)

@@ -1,5 +1,5 @@
 """
-The interface of a toolkit, which reads, writes and compares its models.
+The interface for another toolkit: functions that read, write and run its models.
 
 A reader or writer is a module with these functions; `heedful.exchange.registry` lists all of them.
 """
@@ -143,7 +143,7 @@ def read_settings_file(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(read_within(path, _LARGEST).decode())
     except OSError as error:
-        raise ExchangeError(f"{path} must be readable, but: {error.strerror}.") from error
+        raise ExchangeError(f"{path} must be readable, but is not: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
         raise ExchangeError(f"{path} must be a JSON file, but is not ({error}).") from error
     if not isinstance(content, dict):
@@ -164,9 +164,9 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
             for name in file.keys():  # noqa: SIM118
                 shape = file.get_slice(name).get_shape()
                 if is_empty_and_vast(shape):
-                    raise ValueError(f"{name!r:.60} has the sizes {shape}")
+                    raise ValueError(f"{name!r:.60} has the shape {shape}")
         return safetensors.torch.load_file(path)
     except FileNotFoundError as error:
-        raise ExchangeError(f"{path} must exist, but does not.") from error
+        raise ExchangeError(f"{path} must exist, but does not; check the path.") from error
     except (SafetensorError, OSError, ValueError, KeyError) as error:
-        raise ExchangeError(f"{path} must be a complete safetensors file, but: {error}.") from error
+        raise ExchangeError(f"{path} must be a complete safetensors file: {error}.") from error

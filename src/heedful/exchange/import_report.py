@@ -2,10 +2,10 @@
 The checks of an import, with and without the other toolkit.
 
 The key map must contain every tensor of the original and every weight of our model
-(`heedful.families.keymap`). Our ids map to different rows of the original tables
+(`heedful.families.keymap`). No two of our ids may map to the same row of an original table
 (`heedful.tokenization.id_mapping`). The report counts the sentences that keep their subwords when
-they are joined and split again. If the toolkit itself can run, both models compute and
-translate the same sentences (`heedful.exchange.parity`).
+they are joined and split again. If the toolkit itself can run, both models compute and translate
+the same sentences (`heedful.exchange.parity`).
 """
 
 from collections.abc import Sequence

@@ -1,5 +1,5 @@
 """
-Import of Joey NMT models: the run folder of version 2.
+Import of Joey NMT models, from run folders of version 2.
 
 The folder has ``config.yaml``, ``best.ckpt`` (a pickle), two lists of words and the copied codes or
 sentencepiece model. Transformers are read here, other models by their families (`Family.readers`).
@@ -189,7 +189,7 @@ def _text_notes(texts: list[dict[str, Any]], splitter: str) -> list[str]:
     notes = []
     for name in ("lowercase", "normalize"):
         if any(text.get(name) for text in texts):
-            notes.append(f"Joey NMT was set to {name} text first, which heedful does not do")
+            notes.append(f"Joey NMT was set to {name} text first, but heedful does not do this")
     moses = any(table_in(text, "tokenizer_cfg").get("pretokenizer") == "moses" for text in texts)
     notes += ["text must be tokenized by Moses' rules first, which Joey NMT did itself"] * moses
     notes += [_CODES_NOTE] * (splitter == "codes")
@@ -252,5 +252,5 @@ def _search(testing: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     for name in ("repetition_penalty", "no_repeat_ngram_size"):
         value = number_in(testing, name, -1)
         if value > 1:
-            notes.append(f"Joey NMT searched with {name} = {value:g}, which heedful does not do")
+            notes.append(f"Joey NMT searched with {name} = {value:g}, which heedful lacks")
     return search, notes

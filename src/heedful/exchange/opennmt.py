@@ -2,7 +2,7 @@
 Import of OpenNMT-py Transformers, versions 1 to 3, from a ``.pt`` file.
 
 The file is a pickle with weights, options and vocabularies. The vocabularies of version 2 and
-before are objects of torchtext, and only their lists of words are read. OpenNMT-py's Transformer
+earlier are objects of torchtext, and only their lists of words are read. OpenNMT-py's Transformer
 normalizes before its sub-layers, and its sources have no end symbol. If positions are added,
 embeddings are multiplied by the square root of the width.
 """
@@ -134,8 +134,8 @@ def read_vocabularies(vocab: Any) -> tuple[list[str], list[str]]:
     pieces = [_pieces(named.get(side)) if isinstance(named, dict) else None for side in _SIDES]
     if pieces[0] is None or pieces[1] is None:
         raise ExchangeError(
-            "A checkpoint of OpenNMT-py must have the words of both sides in a known form, but "
-            "has another; import a model without word features."
+            "A checkpoint of OpenNMT-py must list the words of both sides in a known format, but "
+            "this one does not; import a model without word features."
         )
     return pieces[0], pieces[1]
 
@@ -161,7 +161,7 @@ def _pieces(value: Any) -> list[str] | None:
 
 
 def _tensors(model: Any, generator: Any, path: Path) -> dict[str, Array]:
-    """Read the weights; those of the generator have the same names for all versions."""
+    """Read the weights; the generator's weights get the same names for all versions."""
     named: dict[Any, Any] = dict(model) if isinstance(model, dict) else {}
     for name, tensor in (generator if isinstance(generator, dict) else {}).items():
         named[f"generator.{name}"] = tensor
@@ -186,7 +186,7 @@ def _refuse(settings: Mapping[str, Any], tensors: Mapping[str, Array], path: Pat
     )
     reasons.add_if(
         any(name.endswith(".a_2") for name in tensors),
-        "its norms are those of version 0, which compute the standard deviation in another way",
+        "its norms are from version 0, which computes the standard deviation differently",
     )
     reasons.add_if(_layout(tensors) is None, "its positions are not added sinusoids")
     refuse_features(path, reasons)
@@ -223,8 +223,8 @@ def start_symbol(settings: Mapping[str, Any], vocab: Any) -> str:
     kinds = {"<s>": "symbol", "</s>": "end", **dict.fromkeys(PAD_PIECES, "pad")}
     if token not in kinds:
         raise ExchangeError(
-            f"The decoder must begin with one of {', '.join(kinds)}, but this model's begins with "
-            f"{token[:40]!r}; heedful cannot express this model."
+            f"The decoder must begin with one of {', '.join(kinds)}, but this model's decoder "
+            f"begins with {token[:40]!r}; heedful cannot express this model."
         )
     return kinds[token]
 

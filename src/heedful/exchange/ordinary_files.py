@@ -1,4 +1,4 @@
-"""A check before another library opens the files of a folder, because a pipe would block it."""
+"""Refuses folders with pipes or devices, which would block the library that opens them."""
 
 from pathlib import Path
 

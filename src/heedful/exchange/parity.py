@@ -2,8 +2,9 @@
 Parity checks, which compare two models on the same sentences.
 
 Both sides use our ids. They tokenize the same text, compute log-probabilities of the same
-translations, and search, each by its own rule. Differences of log-probabilities decide; search
-results are only reported, because two equally probable words may be ranked in either order.
+translations, and search, each by its own rule. `Parity.check` compares log-probabilities.
+Translations may differ even so, because two equally probable words may be ranked in either order;
+`Parity.check_outputs` requires most of them to be equal.
 
 Some models magnify rounding errors thousands of times, so two programs with the same weights differ
 in single precision. If differences are too large, the sides compute in double precision if they
@@ -30,13 +31,14 @@ BOUND = 1e-4
 # Maximum difference in double precision. If it is not exceeded, results in single precision may
 # differ by `_MAGNIFIED` times the tolerance.
 _PRECISE = 1e-6
-# Above this difference, the sides also compute in double precision; below, it is only rounding.
+# Above this difference, the sides also compute in double precision; smaller differences are
+# rounding errors.
 _ALIKE = 2e-5
 _MAGNIFIED = 100
 # Minimum share of equal translations.
 _EQUAL = 0.95
-# Log-probabilities are compared along this many tokens of a translation: each token is a
-# distribution over the whole vocabulary.
+# Maximum number of tokens of a translation along which log-probabilities are compared: each token
+# needs a distribution over the whole vocabulary.
 _MOST_TOKENS = 512
 
 
@@ -86,33 +88,33 @@ class Parity:
     difference: float
     """Largest difference between two log-probabilities."""
     same_tokens: int
-    """Number of sentences that both sides tokenize equally."""
+    """Number of sentences that both sides tokenize identically."""
     same_outputs: int
-    """Number of sentences that both sides translate equally."""
+    """Number of sentences that both sides translate identically."""
     seconds: float
     """Seconds that heedful needed to translate the sentences."""
     reference_seconds: float
     """Seconds that the other side needed to translate the sentences."""
     precise: float | None = None
-    """The same difference in double precision; None if it was not computed."""
+    """Largest difference in double precision; None if it was not computed."""
     left_out: int = 0
     """Number of sentences that were not compared, because one sentence took too long."""
 
     def check(self) -> None:
         """Raise `ParityFailed` if the models differ."""
-        # A difference above the tolerance is rounding if it nearly vanishes in double precision;
-        # even then it is limited to a multiple of the tolerance.
+        # A difference above the tolerance is a rounding error if it nearly vanishes in double
+        # precision; even then it is limited to a multiple of the tolerance.
         rounded = self.precise is not None and self.precise <= _PRECISE
         alike = self.difference <= self.bound * (_MAGNIFIED if rounded else 1)
         if alike and self.same_tokens == self.sentences:
             return
         raise ParityFailed(
             f"both models must agree, with log-probabilities within {self.bound:g} and equal "
-            f"subwords of all sentences, but they do not: {self}. Nothing was written."
+            f"subwords for all sentences, but they do not: {self}. Nothing was written."
         )
 
     def check_outputs(self, folder: Path) -> None:
-        """Raise `ParityFailed` if less than 95% of the translations are equal; the folder stays."""
+        """Raise `ParityFailed` if fewer than 95% of translations are equal; the folder stays."""
         if self.same_outputs >= _EQUAL * self.sentences:
             return
         raise ParityFailed(
@@ -130,8 +132,8 @@ class Parity:
             f"compared with {self.reference} on {self.sentences} sentences: log-probabilities "
             f"differ by at most {self.difference:.2g} (bound {self.bound:g}){precise}, "
             f"{self.same_tokens} with equal subwords, {self.same_outputs} of "
-            f"{self.sentences} translations "
-            f"equal, in {self.seconds:.2f} s and {self.reference_seconds:.2f} s"
+            f"{self.sentences} translations equal; heedful took {self.seconds:.2f} s, and the "
+            f"reference {self.reference_seconds:.2f} s"
             + (
                 f"; {self.left_out} more were skipped because they would take too long"
                 if self.left_out

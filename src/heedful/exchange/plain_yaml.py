@@ -1,4 +1,4 @@
-"""A safe YAML reader: plain values only, bounded expansion."""
+"""A safe YAML reader, which returns only plain values and limits their number."""
 
 import re
 from itertools import accumulate
@@ -9,8 +9,8 @@ from heedful.errors import ExchangeError
 from heedful.exchange.extras import import_extra
 from heedful.files import read_within
 
-# Limits far above any settings file. Without them, a small file could expand to any size by naming
-# one anchor many times.
+# Limits far above any settings file. Without them, a small file could expand to any size by
+# repeating one anchor many times.
 _LARGEST = 1 << 15
 _MOST = 5_000
 _DEEPEST = 32
@@ -32,7 +32,7 @@ def read_yaml(file: Path, purpose: str) -> Any:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except OSError as error:
         raise ExchangeError(
-            f"{file} must be readable, but: {error.strerror}; give the folder that the "
+            f"{file} must be readable, but is not: {error.strerror}; give the folder that the "
             "training wrote."
         ) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -51,7 +51,7 @@ class _Values:
         self._left -= 1
         if self._left < 0 or depth > _DEEPEST:
             raise _wrong(
-                self._file, f"it has more than {_MOST:,} values, or is more than {_DEEPEST} deep"
+                self._file, f"it has more than {_MOST:,} values or {_DEEPEST} nested levels"
             )
         if node.id == "mapping":
             return self._mapping(node, depth)
@@ -74,7 +74,7 @@ class _Values:
         return merged | own
 
     def _scalar(self, node: Any) -> Any:
-        """Convert a scalar; anything but a plain number, such as 1:30:00, stays text."""
+        """Convert a scalar; a number in an unusual form, such as 1:30:00, stays text."""
         kind, text = node.tag.removeprefix(_TAG), node.value
         digits = text.replace("_", "")
         if kind == "null":

@@ -1,4 +1,4 @@
-"""The known toolkits, one line each; their modules are imported on first use."""
+"""The known toolkits; their modules are imported on first use."""
 
 from collections.abc import Collection, Mapping
 from importlib import import_module
@@ -23,7 +23,7 @@ class Toolkit(NamedTuple):
     aliases: Mapping[str, str] = MappingProxyType({})
     """Aliases, each with the `model_type` that an export writes for it."""
     model_types: tuple[str, ...] = ()
-    """Values of `model_type` in config.json, if this is a class of Hugging Face."""
+    """Values of `model_type` in config.json, if the toolkit is a class of Hugging Face."""
     title: str = ""
     """Name of the class in messages."""
 
@@ -72,24 +72,24 @@ _ALIASES = ("hf", "transformers")
 
 
 def reader_names() -> dict[str, str]:
-    """Name the toolkits for imports, each with a remark."""
+    """Return the toolkits for imports, each with a description."""
     readers = {name: toolkit.reads for name, toolkit in TOOLKITS.items() if toolkit.reader}
     return {HUGGING_FACE: "a folder of Hugging Face's transformers", **readers}
 
 
 def writer_names() -> dict[str, str]:
-    """Name the toolkits for exports, each with a remark."""
+    """Return the toolkits for exports, each with a description."""
     writers = {name: toolkit.writes for name, toolkit in TOOLKITS.items() if toolkit.writer}
-    return {HUGGING_FACE: "for transformers, the class that can express the run", **writers}
+    return {HUGGING_FACE: "for transformers, in the class that fits the run", **writers}
 
 
 def model_classes() -> dict[str, str]:
-    """Name the toolkit of each class of Hugging Face that is read, by `model_type`."""
+    """Return the toolkit of each Hugging Face class that can be imported, by `model_type`."""
     return {kind: name for name, toolkit in TOOLKITS.items() for kind in toolkit.model_types}
 
 
 def written_classes() -> dict[str, str]:
-    """Name the classes of Hugging Face that are written, by their toolkits."""
+    """Return the titles of the Hugging Face classes that can be exported, by toolkit."""
     return {
         name: toolkit.title
         for name, toolkit in TOOLKITS.items()
@@ -108,7 +108,7 @@ def class_titles() -> list[str]:
 
 
 def library_of(kind: str) -> str:
-    """Name the library that loads the exported files, as the hub calls it."""
+    """Return the hub's name for the library that loads the exported files."""
     return "transformers" if is_class(kind) else kind
 
 
@@ -148,7 +148,7 @@ def _name(kind: str, names: dict[str, str], option: str) -> str:
 
 
 def class_meant(kind: str) -> str:
-    """Find the `model_type` that an alias means; empty if a name means none."""
+    """Find the `model_type` that an alias means; empty if the name means none."""
     named = (toolkit.aliases.get(_alias(kind), "") for toolkit in TOOLKITS.values())
     return next(filter(None, named), "")
 

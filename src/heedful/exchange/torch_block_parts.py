@@ -1,7 +1,7 @@
 """
 Parameter names of torch's layers, and differences that prevent a conversion.
 
-Both sides keep the same matrices in the same order, so nothing has to be transposed: an exchange
+Both sides keep the same matrices in the same order, so nothing has to be transposed: a conversion
 copies parameters by name. If one side has no bias, the bias of the other side is removed.
 """
 
@@ -47,7 +47,7 @@ DECODER_LAYER = {
 
 
 def layer_names(parts: Mapping[str, str]) -> dict[str, str]:
-    """List the parameters of a layer: weight and bias, and for attention those of `ATTENTION`."""
+    """List the parameters of a layer: weight and bias, or for attention those in `ATTENTION`."""
     plain = {"weight": "weight", "bias": "bias"}
     return {
         f"{ours}.{mine}": f"{theirs}.{yours}"
@@ -71,7 +71,7 @@ def copy_parameters(source: nn.Module, target: nn.Module, names: Mapping[str, st
 def refuse(summary: str, reasons: Iterable[str]) -> None:
     """Raise `ExchangeError` with all reasons at once, if there are any."""
     Problems(list(reasons)).refuse(
-        f"{summary} must compute the same, but cannot", "Convert the other parts one by one"
+        f"{summary} must not change results, but would", "Convert the other parts one by one"
     )
 
 
@@ -94,7 +94,7 @@ def attention_from_torch_reasons(theirs: nn.Module, path: str) -> Iterator[str]:
 
 
 def attention_to_torch_reasons(ours: MultiHeadAttention, path: str) -> Iterator[str]:
-    """List features of our attention that torch's lacks; its heads share d_model equally."""
+    """List features of our attention that torch's lacks; torch's heads share d_model equally."""
     if not isinstance(ours, MultiHeadAttention):
         yield f"{path} is a {type(ours).__name__}, not a MultiHeadAttention"
         return
@@ -102,13 +102,13 @@ def attention_to_torch_reasons(ours: MultiHeadAttention, path: str) -> Iterator[
         yield f"{path} has score={ours.score}, but torch's scores are scaled products"
     if ours.kv_heads != ours.heads:
         yield (
-            f"{path} has kv_heads={ours.kv_heads}, but torch's attention has one for each of "
+            f"{path} has kv_heads={ours.kv_heads}, but torch's attention needs as many as "
             f"heads={ours.heads}"
         )
     for name in ("norms", "rotation", "relation"):
         part = getattr(ours, name)
         if part is not None:
-            yield f"{path}.{name} is a {type(part).__name__}, but torch's attention has none"
+            yield f"{path}.{name} is a {type(part).__name__}, but torch has no such part"
     for name, width in (("d_k", ours.d_k), ("d_v", ours.d_v)):
         if width * ours.heads != ours.d_model:
             yield (
@@ -150,11 +150,11 @@ def norm_reasons(norm: nn.Module, path: str) -> Iterator[str]:
     if not isinstance(norm, nn.LayerNorm):
         yield f"{path} is a {type(norm).__name__}, not a torch.nn.LayerNorm"
     elif not norm.elementwise_affine:
-        yield f"{path} has elementwise_affine=False, no weight to learn"
+        yield f"{path} has elementwise_affine=False, and so no weight to learn"
 
 
 def layer_to_torch_reasons(ours: OurLayer, parts: Mapping[str, str], path: str) -> Iterator[str]:
-    """List features of our layer that torch's lacks; wirings and activations are the same."""
+    """List features of our layer that torch's lacks; torch accepts all of our activations."""
     for name in parts:
         if name.endswith("attention"):
             yield from attention_to_torch_reasons(getattr(ours, name), f"{path}.{name}")
@@ -190,7 +190,7 @@ def shape_of_torch(theirs: TorchLayer) -> LayerConfig:
 
 
 def activation_name(function: object) -> str | None:
-    """Recognize an activation function or module; None if we do not have it."""
+    """Recognize an activation function or module; None if heedful does not have it."""
     for name, ours in ACTIVATIONS.items():
         if function is ours:
             return name

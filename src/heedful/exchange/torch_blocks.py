@@ -1,14 +1,15 @@
 """
 Conversion from and to torch's own Transformer blocks, to verify ours.
 
-`torch.nn.MultiheadAttention`, `TransformerEncoder`, `TransformerDecoder` and `Transformer` become
-our blocks and ours become them, with equal outputs and gradients. The result has a copy of the
+`torch.nn.MultiheadAttention`, `TransformerEncoder`, `TransformerDecoder` and `Transformer` are
+converted to our blocks and back, with equal outputs and gradients. The result has a copy of the
 weights, and the mode (training or evaluation) of the original.
 
-Our masks are true where attention is allowed, torch's where it is forbidden. Our decoder is always
-causal, torch's needs ``tgt_mask``. The dropout of sub-layers and of attention weights is converted.
-Torch also applies dropout inside the feed-forward network, but our blocks do not. So outputs are
-equal in evaluation; in training they have the same distribution if this dropout is zero.
+Our masks are true where attention is allowed, and torch's masks are true where it is forbidden. Our
+decoder is always causal, but torch's decoder needs ``tgt_mask``. The dropout of sub-layers and of
+attention weights is converted. Torch also applies dropout inside the feed-forward network, but our
+blocks do not. So outputs are equal in evaluation; in training they have the same distribution if
+this dropout is zero.
 """
 
 from collections.abc import Iterator, Mapping
@@ -63,10 +64,10 @@ def from_torch_attention(module: nn.MultiheadAttention) -> MultiHeadAttention:
     """
     Convert torch's attention to ours.
 
-    Both keep W^Q, W^K and W^V stacked in one matrix.
+    Both sides keep W^Q, W^K and W^V stacked in one matrix.
 
-    Raises `ExchangeError` if torch's attention has other widths for keys or values, or adds keys to
-    the sequence.
+    Raises `ExchangeError` if torch's attention has different widths for keys or values, or adds
+    keys to the sequence.
 
     >>> import torch
     >>> theirs = torch.nn.MultiheadAttention(16, 4, batch_first=True)
@@ -75,7 +76,7 @@ def from_torch_attention(module: nn.MultiheadAttention) -> MultiHeadAttention:
     >>> torch.allclose(ours(x, x)[0], theirs(x, x, x)[0], atol=1e-6)
     True
     """
-    refuse("torch.nn.MultiheadAttention as ours", attention_from_torch_reasons(module, "it"))
+    refuse("converting torch.nn.MultiheadAttention", attention_from_torch_reasons(module, "it"))
     ours = MultiHeadAttention(module.embed_dim, module.num_heads, dropout=module.dropout)
     copy_parameters(module, ours, _inverse(ATTENTION))
     return ours.train(module.training)
@@ -89,7 +90,7 @@ def to_torch_attention(
 
     Raises `ExchangeError` if heads times d_k or heads times d_v is not d_model.
     """
-    refuse("MultiHeadAttention as torch's", attention_to_torch_reasons(attention, "it"))
+    refuse("converting MultiHeadAttention", attention_to_torch_reasons(attention, "it"))
     dropout = 0.0 if attention.dropout is None else attention.dropout.probability
     theirs = nn.MultiheadAttention(
         attention.d_model, attention.heads, dropout, batch_first=batch_first
@@ -125,7 +126,7 @@ def to_torch_decoder(decoder: Decoder, *, batch_first: bool = True) -> nn.Transf
 def from_torch_transformer(module: nn.Transformer) -> tuple[Encoder, Decoder]:
     """Convert torch's Transformer to our two stacks; `ExchangeError` names what ours lack."""
     refuse(
-        "torch.nn.Transformer as our stacks",
+        "converting torch.nn.Transformer",
         [
             *_from_torch_reasons(module.encoder, _ENCODER, "encoder"),
             *_from_torch_reasons(module.decoder, _DECODER, "decoder"),
@@ -138,19 +139,19 @@ def to_torch_transformer(
     encoder: Encoder, decoder: Decoder, *, batch_first: bool = True
 ) -> nn.Transformer:
     """
-    Convert our two stacks to torch's Transformer; it gets final norms only if they have one.
+    Convert our two stacks to torch's Transformer; a stack without a final norm stays without it.
 
-    Raises `ExchangeError` that names everything of both stacks that torch's cannot express.
+    Raises an `ExchangeError` that names everything in both stacks that torch cannot express.
     """
     reasons = [
         *_to_torch_reasons(encoder, ENCODER_LAYER, "encoder"),
         *_to_torch_reasons(decoder, DECODER_LAYER, "decoder"),
     ]
-    refuse("Encoder and Decoder as torch's", reasons)
+    refuse("converting Encoder and Decoder", reasons)
     attention = _self_attention(encoder)
     if attention.d_model != _self_attention(decoder).d_model:
         widths = f"{attention.d_model} and {_self_attention(decoder).d_model}"
-        refuse("Encoder and Decoder as torch's", [f"they are {widths} wide"])
+        refuse("converting Encoder and Decoder", [f"their widths are {widths}"])
     # Torch's model initializes its weights randomly, so it is created without layers.
     theirs = nn.Transformer(attention.d_model, attention.heads, 0, 0, batch_first=batch_first)
     theirs.encoder = to_torch_encoder(encoder, batch_first=batch_first)
@@ -171,7 +172,7 @@ def _self_attention(stack: Encoder | Decoder) -> MultiHeadAttention:
 
 def _from_torch(module: Any, kind: _Kind) -> Any:
     """Convert torch's stack to ours."""
-    refuse(f"torch.nn.{kind.theirs.__name__} as ours", _from_torch_reasons(module, kind, "it"))
+    refuse(f"converting torch.nn.{kind.theirs.__name__}", _from_torch_reasons(module, kind, "it"))
     ours = kind.ours(shape_of_torch(module.layers[0]), len(module.layers))
     names = _inverse(layer_names(kind.parts))
     for old, new in zip(module.layers, ours.layers, strict=True):
@@ -183,7 +184,7 @@ def _from_torch(module: Any, kind: _Kind) -> Any:
 def _to_torch(stack: Encoder | Decoder, kind: _Kind, batch_first: bool) -> Any:
     """Convert our stack to torch's."""
     reasons = _to_torch_reasons(stack, kind.parts, "it")
-    refuse(f"{kind.ours.__name__} as torch's", reasons)
+    refuse(f"converting {kind.ours.__name__}", reasons)
     layers = [_torch_layer(layer, kind, batch_first) for layer in stack.layers]
     norm = _copy_of(stack.norm) if isinstance(stack.norm, nn.LayerNorm) else None
     theirs = kind.theirs(layers[0], 0, norm=norm, **kind.options)
@@ -219,10 +220,10 @@ def _to_torch_reasons(
     if not len(stack.layers):
         yield f"{path} has no layers"
     if stack.window is not None:
-        yield f"{path} attends within a window, which torch's layers can have only in their mask"
+        yield f"{path} attends within a window, which torch's layers can express only as a mask"
     if stack.score_bias is not None:
         bias = type(stack.score_bias).__name__
-        yield f"{path}.score_bias is a {bias}, which torch's layers can have only in their mask"
+        yield f"{path}.score_bias is a {bias}, which torch's layers can express only as a mask"
     for number, layer in enumerate(stack.layers):
         yield from layer_to_torch_reasons(layer, parts, f"{path}.layers.{number}")  # type: ignore[arg-type]
     if not isinstance(stack.norm, nn.Identity):
@@ -230,7 +231,7 @@ def _to_torch_reasons(
 
 
 def _copy_of(norm: nn.LayerNorm) -> nn.LayerNorm:
-    """Create another norm with the same weights."""
+    """Create a new norm with the same weights."""
     # Torch 2.11 declares the shape as a list, not as a tuple.
     new = nn.LayerNorm([*norm.normalized_shape], eps=norm.eps)
     copy_parameters(norm, new, _NORM)
@@ -251,8 +252,8 @@ def _torch_layer(layer: nn.Module, kind: _Kind, batch_first: bool) -> Any:
     theirs.dropout.p = 0.0
     for name, part in kind.parts.items():
         if name.endswith("attention"):
-            made = to_torch_attention(getattr(ours, name), batch_first=batch_first)
-            setattr(theirs, part, made)
+            attention = to_torch_attention(getattr(ours, name), batch_first=batch_first)
+            setattr(theirs, part, attention)
         elif name.endswith("norm"):
             residual = getattr(ours, name.split(".")[0])
             getattr(theirs, part).eps = residual.norm.eps

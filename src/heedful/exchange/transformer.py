@@ -34,17 +34,17 @@ class TensorNames:
     encoder_self: str
     decoder_self: str
     cross: str
-    """The three attentions, inside of a layer."""
+    """The three attention modules, inside a layer."""
     query: str
     key: str
     value: str
     mixed: str
-    """The four projections of an attention; the last is the output projection."""
+    """The four projections of an attention module; the last is the output projection."""
     linear1: str
     linear2: str
-    """The two linear layers of a feed-forward network, inside of a layer."""
+    """The two linear layers of a feed-forward network, inside a layer."""
     encoder_norms: tuple[str, str]
-    """Norms of self-attention and feed-forward network, inside of a layer."""
+    """Norms of self-attention and feed-forward network, inside a layer."""
     decoder_norms: tuple[str, str, str]
     """Norms of self-attention, cross-attention and feed-forward network."""
     encoder_norm: str
@@ -62,7 +62,7 @@ class TensorNames:
 
 
 def sides_of(layers: Sequence[int], heads: Sequence[int], d_ff: Sequence[int]) -> dict[str, int]:
-    """Name the sizes of the model; sizes of one side are named only where the sides differ."""
+    """Name the sizes of the model; a size of one side is named only if the sides differ."""
     named = {"encoder_layers": layers[0], "decoder_layers": layers[1]}
     for name, values in (("heads", heads), ("d_ff", d_ff)):
         named[name] = values[0]
@@ -168,7 +168,7 @@ def layer_entries(names: TensorNames, side: str, number: str | int) -> list[Entr
 
 
 def _module(ours: str, *theirs: str) -> list[Entry]:
-    """Map weight and bias of one of our modules to one or several modules of the toolkit."""
+    """Map weight and bias of one of our modules to one or more modules of the toolkit."""
     return [
         Entry(
             f"{ours}.{end}", tuple(f"{name}.{end}" for name in theirs), Stacked(count=len(theirs))

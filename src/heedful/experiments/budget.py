@@ -1,8 +1,8 @@
 """
-How a budget of time is shared among the systems of a table.
+How a time budget is shared among the systems of a table.
 
 All systems train for the same time or for the same number of steps. A system that is too slow to
-take the minimum number of steps is left out, and the others share its time.
+take the minimum number of steps is left out, and the other systems share its time.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -14,12 +14,12 @@ from heedful.experiments.system import TableSystem
 from heedful.experiments.task import TableTask
 
 _TRAINING_SHARE = 0.7
-"""Share of the budget for training; the rest is for preparation, validation and scoring."""
+"""Share of the budget for training; the remaining time is for preparation, validation, scoring."""
 SECONDS_OF_VALIDATION = 2.5
 """Seconds that one validation takes on the embedded text."""
 _FEWEST = 10
 _SCORING = 6
-"""Seconds that each system needs besides its steps: start, two validations, averaging, scoring."""
+"""Seconds that each system needs apart from its steps: start, validations, averaging, scoring."""
 _LEAST_SHARE = 0.4
 
 
@@ -27,7 +27,7 @@ def share_budget(
     task: TableTask, seconds: Mapping[str, float], budget: float, spent: float
 ) -> dict[str, int]:
     """
-    Count the steps of each system.
+    Compute the number of steps of each system.
 
     `seconds`: the seconds per step, by the name of a system. `spent`: seconds of the budget that
     are already used.
@@ -39,7 +39,7 @@ def share_budget(
         steps = shared.steps_of(systems)
         short = [system for system in systems if not system.after and steps[system.name] < _FEWEST]
         dropped = {system.name for system in systems if not steps[system.name]}
-        if short:  # drop the slowest first, because their time may be enough for the others
+        if short:  # drop the slowest systems first, because their time may be enough for the others
             slowest = max(seconds[system.name] for system in short)
             dropped = {system.name for system in short if seconds[system.name] == slowest}
         if not dropped:
@@ -60,7 +60,7 @@ class _SharedBudget(NamedTuple):
     spent: float
 
     def steps_of(self, systems: Sequence[TableSystem]) -> dict[str, int]:
-        """Count the steps of systems that share the remaining budget."""
+        """Compute the number of steps of systems that share the remaining budget."""
         left = self.budget - self.spent
         more = SECONDS_OF_VALIDATION * max(0, (self.task.validations or 0) - 2)
         besides = (_SCORING + more) * len(systems)
@@ -105,8 +105,8 @@ def why_left_out(
         elif system.name in left_out:
             fewest = "no step" if system.after else f"fewer than {_FEWEST} steps"
             reasons[system.name] = (
-                f"{system.title} is left out: its share of {say_time(budget)} is enough for "
-                f"{fewest}; increase --budget."
+                f"{system.title} is left out: its share of the budget of "
+                f"{say_time(budget)} allows {fewest}; increase --budget."
             )
     return {name: capital(reason) for name, reason in reasons.items()}
 

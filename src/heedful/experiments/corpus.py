@@ -19,7 +19,7 @@ class TableCorpus(NamedTuple):
     folder: Path
     source: str
     target: str
-    """File suffix of the target text, a language code; `source` is that of the source text."""
+    """File suffix of the target text, a language code; `source` is the source text's suffix."""
     vocabulary: int
     """Number of subwords."""
     narrow: int = 1

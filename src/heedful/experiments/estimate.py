@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-# Two-sided 95 % quantiles of Student's t, for 1 to 29 degrees of freedom.
+# Two-sided 95% quantiles of Student's t, for 1 to 29 degrees of freedom.
 STUDENT = (
     *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
     *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
@@ -21,7 +21,7 @@ _MOST = 1e15  # above every measured number; integers in JSON can be too large f
 
 
 def is_positive(value: Any) -> bool:
-    """Tell whether a JSON value is a finite number above zero, as every time and rate is."""
+    """Tell whether a JSON value is a finite number above zero, as all times and rates must be."""
     return type(value) in (int, float) and 0 < value < _MOST
 
 
@@ -31,7 +31,7 @@ class Estimate(NamedTuple):
     value: float
     """The mean of independent repeats."""
     margin: float
-    """Half the width of its 95 % confidence interval."""
+    """Half the width of its 95% confidence interval."""
 
     @classmethod
     def of(cls, values: Sequence[float] | Float[np.ndarray, " repeats"]) -> "Estimate":
@@ -42,7 +42,7 @@ class Estimate(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % confidence interval."""
+        """The 95% confidence interval."""
         return self.value - self.margin, self.value + self.margin
 
     def __str__(self) -> str:

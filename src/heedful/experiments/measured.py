@@ -61,7 +61,7 @@ class MeasuredSystem:
     """Validation BLEU of the averaged checkpoints."""
     valid_interval: tuple[float, float]
     bleu: float
-    """BLEU on the test part."""
+    """BLEU on the test set."""
     interval: tuple[float, float]
     chrf: float
     signature: str
@@ -145,7 +145,7 @@ def _read(out: Path, name: str) -> MeasuredSystem:
 
 
 def _after(earlier: Sequence[CurvePoint], curve: Sequence[CurvePoint]) -> tuple[CurvePoint, ...]:
-    """Prepend the curve of the continued training, and add its costs to the points of `curve`."""
+    """Prepend the curve of the earlier training, and add its costs to the points of `curve`."""
     spent = earlier[-1]
     return (
         *earlier,
@@ -164,7 +164,7 @@ def _after(earlier: Sequence[CurvePoint], curve: Sequence[CurvePoint]) -> tuple[
 def difference(
     better: str, worse: str, corpus: TableCorpus, out: Path, part: str = "test"
 ) -> tuple[float, tuple[float, float]]:
-    """Return the difference in BLEU of two systems on the same sentences, and its interval."""
+    """Return the BLEU difference between two systems on the same sentences, and its interval."""
     ours, theirs = (
         count_matches(read_output(name, part, out), part, corpus) for name in (better, worse)
     )
@@ -225,7 +225,7 @@ def _curve(run: Path, planned: PlannedSystem) -> tuple[CurvePoint, ...]:
     validations = [history.validation[name] for name in columns]
     if np.isnan(validations[1]).any():
         raise RunFolderError(
-            f"{run} must have a log that counts operations, but an older version of heedful began "
+            f"{run} must have a log with operation counts, but an older version of heedful began "
             "this run; delete the run and repeat the command."
         )
     return tuple(
@@ -244,7 +244,7 @@ def _translate(
         corpus.lines(part, corpus.source),
         beam=_BEAM,
         replace_unknown=system.replace_unknown,
-        # the penalty depends on the attention to the source; an ensemble has several of these
+        # the penalty depends on the attention to the source, which differs within an ensemble
         coverage_penalty=0.0 if system.members else None,
     )
     file = output_file(system.name, part, out)

@@ -21,7 +21,7 @@ class ScoreDifference:
     worse: str
     difference: float
     interval: tuple[float, float]
-    """The 95 % confidence interval of the difference."""
+    """The 95% confidence interval of the difference."""
     score: str
     """The compared score, such as BLEU."""
 
@@ -29,7 +29,7 @@ class ScoreDifference:
     def sentence(self) -> str:
         """The conclusion from the difference."""
         low, high = self.interval
-        numbers = f"by {self.difference:.1f} {self.score} (95 % interval {low:+.1f} to {high:+.1f})"
+        numbers = f"by {self.difference:.1f} {self.score} (95% interval {low:+.1f} to {high:+.1f})"
         doubt = "the interval contains zero, so these sentences do not show which is better"
         ending = "" if low > 0 else f": {doubt}"
         return f"{self.better} is above {self.worse} {numbers}{ending}."
@@ -94,7 +94,7 @@ def code_block(lines: Iterable[str], language: str = "sh") -> str:
 
 
 def fold(summary: str, parts: Iterable[str]) -> str:
-    """Lay out a section that a reader can unfold."""
+    """Lay out a section that a reader can expand."""
     return "\n\n".join([f"<details><summary>{summary}</summary>", *parts, "</details>"])
 
 

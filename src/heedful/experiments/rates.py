@@ -17,7 +17,7 @@ _AT_ONCE = 8
 
 
 class TimedSettings(NamedTuple):
-    """A training to measure in turns with others."""
+    """A training to measure in turns with other trainings."""
 
     settings: Sequence[str]
     """All settings that differ from the recipe."""
@@ -57,7 +57,7 @@ def rates_in_turns(
 
 def measure_in_turns(request: dict[str, Any]) -> dict[str, Any]:
     """
-    Time steps of several trainings in turns, so load on the machine affects all equally.
+    Time steps of several trainings in turns, so load on the machine affects them equally.
 
     Returns `seconds`: for each training, the seconds of each step after the first.
     """

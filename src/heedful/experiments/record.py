@@ -54,7 +54,7 @@ class Record:
 
 
 def read_json(path: Path, content: str, parse: Callable[[Any], Parsed]) -> Parsed:
-    """Read a file; raises `RunFolderError` if it does not `content`, such as “hold times”."""
+    """Read a JSON file; `content` completes the error “PATH must …”, as in “hold times”."""
     try:
         return parse(json.loads(read_text_within(path)))
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:

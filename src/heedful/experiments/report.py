@@ -1,8 +1,8 @@
 """
 The tables of trained systems: a row for each system, and their differences.
 
-Trainings that differ in their seed share a row. The row shows their mean BLEU and its spread over
-seeds.
+Trainings that differ only in their seed share a row. The row shows their mean BLEU and its spread
+over seeds.
 """
 
 import re
@@ -33,7 +33,7 @@ def still_learns(system: MeasuredSystem) -> bool:
 
 
 def by_seed(systems: Sequence[MeasuredSystem]) -> list[list[MeasuredSystem]]:
-    """Group trainings that differ in their seed, such as `gnmt` and `gnmt-2`."""
+    """Group trainings that differ only in their seed, such as `gnmt` and `gnmt-2`."""
     groups: dict[str, list[MeasuredSystem]] = {}
     for system in systems:
         groups.setdefault(re.sub(r"-\d+$", "", system.name), []).append(system)
@@ -73,15 +73,15 @@ def cost_rows(
     systems: Sequence[MeasuredSystem], published: tuple[str, Mapping[str, str]] | None = None
 ) -> Rows:
     """
-    Lay out cost and score of every system at the end, and its score after equal operations.
+    Lay out each system's final cost and score, and its score after equally many operations.
 
     `published`: the header of a column, and its cells by title; other cells are empty.
     """
-    beside = () if published is None else (published[0],)
+    extra_heads = () if published is None else (published[0],)
     flops = min((system.curve[-1].flops for system in systems if system.curve), default=0.0)
     rows: Rows = [
         (
-            *("system", "weights", "steps", "minutes", "operations", "perplexity", *beside),
+            *("system", "weights", "steps", "minutes", "operations", "perplexity", *extra_heads),
             *("BLEU", "±", "seeds", "chrF", f"valid. BLEU at {flops:.1e}"),
         )
     ]
@@ -112,5 +112,5 @@ def cost_rows(
 
 
 def plain(systems: Sequence[MeasuredSystem]) -> list[dict[str, Any]]:
-    """Convert systems to plain values."""
+    """Convert systems to dictionaries."""
     return [asdict(system) for system in systems]

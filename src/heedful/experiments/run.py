@@ -28,9 +28,8 @@ def train_all(
     `plan`: the plan of another run of the same table and text, to repeat that run. Its steps,
     budget and threads are used instead of `budget` and `threads`.
 
-    Raises `RunFolderError` if the folder belongs to other text, other systems or another budget.
-    Also raises it if `plan` belongs to another table or text, or if another process writes into
-    the folder.
+    Raises `RunFolderError` if the folder belongs to other text, other systems or another budget, or
+    if another process writes to it. A `plan` of another table or text is also an error.
     """
     task = task.narrowed()
     make_folder(task.out)

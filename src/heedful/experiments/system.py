@@ -11,7 +11,7 @@ from heedful.experiments.work import build
 
 
 class TableSystem(NamedTuple):
-    """A system to train, or several that translate together."""
+    """A system to train, or several systems that translate together."""
 
     name: str
     """Name of the run folder."""
@@ -30,7 +30,7 @@ class TableSystem(NamedTuple):
     """Names of the systems of an ensemble, which is not trained itself."""
 
     def with_seed(self, seed: int) -> "TableSystem":
-        """Return the system with another seed of its training."""
+        """Return the system with another training seed."""
         return self._replace(
             name=f"{self.name}-{seed}",
             title=f"{self.title}, seed {seed}",
@@ -39,7 +39,7 @@ class TableSystem(NamedTuple):
 
 
 _WIDTHS = re.compile(r"(model\.(?:\w+\.)*(?:d_\w+|\w+_size)=)(\d+)$")
-_LAYERS = re.compile(r"\((\d+),")  # the width in each pair of width and kernel of convolutions
+_LAYERS = re.compile(r"\((\d+),")  # the width in each pair of width and kernel size
 
 
 def narrow(settings: Sequence[str], factor: int) -> tuple[str, ...]:

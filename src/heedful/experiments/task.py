@@ -23,7 +23,7 @@ class TableTask(NamedTuple):
     equal: Equal
     """Whether all systems get equal time or equal steps."""
     share: float = 1.0
-    """Share of the whole budget; other trainings use the rest."""
+    """Share of the total budget; other trainings use the remaining budget."""
     validations: int | None = None
     """Number of validations in each training; if None, it depends on the training time."""
 

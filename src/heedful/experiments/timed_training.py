@@ -14,7 +14,7 @@ from heedful.data.encoded.dataset import FlatIds
 from heedful.experiments.work import build
 from heedful.machine.devices import resolve_device, resolve_threads
 from heedful.model.initialize import initialize
-from heedful.training.device.levers import Levers, why_padded
+from heedful.training.device.optimizations import Optimizations, why_padded
 from heedful.training.device.packed import PackedBatch, Room, pack
 from heedful.training.device.trainer import DeviceTrainer
 from heedful.training.distributed import RankGroup
@@ -137,14 +137,14 @@ class TimedTraining:
         batch = FixedBatch(*sides, collator, train.micro_batch_tokens, self.at_once)
         self.log = _Losses()
         optimizer = MixedPrecisionOptimizer(model, request["precision"], train)
-        levers = Levers(**request.get("levers", {}))
+        optimizations = Optimizations(**request.get("levers", {}))
         objective = Likelihood(train.label_smoothing, train.smoothing_target)
         self.padded = (
             "off"
-            if not levers.unpadded
+            if not optimizations.unpadded
             else why_padded(model, self.device, request["precision"], train.optimizer)
         )
-        loop = Trainer if self.padded else partial(DeviceTrainer, levers=levers)
+        loop = Trainer if self.padded else partial(DeviceTrainer, optimizations=optimizations)
         self._trainer = loop(
             model,
             optimizer,

@@ -94,7 +94,7 @@ def step_flops(
     config: RunConfig, vocabulary: int, source_lengths: Sequence[int], target_lengths: Sequence[int]
 ) -> int:
     """
-    Count the operations of a training step of a recipe without building its weights.
+    Count the operations of a training step of a recipe without allocating its weights.
 
     `source_lengths, target_lengths`: tokens of each sentence, special symbols included.
 

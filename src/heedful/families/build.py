@@ -46,8 +46,8 @@ def build_model(
     """
     Build a model from its settings.
 
-    `source_vocabulary, target_vocabulary`: rows of the two embedding tables, unused rows included;
-    equal when the tables are tied.
+    `source_vocabulary, target_vocabulary`: numbers of rows of the two embedding tables, including
+    unused rows; equal if the tables are tied.
 
     `settings.decoder_start` chooses the decoder's first input: the start, end or padding symbol, or
     a zero vector (in the authors' code, padding, whose embedding is zero).
@@ -96,7 +96,7 @@ def padded_vocabulary(size: int, multiple: int) -> int:
 
     `multiple`: divisor of the number of rows.
 
-    Rows beyond `size` belong to no token; search forbids them.
+    Rows beyond `size` belong to no token; searches forbid their ids.
     """
     return -(-size // multiple) * multiple
 
@@ -138,7 +138,7 @@ def _check_contract(family: Family, function: str, part: Any, contract: type) ->
         raise PluginError(
             f"{function} of {family.names[0]} must return a `{contract.__name__}` of "
             f"heedful.model.halves, but {type(part).__name__} has no {lacking[0]}; "
-            f"derive it from that class, and define what it lacks."
+            f"derive it from that class, and define this member."
         )
 
 
@@ -163,14 +163,14 @@ def _positions(family: Family, settings: ModelSettings, rows: int) -> Positions 
     """Build the positions of a family that adds them to its embeddings."""
     if "positions" not in family.traits:
         return None
-    # positions of a family act in scores, not in embeddings
+    # a family's positions act inside attention, not in the embeddings
     if _chosen_builder(settings, "model.positions") is not None:
         return NoPositions(settings.d_model)
     return build_positions(settings.positions, settings.d_model, rows, settings.position_offset)
 
 
 def _parts(family: Family, settings: ModelSettings, side: str) -> dict[str, Any]:
-    """Collect the parts of other families for the layers of this family, if it takes any."""
+    """Collect the parts of other families for the layers of this family, if it accepts parts."""
     if "networks" not in family.traits:
         return {}
     mixers = _chosen_builder(settings, f"model.attention.{side}")
@@ -213,7 +213,7 @@ def _chosen_builder(settings: ModelSettings, setting: str) -> Any:
 
 
 def _networks(settings: ModelSettings, side: str) -> Networks:
-    """Build the networks of the family that some layers of this side use; at most one is used."""
+    """Build the networks of some layers of this side; at most one family provides networks."""
     for family in families():
         if family.part_layers(settings, side):
             return _builder(family).build_networks(settings, side)
@@ -221,5 +221,5 @@ def _networks(settings: ModelSettings, side: str) -> Networks:
 
 
 def _builder(family: Family) -> Any:
-    """Import a family's builder, and torch with it; return the family itself if it has none."""
+    """Import a family's builder, which imports torch; return the family if it has none."""
     return import_module(family.builder) if family.builder else family

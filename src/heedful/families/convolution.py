@@ -1,5 +1,5 @@
 r"""
-Convolutions over time, whole sequences or one step.
+Convolutions over time, for whole sequences or one step.
 
 ::
 
@@ -9,7 +9,7 @@ Convolutions over time, whole sequences or one step.
          \  |  /                 \   \  |                 \       \       |
             y3                          y3                                  y5
 
-A position's window of inputs is one row of a matrix, so that a layer is one matrix product.
+A position's window of inputs is one row of a matrix, so a layer needs one matrix multiplication.
 """
 
 from typing import Any
@@ -23,10 +23,11 @@ from heedful.kernels.api import Packing, change_count, linear
 
 class Convolution(nn.Module):
     """
-    A convolution over time, centered or causal, with dilation; with kernel 1 a linear layer.
+    A convolution over time, centered or causal, with dilation; a linear layer if the kernel is 1.
 
-    The weight has shape (outputs, kernel, inputs). With `weight_norm` it is g v / |v|, one norm for
-    each output (Salimans and Kingma 2016, equation 2). `weight` stores v, and `gain` stores g.
+    The weight has shape (outputs, kernel, inputs). With `weight_norm` it is g v / |v|, with one
+    norm for each output (Salimans and Kingma 2016, equation 2). `weight` stores v, and `gain`
+    stores g.
     """
 
     def __init__(
@@ -124,7 +125,7 @@ class Convolution(nn.Module):
         return self._cached[1]
 
     def train(self, mode: bool = True) -> "Convolution":
-        """Change the mode and drop the cached weight: an optimizer may bypass its version count."""
+        """Change the mode and drop the cached weight; optimizers may bypass version counts."""
         self._cached = None
         return super().train(mode)
 
@@ -180,7 +181,7 @@ def _are_neighbors(places: Tensor, shift: int) -> Bool[Tensor, "batch time"]:
 
 
 def _overlap(time: int, shift: int) -> tuple[slice, slice]:
-    """Return the positions with a successor at this distance, and their successors."""
+    """Return the positions that have a neighbor at this distance, and these neighbors."""
     shift = max(-time, min(shift, time))
     first, last = max(0, -shift), time - max(0, shift)
     return slice(first, last), slice(first + shift, last + shift)

@@ -1,4 +1,4 @@
-"""Checks for positions by distance, which need self-attention over all positions of a sentence."""
+"""Checks for relative positions, which need self-attention over all positions of a sentence."""
 
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
@@ -9,27 +9,27 @@ from heedful.settings.model import ModelSettings
 
 
 class DistanceFamily(Family):
-    """A family of positions by distance, which act in the scores of attention."""
+    """A family of relative positions, which act in the scores of attention."""
 
     of_products: ClassVar[bool] = True
-    """Whether scores have to be products of queries and keys."""
+    """Whether scores have to be dot products of queries and keys."""
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
-        """List settings that positions by distance do not allow."""
+        """List settings that relative positions do not allow."""
         del memory
-        return beside_distances(model, self.of_products)
+        return distance_clashes(model, self.of_products)
 
     def beyond_transformer(self, model: ModelSettings) -> list[tuple[str, object]]:
-        """Name the positions."""
+        """Name the relative positions."""
         names = [name for name in self.positions if name == model.positions]
         return [("model.positions", name) for name in names]
 
 
-def beside_distances(model: ModelSettings, products: bool = False) -> Iterator[str]:
+def distance_clashes(model: ModelSettings, products: bool = False) -> Iterator[str]:
     """
-    List settings that positions by distance do not allow, each with the change to make.
+    List settings that relative positions do not allow, each with a correction.
 
-    `products`: whether scores have to be products of queries and keys.
+    `products`: whether scores have to be dot products of queries and keys.
     """
     name = model.positions
     with_positions = {*names_with("positions")} - {"transformer"}

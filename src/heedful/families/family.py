@@ -9,14 +9,14 @@ from heedful.settings.table import SettingsTable
 
 
 class Recipe(NamedTuple):
-    """Named settings."""
+    """The settings of a recipe."""
 
     summary: str
-    """One sentence for lists of recipes."""
+    """A sentence that describes the recipe in lists."""
     settings: Mapping[str, object]
     """Settings that differ from the base, by dotted names."""
     base: str = ""
-    """The recipe that this recipe changes; empty for the defaults."""
+    """The recipe that this recipe changes; empty if it changes the defaults."""
 
 
 class Family:
@@ -28,36 +28,36 @@ class Family:
     """
 
     encoders: ClassVar[tuple[str, ...]] = ()
-    """Values of `model.encoder` that mean this family."""
+    """Values of `model.encoder` that select this family."""
     decoders: ClassVar[tuple[str, ...]] = ()
-    """Values of `model.decoder` that mean this family."""
+    """Values of `model.decoder` that select this family."""
     encoder_mixers: ClassVar[tuple[str, ...]] = ()
-    """Values of `model.attention.encoder` that mean this family."""
+    """Values of `model.attention.encoder` that select this family."""
     decoder_mixers: ClassVar[tuple[str, ...]] = ()
-    """Values of `model.attention.decoder` that mean this family."""
+    """Values of `model.attention.decoder` that select this family."""
     norms: ClassVar[tuple[str, ...]] = ()
-    """Values of `model.norm_kind` that mean this family."""
+    """Values of `model.norm_kind` that select this family."""
     qk_norms: ClassVar[tuple[str, ...]] = ()
-    """Values of `model.attention.qk_norm` that mean this family."""
+    """Values of `model.attention.qk_norm` that select this family."""
     positions: ClassVar[tuple[str, ...]] = ()
-    """Values of `model.positions` that mean this family; its positions act inside attention."""
+    """Values of `model.positions` that select this family; its positions act inside attention."""
     help: ClassVar[Mapping[str, str]] = {}
     """Help texts of these values, by the dotted names of their settings."""
     traits: ClassVar[frozenset[str]] = frozenset()
     """
-    Traits, which determine which settings outside of the family's table act with the family.
+    Traits, which determine which settings outside of the family's table have an effect.
 
     `layers`: `model.encoder_layers`, `model.decoder_layers`; `positions`: `model.positions`;
     `networks`: networks of other families; `coverage`: `search.coverage_penalty`; `heads`:
-    `model.heads`; `window`: `model.attention.window`. With `unscored`, `model.attention.score` does
-    not act. With `one-state`, the same state at all positions of the source,
-    `search.coverage_penalty` does not act. With `batch statistics`, running averages of batches,
-    simcut is refused.
+    `model.heads`; `window`: `model.attention.window`. `unscored` disables `model.attention.score`.
+    `one-state` means that all source positions have the same state, and disables
+    `search.coverage_penalty`. `batch statistics` means running averages of batches, and excludes
+    simcut.
     """
     settings: ClassVar[type[SettingsTable] | None] = None
     """The family's table of settings, a part of ``[model]``; None if it has no table."""
     condition: ClassVar[ActsIf | None] = None
-    """When the table acts; None means: when the encoder or decoder is of this family."""
+    """When the table has an effect; by default, if the encoder or decoder is of this family."""
     conditions: ClassVar[Mapping[str, tuple[ActsIf, ...]]] = {}
     """More conditions of settings outside of its own table, by their dotted names."""
     token_shares: ClassVar[Mapping[str, str]] = {}
@@ -75,24 +75,24 @@ class Family:
     `build_networks(settings, side)`, mixers have `build_mixer(side, layer_config)`, norms
     `build_norm(d_model, epsilon)`, and norms of queries and keys `build_qk_norm(d_k, epsilon)`. A
     family of positions has one of three functions of `(settings, side, layer_config)`:
-    `build_score_bias`, a `heedful.model.score_bias.ScoreBias`; `build_rotation` or
-    `build_relation`, a `Rotation` or `Relation` of `heedful.model.relations`.
+    `build_score_bias` returns a `heedful.model.score_bias.ScoreBias`. `build_rotation` returns a
+    `Rotation`, and `build_relation` a `Relation`, of `heedful.model.relations`.
     """
 
     readers: ClassVar[Mapping[str, str]] = {}
     """
-    The modules that read this family's models of other toolkits, by the name after ``--from``
+    The modules that read other toolkits' models of this family, by the name after ``--from``
     (`heedful.families.foreign.FamilyReader`).
     """
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The values of `model.encoder` and `model.decoder` that mean this family."""
+        """The values of `model.encoder` and `model.decoder` that select this family."""
         return tuple(dict.fromkeys((*self.encoders, *self.decoders)))
 
     @property
     def choices(self) -> Mapping[str, tuple[str, ...]]:
-        """The values that mean this family, by the dotted names of settings; empty for networks."""
+        """Values that select this family, by the dotted names of settings; empty for networks."""
         values = {
             "model.encoder": self.encoders,
             "model.decoder": self.decoders,
@@ -124,7 +124,7 @@ class Family:
         return model.d_model
 
     def cross_attention(self, model: ModelSettings) -> tuple[int, int]:
-        """Count layers and heads of its decoder's attention to the source, if it attends."""
+        """Count the layers and heads of the decoder's cross-attention, if it attends."""
         return model.decoder_layers, model.decoder_heads or model.heads
 
     def no_attention(self, model: ModelSettings) -> str:
@@ -133,7 +133,7 @@ class Family:
         return ""
 
     def module_counts(self, model: ModelSettings) -> Mapping[str, int]:
-        """List settings, by dotted names, that say how many modules of one kind there are."""
+        """Return the settings that are numbers of modules of one kind, by dotted names."""
         del model
         return {}
 

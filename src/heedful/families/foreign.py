@@ -3,7 +3,8 @@ Models of other toolkits that belong to a family.
 
 If another toolkit also has models of a family, `Family.readers` names a module for this toolkit.
 The module interprets the settings and tensors of a checkpoint. The toolkit's reader in
-`heedful.exchange` reads files, text processing and search settings, and knows no family.
+`heedful.exchange` reads files, text processing and search settings, and does not depend on
+families.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -37,7 +38,7 @@ class ForeignModel:
     factors: Mapping[str, float] = field(default_factory=dict)
     """Factors that are multiplied into our weights, such as scales of embeddings."""
     max_length: int = 0
-    """Maximum tokens of a text where positions are learned; 0 for the default."""
+    """Maximum number of tokens of a text if positions are learned; 0 for the default."""
     notes: tuple[str, ...] = ()
     """Remarks for the user."""
 
@@ -47,7 +48,7 @@ class FamilyReader(Protocol):
     """A module that reads a toolkit's models of one family."""
 
     KIND: str
-    """What the toolkit calls the family."""
+    """The toolkit's name for the family."""
 
     def is_kind(self, settings: Mapping[str, Any]) -> bool:
         """Return whether a checkpoint's settings describe a model of the family."""
@@ -62,7 +63,7 @@ class FamilyReader(Protocol):
 
 
 def table_in(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return a table of the settings, empty if there is none."""
+    """Return a table of the settings; empty if there is no such table."""
     table = settings.get(name)
     return table if isinstance(table, dict) else {}
 
@@ -89,7 +90,7 @@ def position_entries(
 def number_in(
     settings: Mapping[str, Any], name: str, default: int | float, maximum: int = _LARGEST
 ) -> int | float:
-    """Read a number, or `default` if absent; `ExchangeError` if the setting is not a number."""
+    """Read a number, or `default` if absent; raise `ExchangeError` if it is not a number."""
     value = settings.get(name)
     if value is None:
         return default

@@ -42,7 +42,7 @@ class Change(Protocol):
 
 @dataclass(frozen=True)
 class Stacked:
-    """Stacking of tensors along the rows, as in our one projection to queries, keys and values."""
+    """Stacking of tensors along the rows, as in our projection to queries, keys and values."""
 
     sizes: Shape = ()
     """Rows of each part; empty for one part, or for parts of equal size."""
@@ -125,19 +125,19 @@ class TensorUse(NamedTuple):
     """Number of tensors in the file that are not weights, such as computed tables."""
 
     shared: int = 0
-    """Their tensors from which several of ours come, such as a table that our model has twice."""
+    """Number of tensors in the file that fill several of ours, such as a table that is untied."""
 
     def __str__(self) -> str:
         """Format for the report of an import."""
         named = {"copies": self.copies, "without weights": self.ignored, "shared": self.shared}
         more = "; ".join(f"{name}: {count}" for name, count in named.items() if count)
         exceptions = f" ({more})" if more else ""
-        return f"all {self.filled} weights have an origin, each tensor is used once{exceptions}"
+        return f"all {self.filled} weights have an origin, and each tensor is used once{exceptions}"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """The origin of one of our tensors; several entries may share a tensor that only they tie."""
+    """The origin of one of our tensors; several entries may share a tensor that we do not tie."""
 
     ours: str
     """Name of our tensor."""
@@ -154,9 +154,9 @@ class KeyMap:
     entries: tuple[Entry, ...]
     """One entry for each of our tensors."""
     ignored: tuple[str, ...] = ()
-    """Patterns of their tensor names to ignore, such as computed tables."""
+    """Patterns of the other toolkit's tensor names to ignore, such as computed tables."""
     copies: Mapping[str, str] = field(default_factory=dict)
-    """Their tied tensors that ours lacks, each with the tensor that it must be equal to."""
+    """The other toolkit's tied tensors that our model lacks, each with the tensor it must equal."""
 
     def to_ours(
         self, theirs: Mapping[str, Tensor], shapes: Mapping[str, Shape], origin: object
@@ -164,8 +164,8 @@ class KeyMap:
         """
         Convert the other toolkit's tensors to our tensors.
 
-        Raises `ExchangeError` that names all missing and extra tensors and all tensors of a wrong
-        shape, or a tied tensor that differs.
+        Raises an `ExchangeError` that names all missing and extra tensors and all tensors of a
+        wrong shape, or a tied tensor that differs.
         """
         expected = self._expected_shapes(shapes)
         present = {name: tuple(tensor.shape) for name, tensor in theirs.items()}
@@ -216,9 +216,10 @@ class KeyMap:
 
 def tied_copies(tables: Mapping[str, str], shapes: Mapping[str, Shape]) -> dict[str, str]:
     """
-    Map each tied table that only the other toolkit's file has to the table that it must equal.
+    Map tied tables that exist only in the other toolkit's file to the tables they must equal.
 
-    `tables`: their names of the source, target and output tables, in this order, by our names.
+    `tables`: the other toolkit's names of the source, target and output tables, in this order, by
+    our names.
     """
     copies, original = {}, ""
     for ours, theirs in tables.items():
@@ -235,7 +236,7 @@ def check_tensors(
     origin: object,
     ignored: Iterable[str] = (),
 ) -> None:
-    """Compare names and shapes; `ExchangeError` names all differences."""
+    """Compare names and shapes; raise an `ExchangeError` that names all differences."""
     patterns = tuple(ignored)
     extra = [
         name

@@ -37,8 +37,8 @@ MODULES = (
 POSITIONS_BUILDERS = ("build_score_bias", "build_rotation", "build_relation")
 """The functions of a family of positions; each family has one, which builds its part."""
 
-# Functions and their arguments that a family without `builder` must have, by the setting that names
-# the family. Of several functions, the first that it has counts.
+# Functions, with their arguments, that a family without `builder` must have, by the setting that
+# selects the family. If several are listed, the first function that the family has is used.
 _BUILDERS = {
     "model.encoder": (("build_encoder",), ("settings",)),
     "model.decoder": (("build_decoder",), ("settings", "encoder")),
@@ -69,7 +69,7 @@ def _refusal(name: str, family: Any) -> str:
     for field in _NAMES:
         names = getattr(family, field)
         if not isinstance(names, tuple) or not all(isinstance(value, str) for value in names):
-            return f'must have a tuple of text as {field}, such as ("mine",), but has {names!r}'
+            return f'must have a tuple of strings as {field}, such as ("mine",), but has {names!r}'
     for setting, values in family.choices.items():
         if taken := sorted({*values}.intersection(values_of(setting))):
             return f"must have new names, but `{setting}` has {taken[0]!r} already"
@@ -104,7 +104,7 @@ FAMILIES: Registry[Family] = Registry(
 
 
 def family_of(setting: str, value: str) -> Family:
-    """Find the family that a value of a setting means."""
+    """Find the family that a value of a setting selects."""
     return next(family for family in families() if value in family.choices.get(setting, ()))
 
 
@@ -119,7 +119,7 @@ def decoder_family(name: str) -> Family:
 
 
 def is_named(family: Family, model: ModelSettings) -> bool:
-    """Return whether the settings name a family; always true for networks, which have no name."""
+    """Return whether the settings select a family; true for networks, which have no name."""
     choices = family.choices
     return not choices or any(chosen_value(model, name) in choices[name] for name in choices)
 
@@ -145,13 +145,13 @@ def family_recipes() -> Iterator[tuple[str, Recipe]]:
 
 
 def readers_of(toolkit: str) -> list[Any]:
-    """Import the modules by which families read another toolkit's models, and torch with them."""
+    """Import the modules that read another toolkit's models of families; they import torch."""
     names = (family.readers[toolkit] for family in families() if toolkit in family.readers)
     return list(map(import_module, names))
 
 
 def values_of(setting: str) -> tuple[str, ...]:
-    """List the values of a setting, by its dotted name, that mean a family."""
+    """List the values of a setting, by its dotted name, that select a family."""
     return tuple(name for family in families() for name in family.choices.get(setting, ()))
 
 
@@ -167,7 +167,7 @@ def help_of(setting: str) -> str:
 
 
 def names_with(trait: str, settings: tuple[str, ...] = SIDES) -> tuple[str, ...]:
-    """List the values of some settings that mean families with a trait."""
+    """List the values of some settings that select families with a trait."""
     able = [family for family in families() if trait in family.traits]
     names = (name for s in settings for family in able for name in family.choices.get(s, ()))
     return tuple(dict.fromkeys(names))

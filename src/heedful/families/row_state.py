@@ -1,4 +1,4 @@
-"""Decoding states that select their own tensors: the source's by sentences, all others by rows."""
+"""Decoding states that select tensors of the source by sentences, all other tensors by rows."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, TypeVar
@@ -12,10 +12,10 @@ State = TypeVar("State", bound="RowState")
 
 @dataclass(frozen=True)
 class RowState(DecodingState):
-    """A state of tensors, tuples of tensors, None and numbers; only tensors are selected."""
+    """A state with fields that are tensors, tuples of tensors, None or numbers."""
 
     of_source: ClassVar[tuple[str, ...]]
-    """The fields with one row for each sentence; all other fields have one for each hypothesis."""
+    """Fields with one row for each sentence; all other fields have one row for each hypothesis."""
 
     @property
     def sentences(self) -> int:

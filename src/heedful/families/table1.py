@@ -1,8 +1,8 @@
 """
 Rows of the paper's Table 1, which a family may offer for its layer (`heedful.paper.layer_kinds`).
 
-The paper prints orders of growth. Here each is an exact number: multiply-adds of a layer with its
-projections, sequential steps, and the longest path between two positions of a stack.
+The paper prints orders of growth. Here each entry is an exact number: multiply-adds of a layer with
+its projections, sequential steps, and the longest path between two positions of a stack.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class LayerSizes:
     k: int = 3
     """Kernel size of a convolution."""
     r: int = 32
-    """Neighborhood of restricted self-attention."""
+    """Size of the neighborhood of restricted self-attention."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ The results equal `heedful.model.attention.scaled_dot_product_attention`, with f
 memory. They are computed by the C functions of ``short_attention.h``, or by functions of torch on
 padded rows. For torch's functions, one copy puts the heads before the positions. In the backward
 pass, one buffer receives the gradients of queries, keys and values in the layout of the projection.
-In bf16, keys are padded to whole vectors, because torch's softmax computes the last columns of a
+In bf16, keys are padded to complete vectors, because torch's softmax computes the last columns of a
 row one by one, four times as slowly.
 
 In a step of a search a few queries of each sentence attend to keys and values in a cache.
@@ -26,14 +26,14 @@ from heedful.kernels.linear import has_onednn_kernel, join, lie_side_by_side
 from heedful.kernels.native.product import FLOATS, is_plain, native_products
 from heedful.kernels.torch_internals import internal, is_plain_torch
 
-# Minimum share of padding that is removed; below it, the copies may cost more than they save. The
-# share was chosen by hand. With 17 % padding, its removal reduced a step of the base model to 0.89
-# of the time on one thread (bf16, 80 pairs).
+# Minimum share of padding at which padding is removed; with less padding, the copies may cost more
+# than they save. The share was chosen by hand. With 17% padding, removing the padding reduced the
+# time of a step of the base model to 0.89 of the time on one thread (bf16, 80 pairs).
 _WORTH = 0.03
-# oneDNN compiles a product for each new number of rows, which takes as long as a few hundred rows
-# of a small model. So a large batch keeps some padding, up to a round number of rows. Without this
-# padding, batches of varying size cost 4 to 6 % more than batches of one size with the recipe
-# `small`; with it, they cost the same. Other values were not compared.
+# oneDNN compiles a kernel for each new number of rows, which takes as long as computing a few
+# hundred rows of a small model. So a batch of at least _LARGE positions keeps padding up to a
+# multiple of _STEP. Without this padding, batches of varying size cost 4 to 6% more than batches
+# of one size with the recipe `small`; with it, they cost the same. Other values were not compared.
 _STEP, _LARGE = 64, 1024
 
 
@@ -46,11 +46,11 @@ class Packing:
     """Shape of the batch."""
     places: Int[Tensor, " tokens"]
     """
-    Position of each token in the batch, counted row by row: real tokens, and padding up to a round
-    number.
+    Position in the batch of each token that is kept, counted row by row: real tokens, and padding
+    up to a multiple of `_STEP`.
     """
     origins: Int[Tensor, " places"]
-    """Index of the token at each position; the first token at padding."""
+    """Index of the token at each position; 0, the first token, at padding."""
 
     @cached_property
     def starts(self) -> Int[Tensor, " rows_and_one"]:
@@ -66,7 +66,7 @@ class Packing:
     @classmethod
     def of(cls, real: Bool[Tensor, "rows time"]) -> "Packing | None":
         """
-        Return the unpadding, or None if there is little padding.
+        Return the positions of real tokens, or None if there is little padding.
 
         The result depends on the lengths alone, so a resumed run decides in the same way.
         """
@@ -86,12 +86,12 @@ class Packing:
         return _Move.apply(x, self, True)
 
     def unpack(self, x: Float[Tensor, "1 tokens d_model"]) -> Float[Tensor, "rows time d_model"]:
-        """Restore the tokens to padded rows."""
+        """Put the tokens back into padded rows."""
         return _Move.apply(x, self, False)
 
 
 def gather(x: Tensor, packing: Packing) -> Tensor:
-    """Remove the padding, without gradients, for functions with gradients of their own."""
+    """Remove the padding, without gradients, for functions that define gradients."""
     return x.reshape(-1, x.size(2)).index_select(0, packing.places).unsqueeze(0)  # (1, tokens, ..)
 
 
@@ -124,9 +124,10 @@ class _Move(torch.autograd.Function):
 # Positions of the real queries and of the real keys; None for padded rows.
 Packings = tuple[Packing | None, Packing | None]
 
-# With more keys than this number, memory traffic decides the speed, and torch's fused kernel stores
-# no weights. The number was chosen by hand. The only measurement was at 30 tokens: a training step
-# of a small model was 2.8 times as fast with the plain kernel as with torch's fused kernel.
+# With more keys than this number, memory traffic determines the speed, and torch's fused kernel has
+# the advantage that it stores no weights. The number was chosen by hand. The only measurement was
+# at 30 tokens: a training step of a small model was 2.8 times as fast with the plain kernel as with
+# torch's fused kernel.
 SHORT = 256
 _VECTOR = 32  # number of bf16 values in a vector
 
@@ -152,8 +153,8 @@ def short_attention(
     """
     Compute the context of all heads, which are concatenated on the last axis.
 
-    `mask`: True where the query may attend to the key; everywhere if None. `packings`: unpadding of
-    queries and of keys; None for padded rows.
+    `mask`: True where the query may attend to the key; everywhere if None. `packings`: positions of
+    the real queries and of the real keys; None for padded rows.
     """
     # kernels read the projection's output in place, and write its gradient in the same layout
     kv: Tensor | None = None
@@ -178,8 +179,8 @@ def plain_short_attention(
     """
     Compute `short_attention` with functions of torch, on padded rows.
 
-    `qkv`: queries, then in self-attention keys and values, on the last axis; else queries alone.
-    `kv`: keys, then values; None in self-attention.
+    `qkv`: queries; in self-attention, keys and values follow on the last axis. `kv`: keys, then
+    values; None in self-attention.
     """
     return _ShortAttention.apply(qkv, kv, mask, heads, d_k, packings)
 
@@ -198,8 +199,8 @@ class _ShortAttention(torch.autograd.Function):
         packings: Packings,
     ) -> Tensor:
         query_packing, key_packing = packings
-        # 1. rows: padding contains copies of a token, because no query attends to padding and its
-        # context is dropped at the end
+        # 1. padded rows: padding contains copies of a token, because no query attends to padding,
+        # and its context is dropped at the end
         qkv = qkv if query_packing is None else repeat(qkv, query_packing)
         if kv is not None and key_packing is not None:
             kv = repeat(kv, key_packing)
@@ -359,7 +360,7 @@ def native_short_attention(
     d_k: int,
     packings: Packings = (None, None),
 ) -> Float[Tensor, "batch queries context"]:
-    """Compute the same as `heedful.kernels.attention.short_attention`; only if `can_attend`."""
+    """Compute `plain_short_attention` with compiled functions; call only if `can_attend`."""
     qkv = qkv.contiguous()
     kv = None if kv is None else kv.contiguous()
     return _NativeShortAttention.apply(qkv, kv, mask, heads, d_k, packings)
@@ -400,7 +401,7 @@ class _NativeShortAttention(torch.autograd.Function):
 
 
 class _NativeCall:
-    """Arguments of the C functions; the object keeps tensors whose addresses `described` has."""
+    """Arguments of the C functions, with the tensors to which `described` points."""
 
     def __init__(
         self,
@@ -457,14 +458,14 @@ class _Rows(NamedTuple):
 
 
 def _addresses(qkv: Tensor, kv: Tensor | None, width: int) -> tuple[int, int, int]:
-    """Return the addresses of the first query, key and value; `width`: of a query and of a key."""
+    """Return the addresses of the first query, key and value; `width`: width of the queries."""
     step, first = width * qkv.element_size(), qkv.data_ptr()
     key = first + step if kv is None else kv.data_ptr()
     return first, key, key + step
 
 
 # If sentences times heads is at most this number, torch's fused kernel is faster than batched
-# products, because it starts one function instead of three. The number was chosen by hand.
+# multiplications, because it starts one function instead of three. The number was chosen by hand.
 _FEW_PRODUCTS = 16
 
 
@@ -479,8 +480,8 @@ def cached_attention(
 
     `mask_bias`: zero where the query may attend to the key, minus infinity elsewhere.
 
-    The tensors of a step are small, so each pass over memory is significant. One product, which
-    also adds the bias, computes the scores.
+    The tensors of a step are small, so each pass over memory is significant. One matrix
+    multiplication, which also adds the bias, computes the scores.
     """
     batch, heads, queries, _ = query.shape
     is_few = batch * heads <= _FEW_PRODUCTS

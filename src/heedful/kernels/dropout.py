@@ -3,10 +3,10 @@ Dropout with cheap random numbers on CPUs.
 
 ``torch.nn.functional.dropout`` draws one double per element on a CPU, which took a seventh of a
 training step of a small model. Here sixteen random bits decide whether an element is kept. A
-compiled function (``dropout.h``) draws them by Philox, scales and adds in one pass; without it
-NumPy's SFC64 draws them. Each call seeds the generator from torch's generator, so
+compiled function (``dropout.h``) draws the bits with Philox, scales and adds in one pass; without
+it, NumPy's SFC64 draws the bits. Each call seeds the generator from torch's generator, so
 ``torch.manual_seed`` makes all results repeatable and no other state has to be saved. On other
-devices torch's kernel is used, unless a compiler fuses dropout with neighboring operations. There a
+devices torch's kernel is used, unless a compiler fuses dropout with neighboring operations. Then a
 hash of each element's index decides (`hashed_bits`), because Philox takes longer than all other
 operations of such a kernel.
 """
@@ -79,8 +79,8 @@ class Dropout(nn.Module):
 
     `probability`: share of the elements to drop, in [0, 1).
 
-    Section 5.4: applied to the output of each sub-layer before it is added and normalized, and to
-    the sums of embeddings and positions; nowhere else.
+    Section 5.4 applies dropout to the output of each sub-layer before it is added and normalized,
+    and to the sums of embeddings and positions.
     """
 
     def __init__(self, probability: float) -> None:
@@ -106,7 +106,7 @@ class Dropout(nn.Module):
         self, x: Float[Tensor, "*shape"] | None, y: Float[Tensor, "*shape"]
     ) -> Float[Tensor, "*shape"]:
         """
-        Compute ``x + dropout(y)``, as every residual connection does; one pass on a CPU.
+        Compute ``x + dropout(y)``, as every residual connection does, in one pass on a CPU.
 
         If `x` is None, apply dropout alone.
 
@@ -135,7 +135,7 @@ class Dropout(nn.Module):
 
 
 def _thin(x: Tensor, probability: float) -> Tensor:
-    """Apply dropout with torch's kernel, or with a hash in code that torch's compiler compiles."""
+    """Apply dropout with torch's kernel, or with a hash if torch's compiler compiles it."""
     if not torch.compiler.is_compiling() or x.numel() >= torch.iinfo(torch.int32).max:
         return nn.functional.dropout(x, probability)
     keep = hashed_bits(x.numel(), draw_keys(x.device)) >= drop_threshold(probability)
@@ -158,7 +158,7 @@ def hashed_bits(count: int, keys: Int[Tensor, "2"]) -> Int[Tensor, " count"]:
     """
     Compute sixteen random bits from each element's index: integers from 0 to 2^16 - 1.
 
-    `keys`: 32 random bits each; different keys give different bits.
+    `keys`: two numbers of 32 random bits; different keys give different bits.
     """
     x = torch.arange(count, dtype=torch.int32, device=keys.device) ^ keys[0]
     # shifts of signed numbers repeat the sign bit, so the repeated bits are masked
@@ -184,7 +184,7 @@ def native_add_thinned(
     """
     Compute ``x + scale * y``, with y set to zero where its sixteen bits are below `threshold`.
 
-    The bits are a function of `seed`, from 0 to 2^64 - 1, and of the element's index. Only if
+    The bits are a function of `seed`, from 0 to 2^64 - 1, and of the element's index. Call only if
     `can_thin`.
     """
     return _NativeAddThinned.apply(x, y, seed, threshold, scale)

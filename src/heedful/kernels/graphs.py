@@ -1,5 +1,5 @@
 """
-Work that a GPU repeats as one launch.
+Work that a GPU repeats with a single launch.
 
 An eager training step of a base model starts some two thousand kernels, and each start takes the
 process several microseconds. A recorded graph starts all kernels at once, on the same memory. On a
@@ -19,7 +19,7 @@ _WARM_UP = 3
 
 @functools.cache
 def _recording_stream(device: torch.device) -> Any:
-    """Create the stream of all recordings on a device; torch has a stream for the first device."""
+    """Create the stream of all recordings on a device; torch has one for the first device only."""
     return torch.cuda.Stream(device)
 
 
@@ -46,8 +46,8 @@ class Graph:
     Work over fixed tensors, recorded once and replayed.
 
     `work`: reads and writes the same tensors in each call; its shapes and branches never change. It
-    runs several times before it is recorded, so its changes must not matter until then. `pool`: the
-    memory that another graph also uses (`Graph.pool`); its own if None.
+    runs several times before it is recorded, so its changes must not matter until then. `pool`:
+    memory to share with another graph (`Graph.pool`); None allocates new memory.
 
     Random numbers come from the device's default generator, with its seed at the time of a replay.
     """

@@ -1,5 +1,5 @@
 """
-Matrix products, column sums and table lookups with the fastest kernel.
+Matrix multiplications, column sums and table lookups with the fastest kernel.
 
 On a CPU torch's `linear` uses MKL in fp32, which is slow on processors not made by Intel. In bf16
 it adds the bias in a separate pass. The library oneDNN, which torch includes, is faster in both
@@ -7,11 +7,11 @@ types, but torch offers it only through a function without gradients. So `linear
 gradients explicitly. On other devices, in other types and without oneDNN, torch's own functions are
 used; the choice depends on device and type alone.
 
-A looked-up row is a product with a one-hot row, and its gradient is summed in fp32. In bf16 the
+A lookup is a multiplication by one-hot rows, and its gradient is summed in fp32. In bf16 the
 gradient of a frequent token sums hundreds of terms, too many for eight bits of mantissa.
 
-Linear layers with constant weights are prepacked once. A plain product reorders its weights in
-every call, which for the few rows of a search step costs as much as the product itself.
+Linear layers with constant weights are prepacked once. A plain linear layer reorders its weights in
+every call. For the few rows of a search step, reordering costs as much as the multiplication.
 
 ::
 
@@ -19,7 +19,7 @@ every call, which for the few rows of a search step costs as much as the product
     Int8Linear         weights as 8-bit integers with one scale for each output, inputs as 8-bit
                        integers with one scale for each row, sums in 32 bits
 
-Each row is rounded on its own, so the result of a sentence does not depend on its neighbors.
+Each row is rounded on its own, so the result of a sentence does not depend on other sentences.
 """
 
 import functools
@@ -39,9 +39,9 @@ def matmul(
     x: Float[Tensor, "rows out"], weight: Float[Tensor, "out width"]
 ) -> Float[Tensor, "rows width"]:
     """
-    Compute ``x @ weight``, the gradient of `linear_forward`.
+    Compute ``x @ weight``, for the gradient of `linear_forward`.
 
-    The function has no gradients. In bf16 torch already uses oneDNN for this product.
+    The function has no gradients. In bf16 torch itself uses oneDNN here.
     """
     if x.dtype == torch.float32 and has_onednn_kernel(x):
         return linear_forward(x, weight.t())
@@ -52,7 +52,7 @@ def bias_gradient(x: Float[Tensor, "rows width"]) -> Float[Tensor, " width"]:
     """
     Sum the rows: the gradient of a bias.
 
-    On a CPU a product with ones takes half the time of torch's sum of bf16 columns.
+    On a CPU, a multiplication by ones takes half the time of torch's sum of bf16 columns.
     """
     if has_onednn_kernel(x):
         return torch.mm(torch.ones(1, x.size(0), dtype=x.dtype), x).squeeze(0)
@@ -66,9 +66,9 @@ def linear(
     relu: bool = False,
 ) -> Float[Tensor, "*batch out"]:
     """
-    Compute `torch.nn.functional.linear`, with gradients.
+    Compute `torch.nn.functional.linear`, then ReLU if `relu`, with gradients.
 
-    Uses torch's own kernel wherever oneDNN is not faster; tests check that both are equal.
+    The function uses torch's own kernel where oneDNN is not faster; the results are equal.
     """
     if has_onednn_kernel(x) and x.numel():
         # oneDNN is a thousand times slower with a slice of a matrix's columns than with a copy of
@@ -82,14 +82,14 @@ def linear(
 
 
 def has_relu_epilogue(x: Tensor) -> bool:
-    """Return whether a GPU's matrix product applies ReLU in the same kernel."""
+    """Return whether a GPU's matrix multiplication applies ReLU in the same kernel."""
     is_known = x.device.type == "cuda" and x.dtype in (torch.bfloat16, torch.float16)
     return is_known and x.dim() > 1 and is_fused()
 
 
 @torch.library.custom_op("heedful::linear_relu", mutates_args=())
 def linear_relu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Compute ``relu(x @ weight.T + bias)`` of rows as one kernel on a GPU, else as two."""
+    """Compute ``relu(x @ weight.T + bias)`` with one kernel on a GPU, otherwise with two."""
     multiply = internal("torch._addmm_activation") if x.is_cuda else None
     if multiply is None:
         return nn.functional.linear(x, weight, bias).relu_()
@@ -238,7 +238,7 @@ _HAS_ONEDNN = torch.backends.mkldnn.is_available()
 
 def has_onednn_kernel(x: Tensor) -> bool:
     """
-    Return whether oneDNN has fast matrix products for tensors of this device and type.
+    Return whether oneDNN has fast kernels for tensors of this device and type.
 
     The result is constant during a run, so a resumed run uses the same kernels.
     """
@@ -287,7 +287,7 @@ def linear_forward(
 def lookup(
     ids: Int[Tensor, "batch time"], weight: Float[Tensor, "vocabulary d_model"]
 ) -> Float[Tensor, "batch time d_model"]:
-    """Look up the rows of a table, with gradients: `torch.nn.functional.embedding`."""
+    """Look up the rows of a table, as `torch.nn.functional.embedding` does, with gradients."""
     if not torch.is_grad_enabled() or is_plain_torch():
         return nn.functional.embedding(ids, weight)
     return _Lookup.apply(weight, ids)
@@ -368,12 +368,12 @@ class PrepackedLinear(nn.Module):
 
 class Int8Linear(nn.Module):
     """
-    A linear layer with inputs and weights rounded to 8 bits, or to 7; no gradients.
+    A linear layer with inputs and weights rounded to 8 or 7 bits, without gradients.
 
     `levels`: largest absolute value of a quantized input or weight; None means the largest that
     this processor supports.
 
-    The relative error of a product is about 0.8 %, and 1.6 % with 63 levels; bf16 has 0.2 %.
+    The relative error of an output is about 0.8%, or 1.6% with 63 levels; in bf16 it is 0.2%.
     """
 
     def __init__(
@@ -385,7 +385,7 @@ class Int8Linear(nn.Module):
     ) -> None:
         super().__init__()
         levels = levels or int8_levels()
-        # inputs are written without sign: -levels as 1, zero as levels + 1
+        # inputs are stored without sign: -levels as 1, zero as levels + 1
         self.zero = 0 if nonnegative else levels + 1
         self.levels = 2 * levels + 1 if nonnegative else levels
         weight = weight.detach().float()

@@ -11,8 +11,8 @@ recipe:
 
 `plain_loss` is the definition. `chunked_loss` computes the same sums and gradients, a few rows at a
 time. The gradient with respect to the logits has a closed form (softmax minus the smoothed target).
-So the forward pass computes the gradients and frees the logits. The softmax is one compiled pass,
-or several by functions of torch.
+So the forward pass computes the gradients and frees the logits. The softmax takes one pass in a
+compiled function, or several passes in functions of torch.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,14 +24,15 @@ from torch import Tensor, nn
 from heedful.kernels.linear import bias_gradient, linear_forward, matmul
 from heedful.kernels.native.product import FLOATS, is_plain, native_products
 
-# About this many logits are computed at once: enough for fast products, and they fit into a large
-# cache (32 MiB in fp32). A GPU computes more, because it takes longer to start a kernel than to run
-# it on few rows. Both were chosen by hand.
+# About this many logits are computed at once: enough for fast multiplications, but few enough for a
+# large cache (32 MiB in fp32). A GPU computes more at once, because it takes longer to start a
+# kernel than to run it on few rows. The numbers were chosen by hand.
 _CHUNK_LOGITS, _CHUNK_ROWS = 1 << 23, 2048
 _GPU_CHUNK_LOGITS, _GPU_CHUNK_ROWS = 1 << 28, 8192
 # Probabilities of this many rows are kept until their part of the weight's gradient is computed.
-# More rows need fewer products but more memory. With 37,000 classes and one thread a base step took
-# 5.6 s with 2,048 rows and 6.0 s with 113 rows; other numbers were not compared.
+# More rows need fewer multiplications but more memory. With 37,000 classes and one thread, a step
+# of the base model took 5.6 s with 2,048 rows and 6.0 s with 113 rows; other numbers were not
+# compared.
 _KEPT_ROWS = 2048
 
 SMOOTHING_FORMS = ("uniform", "others")
@@ -42,7 +43,7 @@ def chunk_rows(rows: int, vocabulary: int, device: torch.device | None = None) -
     Divide the rows into chunks whose logits are computed at once.
 
     A chunk has at most about eight million logits on a CPU and 270 million on a GPU. It has at
-    least 64 rows, because products of fewer rows are slow.
+    least 64 rows, because multiplying fewer rows is slow.
     """
     numbers, most = _CHUNK_LOGITS, _CHUNK_ROWS
     if device is not None and device.type != "cpu":
@@ -64,9 +65,9 @@ def subtracted_softmax(
     out: Float[Tensor, "rows classes"],
 ) -> tuple[Float[Tensor, " rows"], Float[Tensor, " rows"]]:
     """
-    Write the softmax of each row, less `excess` at its target, to `out`.
+    Write the softmax of each row, minus `excess` at its target, to `out`.
 
-    `out`: may be `scores`.
+    `out` may be the tensor `scores`.
 
     Returns the scores of the targets and the logarithms of the normalizers, in fp32.
     """
@@ -146,11 +147,11 @@ def plain_loss(
     """
     Compute the loss by its definition: sums over rows of real target positions.
 
-    The first sum is the cross-entropy with the smoothed target, the second the negative
-    log-probability of the targets themselves. They are not means: the caller divides by the tokens
-    of the whole batch on all ranks. `smoothing` is the share of probability that is taken from the
-    target. `form` determines the classes that receive it: all classes equally (``uniform``), or all
-    except the target (``others``).
+    The first sum is the cross-entropy with the smoothed target, and the second is the negative
+    log-probability of the targets themselves. They are not means: the caller divides by the number
+    of tokens of the batch on all ranks. `smoothing` is the share of probability that is taken from
+    the target. `form` determines the classes that receive it: all classes equally (``uniform``), or
+    all except the target (``others``).
     """
     log_probabilities = torch.log_softmax(nn.functional.linear(states, weight, bias).float(), dim=1)
     wanted = smoothed_target(targets, weight.size(0), smoothing, form)
@@ -167,11 +168,11 @@ def chunked_loss(
     form: str = "uniform",
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """
-    Compute `plain_loss` some rows at a time; the first sum has gradients, the second has none.
+    Compute `plain_loss` a few rows at a time; the first sum has gradients, the second has none.
 
-    Needs memory for about 2,000 rows of probabilities instead of all rows of logits, probabilities
-    and gradients. Sums and exponentials are computed in fp32 whatever the type of the states; the
-    probabilities themselves are rounded to that type.
+    The function needs memory for about 2,000 rows of probabilities instead of all rows of logits,
+    probabilities and gradients. Sums and exponentials are computed in fp32 whatever the type of the
+    states; the probabilities themselves are rounded to that type.
     """
     loss, nll = _ChunkedLoss.apply(states, targets, weight, bias, smoothing, form)
     return loss, nll
@@ -238,8 +239,8 @@ class OutputGradients:
     Running sums of the loss gradients of states, weight and bias.
 
     The gradient of the weight sums over rows. It has as many rows as there are classes, so adding
-    to it costs as much as a product of a hundred rows. Several chunks are therefore collected for
-    one product.
+    to it costs as much as multiplying a hundred rows. Several chunks are therefore collected for
+    one multiplication.
     """
 
     def __init__(self, states: Tensor, weight: Tensor, bias: Tensor | None) -> None:
@@ -252,23 +253,23 @@ class OutputGradients:
         self.first = self.last = 0
 
     def buffer_for(self, part: slice) -> Tensor:
-        """Return the buffer of these rows' probabilities; empty a full one by `_multiply` first."""
+        """Return the buffer for these rows' probabilities; empty it first if it is full."""
         if part.stop - self.first > len(self.kept):
             self._multiply()
         return self.kept[part.start - self.first : part.stop - self.first]
 
     def add(self, part: slice, gradient: Tensor) -> None:
-        """Compute the states' gradient from the scores' `gradient`, the rows of `buffer_for`."""
+        """Compute the states' gradient from the scores' `gradient` in the rows of `buffer_for`."""
         self.d_states[part] = matmul(gradient, self.weight)
         self.last = part.stop
 
     def _multiply(self) -> None:
-        """Add the collected rows to the gradients of weight and bias, and clear them."""
+        """Add the collected rows to the gradients of weight and bias, and empty the buffer."""
         collected = self.kept[: self.last - self.first]
         product = torch.mm(collected.t(), self.states[self.first : self.last])  # (classes, d_model)
         if self.d_weight is None:
             self.d_weight = product
-        else:  # only a sum of several products needs fp32
+        else:  # only a sum over several buffers needs fp32
             self.d_weight = self.d_weight.float()
             self.d_weight += product.float()
         if self.d_bias is not None:
@@ -287,7 +288,7 @@ class OutputGradients:
 
 
 def _rows_kept(rows: int, classes: int, device: torch.device) -> int:
-    """Choose the rows of a buffer: whole chunks, evenly divided, with about `_KEPT_ROWS` rows."""
+    """Choose the number of rows of a buffer: complete chunks with about `_KEPT_ROWS` rows."""
     chunks = list(chunk_rows(rows, classes, device))
     together = -(-len(chunks) // max(1, round(rows / _KEPT_ROWS)))
     return sum(part.stop - part.start for part in chunks[:together])

@@ -99,7 +99,7 @@ def plain_rows(
     on: float,
 ) -> RowLosses:
     """
-    Compute the loss of each row, and write the gradient of its scores in their place.
+    Compute the loss of each row, and overwrite its scores with their gradient.
 
     `off, on`: the smoothed target's probability of an incorrect class and of the correct class.
     """
@@ -113,7 +113,7 @@ def plain_rows(
 
 
 def rows_function(x: Tensor) -> Callable[..., RowLosses]:
-    """Choose the function for the rows of a device: Triton's kernel if available, else plain."""
+    """Choose the function for the rows of a device: Triton's if available, else `plain_rows`."""
     if x.device.type != "cuda" or is_plain_torch():
         return plain_rows
     kernels = triton_kernels(x.device)

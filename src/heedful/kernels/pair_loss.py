@@ -12,7 +12,7 @@ target. With the four factors a, b, c and d of `PairFactors`, each row adds
 
 `plain_pair_loss` is the definition, with gradients by autograd through all logits of both passes.
 `chunked_pair_loss` gives the same sums and gradients a few rows at a time. Both sets of logits of
-these rows are in memory at once, and the gradients above take their place.
+these rows are in memory at once, and the gradients above overwrite them.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from heedful.kernels.loss import (
     subtracted_softmax,
 )
 
-# Numbers in memory for each logit at once: scores and probabilities of both passes.
+# Number of values per logit in memory at once: scores and probabilities of both passes.
 _NUMBERS = 4
 
 
@@ -55,9 +55,9 @@ class PairLoss(NamedTuple):
     loss: Float[Tensor, ""]
     """The loss to minimize, with gradients."""
     nll: Float[Tensor, ""]
-    """Negative log-probabilities of the targets: the mean of both passes by their factors."""
+    """Negative log-probability of the targets: the mean of both passes, weighted by factors."""
     divergence: Float[Tensor, ""]
-    """The mean of both divergences by their factors."""
+    """The mean of both divergences, weighted by their factors."""
 
 
 def plain_pair_loss(
@@ -106,7 +106,7 @@ def chunked_pair_loss(
     form: str = "uniform",
 ) -> PairLoss:
     """
-    Compute the loss of `plain_pair_loss`, some rows at a time.
+    Compute the loss of `plain_pair_loss`, a few rows at a time.
 
     Probabilities, logarithms and sums are computed in fp32 whatever the type of the states;
     gradients of logits are rounded to that type.
@@ -169,9 +169,9 @@ def _differentiate(
     """
     Write the gradients of some rows' logits, without the part common to all classes, to `out`.
 
-    `scores`: logits of both passes in fp32; those of the first pass are overwritten. `excess`:
-    probability of the right class in the smoothed target, less that of another class. `out`: in the
-    type of the states.
+    `scores`: logits of both passes in fp32; the logits of the first pass are overwritten. `excess`:
+    probability of the right class in the smoothed target, minus the probability of another class.
+    `out`: buffers in the type of the states.
 
     Returns log-probabilities of the targets in both passes, logarithms of both normalizers, and
     both divergences, each of shape (rows,). A divergence whose factor is 0 is 0.

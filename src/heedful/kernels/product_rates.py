@@ -1,10 +1,10 @@
 """
-A matrix product benchmark that selects the fastest precision.
+A benchmark of matrix multiplication, which chooses between fp32 and bf16.
 
-The name of a device does not show which precision is fast. On some processors bf16 products are
-five times as fast as fp32 products; on others they are emulated and far slower. So a short
-benchmark measures both, once for each processor and torch version, and the result is stored in the
-user's cache folder. A faster precision is chosen only if the difference is clear.
+The name of a device does not show which precision is fast. On some processors multiplication in
+bf16 is five times as fast as in fp32; on other processors it is emulated and far slower. So a short
+benchmark measures both, once for each processor, number of threads and torch version. The result is
+stored in the user's cache folder. A faster precision is chosen only if the difference is clear.
 """
 
 import json
@@ -23,16 +23,16 @@ from heedful.machine.processor import cache_folder, read_cached, write_cached
 PRECISIONS = ("auto", "fp32", "bf16", "int8")
 CLEARLY_FASTER = 1.3
 _FILE = "products.json"
-# Rows, inputs and outputs of the product. A GPU needs a large product; otherwise the time to start
-# it dominates.
+# Rows, inputs and outputs of the multiplication. A GPU needs a large multiplication; otherwise the
+# time to start it dominates.
 _SHAPES = {"cpu": (2048, 512, 2048), "cuda": (8192, 4096, 4096)}
-# Minimum and maximum number of products of a measurement, and the seconds after which the minimum
-# is enough.
+# Minimum and maximum number of runs of a measurement, and the seconds after which the minimum is
+# enough.
 _FEWEST, _ENOUGH, _BRIEFLY = 2, 6, 0.2
 
 
 def resolve_precision(precision: str, device: torch.device) -> str:
-    """Resolve a precision setting to 'fp32' or 'bf16'."""
+    """Return the precision of a setting; ``auto`` becomes ``fp32`` or ``bf16``."""
     # The measurement takes some 50 ms on a CPU the first time, and is cached.
     if precision not in PRECISIONS:
         raise SettingError(f"a precision must be {' or '.join(PRECISIONS)}, but is {precision!r}.")
@@ -43,7 +43,7 @@ def resolve_precision(precision: str, device: torch.device) -> str:
 
 
 def product_rates(device: torch.device) -> dict[str, float]:
-    """Measure the rate of matrix products in both precisions, or read the cached measurement."""
+    """Measure the rate of multiplication in both precisions, or read the cached measurement."""
     key = _cache_key(processor_of(device), torch.get_num_threads(), torch.__version__)
     if is_plain_torch():
         key += " | plain"
@@ -55,7 +55,7 @@ def product_rates(device: torch.device) -> dict[str, float]:
 
 
 def measured_rates(device: torch.device, seconds: float = 0.0) -> dict[str, float]:
-    """Measure the rate of matrix products in both precisions now."""
+    """Measure the rate of multiplication in both precisions, without the cache."""
     return {
         "fp32": _rate(torch.float32, device, seconds),
         "bf16": _rate(torch.bfloat16, device, seconds),
@@ -63,15 +63,15 @@ def measured_rates(device: torch.device, seconds: float = 0.0) -> dict[str, floa
 
 
 def remembered_rates(processor: str, threads: int, version: str) -> dict[str, float] | None:
-    """Look up a cached measurement of matrix products in GFLOP/s; None if there is none here."""
+    """Look up a cached measurement of multiplication, in GFLOP/s; None if it is not cached."""
     return _read_cache().get(_cache_key(processor, threads, version))
 
 
 def _rate(dtype: torch.dtype, device: torch.device, seconds: float) -> float:
     """
-    Time a matrix product of a typical shape: the best of several runs, in GFLOP/s.
+    Measure a matrix multiplication of a typical shape: the best of several runs, in GFLOP/s.
 
-    The product uses the kernel of the models, which on a CPU may differ from torch's.
+    The function uses the kernel of the models, which on a CPU may differ from torch's.
     """
     rows, inputs, outputs = _SHAPES[device.type]
     # random numbers instead of ones, because a GPU multiplies equal numbers faster
@@ -79,8 +79,8 @@ def _rate(dtype: torch.dtype, device: torch.device, seconds: float) -> float:
     left = torch.rand(rows, inputs, generator=drawn, device=device).to(dtype)
     right = torch.rand(outputs, inputs, generator=drawn, device=device).to(dtype)
     best, tried, begin = float("inf"), 0, time.perf_counter()
-    # The first product includes compilation. If a type is emulated, a product takes a quarter of a
-    # second, and two products are enough.
+    # The first run includes compilation. If a type is emulated, a run takes a quarter of a second,
+    # and two runs are enough.
     while (
         tried < _FEWEST
         or (tried < _ENOUGH and time.perf_counter() < begin + _BRIEFLY)

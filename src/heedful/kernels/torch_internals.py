@@ -115,7 +115,7 @@ def internal(name: str) -> Any:
 
 
 def _resolve(name: str) -> Any:
-    """Follow a path from torch: modules, attributes, and last an argument in parentheses."""
+    """Follow a path from torch: modules, attributes, and finally an argument in parentheses."""
     path, _, argument = name.rstrip(")").partition("(")
     value: Any = torch
     place = "torch"
@@ -171,7 +171,7 @@ def approach_all(tensors: Sequence[Tensor], targets: Sequence[Tensor], share: fl
 
 def fused_scaling(optimizer: str, gradients: Sequence[Tensor], scale: float) -> dict[str, Tensor]:
     """
-    Return the argument with which a fused step scales the gradients; otherwise scale them now.
+    Return the argument with which a fused step scales the gradients, or scale them now.
 
     `optimizer`: ``adamw`` or ``sgd``, of `torch.optim`.
     """

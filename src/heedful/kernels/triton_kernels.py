@@ -13,7 +13,7 @@ A program of the loss reads one row twice. The first pass computes the largest s
 and the sum, separately for each lane. The second pass overwrites the scores with the gradient.
 
 A program of attention computes one head of one sentence. Torch's kernel computes tiles of 128 by
-128 positions, but a sentence of 25 tokens fills only 4 % of a tile. The tiles here are smaller. No
+128 positions, but a sentence of 25 tokens fills only 4% of a tile. The tiles here are smaller. No
 two programs add to the same number, so results are the same in every run.
 """
 
@@ -29,11 +29,11 @@ from torch import Tensor
 
 # Number of classes that the loss loads at once, and its number of warps.
 _CLASSES, _LOSS_WARPS = 2048, 16
-# Positions of a tile on either side, and warps forwards and backwards, as measured on an H200:
-# sentences that one small tile holds have programs of their own.
+# Positions on each side of a tile, and warps of the forward and of the backward pass, as measured
+# on an H200. Sentences that fit into one small tile have their own programs.
 _TILES = ((32, 1, 2), (64, 4, 4))
-# Numbers of rows that a program of the norm holds, its warps, and the programs of its backward
-# pass, which go through all rows: four on each processor of an H200.
+# Number of values that a program of the norm processes at once, its warps, and the programs of its
+# backward pass, which process all rows: four on each multiprocessor of an H200.
 _NORM_NUMBERS, _NORM_WARPS, _NORM_PROGRAMS = 1024, 4, 528
 _LEVELS = 1 << 16  # of the random bits
 
@@ -87,7 +87,7 @@ def _loss_kernel(
     loss = -(on - off) * right - off * (tl.sum(total, axis=0) - classes * log_z)
     tl.store(losses + row, tl.where(does_count, loss, 0.0))
     tl.store(nlls + row, tl.where(does_count, -right, 0.0))
-    # 3. softmax less the smoothed target
+    # 3. softmax minus the smoothed target
     for start in range(0, classes, block):
         inside = start + places < classes
         x = tl.load(first + start + places, mask=inside, other=0.0).to(tl.float32)
@@ -113,13 +113,13 @@ def loss_rows(
 
 
 @triton.jit
-def _is_seen(q_at, k_at, q_count, k_count, before: tl.constexpr, behind: tl.constexpr):
+def _is_seen(q_at, k_at, q_count, k_count, before: tl.constexpr, after: tl.constexpr):
     """Compute which keys of a tile the queries see; `q_at, k_at`: positions in their sentences."""
     seen = (q_at[:, None] < q_count) & (k_at[None, :] < k_count)
     if before >= 0:
         seen = seen & (k_at[None, :] >= q_at[:, None] - before)
-    if behind >= 0:
-        seen = seen & (k_at[None, :] <= q_at[:, None] + behind)
+    if after >= 0:
+        seen = seen & (k_at[None, :] <= q_at[:, None] + after)
     return seen
 
 
@@ -157,7 +157,7 @@ def _attention_kernel(
     tokens,
     scale,
     before: tl.constexpr,
-    behind: tl.constexpr,
+    after: tl.constexpr,
     width: tl.constexpr,
     least: tl.constexpr,
     most: tl.constexpr,
@@ -181,7 +181,7 @@ def _attention_kernel(
             k_at = k_start + tl.arange(0, tile)
             k = _tile_of(key, k_first, k_at, k_count, key_stride, head, width)
             v = _tile_of(value, k_first, k_at, k_count, value_stride, head, width)
-            seen = _is_seen(q_at, k_at, q_count, k_count, before, behind)
+            seen = _is_seen(q_at, k_at, q_count, k_count, before, after)
             scores = tl.where(seen, tl.dot(q, tl.trans(k)) * scale, -1e30)
             higher = tl.maximum(largest, tl.max(scores, axis=1))
             weights = tl.where(seen, tl.exp(scores - higher[:, None]), 0.0)
@@ -230,7 +230,7 @@ def _gradients_kernel(
     tokens,
     scale,
     before: tl.constexpr,
-    behind: tl.constexpr,
+    after: tl.constexpr,
     width: tl.constexpr,
     least: tl.constexpr,
     most: tl.constexpr,
@@ -245,7 +245,7 @@ def _gradients_kernel(
     if (longer <= least) | (longer > most):
         return
     sums = log_sums + head * tokens + q_first
-    # 1. keys and values, and the queries too where one tile holds all keys
+    # 1. gradients of keys and values, and of queries if one tile contains all keys
     for k_start in range(0, k_count, tile):
         k_at = k_start + tl.arange(0, tile)
         k = _tile_of(key, k_first, k_at, k_count, key_stride, head, width)
@@ -259,7 +259,7 @@ def _gradients_kernel(
             d_out = _tile_of(gradient, q_first, q_at, q_count, context_stride, head, width)
             log_sum = tl.load(sums + q_at, mask=q_at < q_count, other=0.0)
             delta = tl.sum(out.to(tl.float32) * d_out.to(tl.float32), axis=1)
-            seen = _is_seen(q_at, k_at, q_count, k_count, before, behind)
+            seen = _is_seen(q_at, k_at, q_count, k_count, before, after)
             weights, d_scores = _tile_gradients(q, k, v, d_out, log_sum, delta, seen, scale)
             dv += tl.dot(tl.trans(weights), d_out)
             dk += tl.dot(tl.trans(d_scores), q)
@@ -268,7 +268,7 @@ def _gradients_kernel(
                 _store_tile(d_query, dq, q_first, q_at, q_count, d_query_stride, head, width)
         _store_tile(d_key, dk, k_first, k_at, k_count, d_key_stride, head, width)
         _store_tile(d_value, dv, k_first, k_at, k_count, d_value_stride, head, width)
-    # 2. queries of longer sentences, and queries without keys
+    # 2. gradients of queries with more keys, and of queries without keys
     if (k_count > tile) | (k_count == 0):
         for q_start in range(0, q_count, tile):
             q_at = q_start + tl.arange(0, tile)
@@ -282,14 +282,14 @@ def _gradients_kernel(
                 k_at = k_start + tl.arange(0, tile)
                 k = _tile_of(key, k_first, k_at, k_count, key_stride, head, width)
                 v = _tile_of(value, k_first, k_at, k_count, value_stride, head, width)
-                seen = _is_seen(q_at, k_at, q_count, k_count, before, behind)
+                seen = _is_seen(q_at, k_at, q_count, k_count, before, after)
                 _, d_scores = _tile_gradients(q, k, v, d_out, log_sum, delta, seen, scale)
                 dq += tl.dot(d_scores, k)
             _store_tile(d_query, dq, q_first, q_at, q_count, d_query_stride, head, width)
 
 
 def _launches(longest: int) -> Iterator[tuple[int, int, int, int, int]]:
-    """List for each launch the lengths above `least` up to `most`, its tile and its warps."""
+    """Yield the range of lengths of each launch, above `least` up to `most`, its tile and warps."""
     least = 0
     for number, (tile, forwards, backwards) in enumerate(_TILES):
         is_last = longest <= tile or number + 1 == len(_TILES)
@@ -309,7 +309,7 @@ def attention(
     window: tuple[int, int],
 ) -> tuple[Tensor, Tensor]:
     """
-    Compute `heedful.kernels.varlen.plain_packed_attention`, and the logarithms of the sums.
+    Compute `heedful.kernels.varlen.plain_packed_attention`, and the logarithms of its sums.
 
     `query, key, value`: shape (tokens, heads, d), where d is a power of two of at least 16. The
     heads of each token are contiguous.
@@ -344,11 +344,11 @@ def attention_gradients(
     """Return the gradients of queries, keys and values."""
     tokens, heads, width = query.shape
     gradient = gradient.contiguous()
-    d_query, d_key, d_value = made = [part.new_empty(part.shape) for part in (query, key, value)]
+    d_query, d_key, d_value = grads = [part.new_empty(part.shape) for part in (query, key, value)]
     for least, most, tile, _, warps in _launches(longest):
         _gradients_kernel[(len(query_starts) - 1, heads)](
-            *(query, key, value, context, gradient, log_sums, *made, query_starts, key_starts),
-            *(part.stride(0) for part in (query, key, value, context, *made)),
+            *(query, key, value, context, gradient, log_sums, *grads, query_starts, key_starts),
+            *(part.stride(0) for part in (query, key, value, context, *grads)),
             *(tokens, width**-0.5),
             *(*window, width, least, most, tile),
             num_warps=warps,
@@ -487,7 +487,7 @@ def add_norm_gradients(
     gradient = gradient.contiguous()
     d_x, d_y = torch.empty_like(gradient), torch.empty_like(gradient)
     rows, programs = _rows_of(width), _NORM_PROGRAMS
-    # weight, then bias; laid out so that one product with ones sums both over the programs
+    # weight, then bias, in a layout in which one multiplication by ones sums both over programs
     sums = torch.empty(programs, 2, width, dtype=torch.float32, device=gradient.device)
     _add_norm_gradients_kernel[(programs,)](
         *(gradient, totals, moments[0], moments[1], weight, keys, d_x, d_y, sums),

@@ -33,7 +33,7 @@ UP_TO_ITSELF = (-1, 0)
 
 # Maximum number of tokens of a sentence for tiles; one program computes one head of a sentence. On
 # an H200, sentences of 200 tokens took as long as with torch's kernel; sentences of 20 to 30 tokens
-# took an eighth of its time.
+# took an eighth of the time of torch's kernel.
 _SHORT = 512
 # Widths of heads for which there are tiles.
 _WIDTHS = (16, 32, 64, 128)
@@ -47,11 +47,11 @@ class PackedRows(NamedTuple):
     longest: int
     """Maximum number of tokens in a sentence."""
     window: tuple[int, int] = EVERYTHING
-    """Numbers of keys before and after its position that a query sees; -1 for all."""
+    """Numbers of keys that a query sees before and after its position; -1 for all."""
 
 
-# Functions of modules that are imported when they are first needed. A compiler cannot import them,
-# so `has_packed_kernel` is called once before it.
+# Functions of modules that are imported when they are first needed. Compiled code cannot import
+# them, so `has_packed_kernel` is called once before compilation.
 _loaded: dict[str, Any] = {}
 
 
@@ -114,11 +114,11 @@ def tiled_attention(
     key_starts: Tensor,
     longest: int,
     before: int,
-    behind: int,
+    after: int,
 ) -> tuple[Tensor, Tensor]:
     """Attend by tiles; torch's compiler leaves this operation unchanged."""
     context, log_sums = _loaded["tiles"].attention(
-        query, key, value, query_starts, key_starts, longest, (before, behind)
+        query, key, value, query_starts, key_starts, longest, (before, after)
     )
     return context, log_sums
 
@@ -142,12 +142,12 @@ def tiled_attention_gradients(
     key_starts: Tensor,
     longest: int,
     before: int,
-    behind: int,
+    after: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Compute the gradients of queries, keys and values by tiles."""
     tensors = gradient, query, key, value, context, log_sums, query_starts, key_starts
     d_query, d_key, d_value = _loaded["tiles"].attention_gradients(
-        *tensors, longest, (before, behind)
+        *tensors, longest, (before, after)
     )
     return d_query, d_key, d_value
 
@@ -192,7 +192,7 @@ def plain_packed_attention(
     """Compute attention sentence by sentence; a query without keys gets zeros."""
     contexts = []
     edges, key_edges = query_rows.starts.tolist(), key_rows.starts.tolist()
-    before, behind = query_rows.window
+    before, after = query_rows.window
     for number in range(len(edges) - 1):
         # (heads, tokens, d)
         own = query[edges[number] : edges[number + 1]].transpose(0, 1)
@@ -202,13 +202,13 @@ def plain_packed_attention(
             contexts.append(value.new_zeros(own.size(1), *value.shape[1:]))
             continue
         seen = None
-        if max(before, behind) >= 0:
+        if max(before, after) >= 0:
             distance = _distances(own.size(1), keys.size(1)).to(query.device)
             seen = torch.ones_like(distance, dtype=torch.bool)
             if before >= 0:
                 seen &= distance >= -before
-            if behind >= 0:
-                seen &= distance <= behind
+            if after >= 0:
+                seen &= distance <= after
         attend = nn.functional.scaled_dot_product_attention
         contexts.append(attend(own, keys, values, attn_mask=seen).transpose(0, 1))
     return torch.cat(contexts)

@@ -17,13 +17,14 @@ def peak_of(device: torch.device) -> int:
 
 def bound_of(device: torch.device) -> AbstractContextManager[None]:
     """Return a context in which CPU allocations beyond the free memory fail."""
-    # A GPU limits its own memory and needs much address space.
+    # A GPU limits its own memory and needs a large address space.
     return bounded_memory() if device.type == "cpu" else nullcontext()
 
 
 def require_room(parameters: int, device: torch.device) -> None:
     """Refuse to train a model if its weights alone exceed the free memory."""
-    # On a CPU, gradients need as much again. For a GPU, weights are first initialized on the CPU.
+    # On a CPU, gradients need as much memory again. For a GPU, weights are first initialized on the
+    # CPU.
     free, needed = free_memory(), parameters * (8 if device.type == "cpu" else 4)
     if free is not None and needed > free:
         gradients = " and their gradients" if device.type == "cpu" else ""

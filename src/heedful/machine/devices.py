@@ -1,4 +1,4 @@
-"""Devices, and the number of threads that feed them."""
+"""Devices, and the number of CPU threads."""
 
 import os
 import platform
@@ -34,7 +34,7 @@ def resolve_device(name: str) -> torch.device:
             f"the device {name} must exist, but torch finds {there} on this machine; choose "
             "--device cpu or auto, or see `heedful info`."
         )
-    # cuDNN prepares its attention for every shape, which takes longer than it saves, because
+    # cuDNN prepares its attention for each new shape, which takes longer than it saves, because
     # batches in training and steps in a search rarely repeat a shape
     torch.backends.cuda.enable_cudnn_sdp(False)
     return torch.device("cuda", index)
@@ -93,7 +93,7 @@ def processor_of(device: torch.device) -> str:
 
 
 def instruction_set(device: torch.device) -> str:
-    """Name the basis of torch's choice of kernels: the GPU, or the CPU's vector instructions."""
+    """Name what determines torch's kernels: the GPU, or the CPU's vector instructions."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     return torch.backends.cpu.get_cpu_capability()

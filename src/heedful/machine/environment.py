@@ -7,7 +7,7 @@ half as fast. By default OpenMP spins much longer, which takes cores from workin
 other processes are busy, training becomes twenty times slower. So threads spin for a tenth of a
 millisecond and then sleep.
 
-Nothing heavy is imported: `import heedful` sets these variables.
+This module imports nothing heavy, because `import heedful` sets these variables.
 """
 
 import os
@@ -17,9 +17,9 @@ WAITING = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "10000"}
 """How idle threads wait."""
 
 SWITCH = "HEEDFUL_OMP"
-"""With the value 0 in the environment, heedful sets no variable."""
+"""The environment variable that, with the value 0, keeps heedful from setting variables."""
 
-_RECORD = "HEEDFUL_ENVIRONMENT"  # what heedful has set, for its child processes: NAME=VALUE ...
+_RECORD = "HEEDFUL_ENVIRONMENT"  # the variables that heedful has set, for its child processes
 
 
 def set_variables(variables: dict[str, str], replace: bool = False) -> None:

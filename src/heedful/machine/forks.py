@@ -1,10 +1,10 @@
 """
-Forked processes, which have only the forking thread.
+Forked processes, in which only the forking thread survives.
 
 Torch and the C functions compute in threads of GNU's OpenMP, which does not notice that a fork
 lacks these threads. The next parallel operation of a fork would wait for them forever. A single
-thread needs no pool. So a fork of a process that has computed in several threads computes in one. A
-process that has only imported heedful has no pool, so its forks may start their own.
+thread needs no pool. So a fork of a process that has computed in several threads computes in one
+thread. A process that has only imported heedful has no pool, so its forks may start their own pool.
 """
 
 import os
@@ -33,7 +33,7 @@ def allowed_threads(threads: int) -> int:
         warnings.warn(
             "This process is a fork without the threads of its parent, so it computes in one "
             f"thread instead of {threads:,}. For more threads, start processes before a model is "
-            "loaded, or by the method “spawn”.",
+            "loaded, or with the method “spawn”.",
             RuntimeWarning,
             stacklevel=4,
         )
@@ -65,7 +65,7 @@ class Turns:
 
 
 def in_turn(method: _Function) -> _Function:
-    """Let only one thread at a time run a method, by the lock `turns` of the object."""
+    """Let only one thread at a time run a method, with the lock `turns` of the object."""
 
     @wraps(method)
     def call(self: Any, *arguments: Any, **keywords: Any) -> Any:

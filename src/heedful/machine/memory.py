@@ -1,5 +1,5 @@
 """
-Memory: total, used, returned to the system, and the error when there is too little.
+Memory: free, used and returned to the system, and the error when there is too little.
 
 Torch is not needed: text is prepared by processes that never load it.
 """
@@ -15,12 +15,12 @@ from pathlib import Path
 
 from heedful.errors import HeedfulError
 
-# With less, a signal kills the process without an error while torch is loaded or starts threads.
+# With a smaller address space, a signal kills the process while torch is loaded or starts threads.
 _LEAST_ADDRESS_SPACE = 900_000 << 10
 # Address space that is reserved but not used: thread stacks and the allocator's arenas.
 _RESERVED_BYTES = 512 << 20
-# Parts of the errors of the system, its loader, the C++ library, torch, oneDNN and Python when a
-# process can get no more memory, address space or threads. The errors have no common class.
+# Parts of the error messages of the system, its loader, the C++ library, torch, oneDNN and Python
+# when a process can get no more memory, address space or threads. The errors have no common class.
 _LACK_OF_MEMORY = (
     "bad_alloc",
     "can't allocate",
@@ -35,7 +35,7 @@ _LACK_OF_MEMORY = (
     "thread creation failed",
     "unable to mmap",
 )
-# Numbers of `mallopt`'s parameters in glibc's malloc.h.
+# Codes of `mallopt`'s parameters in glibc's malloc.h.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
 
@@ -69,7 +69,7 @@ def free_memory() -> int | None:
 def peak_memory() -> int:
     """Return the peak memory of this process in bytes."""
     # Linux passes `ru_maxrss` on from the parent to its children, so a child of a large process
-    # would seem large; the high-water mark of resident memory starts anew.
+    # would seem large; the high-water mark of resident memory starts anew in each process.
     status = Path("/proc/self/status")
     if status.exists():
         for line in status.read_text(encoding="ascii", errors="replace").splitlines():
@@ -119,7 +119,7 @@ def keep_freed_memory() -> bool:
 
 def give_memory_back() -> None:
     """Return freed memory to the system."""
-    # The C library keeps freed memory for later use: some 900 MB after subwords were trained on a
+    # The C library keeps freed memory for later use: about 900 MB after subwords were trained on a
     # million pairs, when the worker processes need memory.
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:

@@ -1,5 +1,5 @@
 """
-Processor cores available to this process, instruction sets, and the cache folder; no torch.
+Processor cores available to this process, instruction sets, and the cache folder, without torch.
 
 A library from the cache is executed, so only this user or root may be able to write there.
 """
@@ -75,7 +75,7 @@ def processor_facts(*fields: str) -> list[str]:
 @functools.cache
 def int8_levels() -> int:
     """Return the largest absolute value of inputs and weights in 8-bit matrix multiplications."""
-    # Only VNNI instructions accumulate in 32 bits.
+    # Only VNNI instructions accumulate in 32 bits; sums in 16 bits overflow with larger values.
     for flags in processor_facts("flags"):
         return 127 if {"avx512_vnni", "avx_vnni"} & set(flags.split()) else 63
     return 63
@@ -92,7 +92,7 @@ def cache_folder() -> Path:
     for part in reversed([folder, *folder.parents]):
         part.mkdir(
             mode=0o700, exist_ok=True
-        )  # not `parents=True`, which gives them the umask's mode
+        )  # not `parents=True`, which gives the parents the umask's mode
     for passed in _way_to(folder):
         check_owned(passed, passed.lstat(), sticky=True)
     status = folder.stat()
@@ -104,7 +104,7 @@ def cache_folder() -> Path:
 
 def read_cached(path: Path) -> bytes:
     """Read a file of the cache; raise `OSError` if another user could have written it."""
-    # A link would lead out of the folder that was checked, and opening a pipe would wait.
+    # A link could lead out of the folder that was checked, and opening a pipe would block.
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         status = os.fstat(descriptor)
@@ -119,15 +119,17 @@ def read_cached(path: Path) -> bytes:
 
 def write_cached(path: Path, content: bytes) -> None:
     """Write a file of the cache atomically."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.partial")
+    temporary_file = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.partial")
     try:
-        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        with open(
+            os.open(temporary_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"
+        ) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        temporary_file.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary_file.unlink(missing_ok=True)
 
 
 def check_owned(
@@ -137,7 +139,7 @@ def check_owned(
     mode = stat.S_IMODE(status.st_mode)
     if status.st_uid not in (os.geteuid() if user is None else user, 0):
         raise PermissionError(f"{path} must belong to you or root, but belongs to another user")
-    # In a sticky folder such as /tmp others can add names, but not replace existing files.
+    # In a sticky folder such as /tmp, others can add files, but not replace existing files.
     if stat.S_ISLNK(status.st_mode) or (sticky and mode & stat.S_ISVTX):
         return
     if mode & _OTHERS_WRITE:
@@ -145,7 +147,7 @@ def check_owned(
 
 
 def _base() -> Path:
-    """Return the user's folder of caches; by the XDG specification, relative paths are ignored."""
+    """Return the user's folder for caches; as XDG specifies, relative paths are ignored."""
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if base.is_absolute():
         return base

@@ -20,14 +20,14 @@ def map_in_threads(
     Call a function with each item in several workers; yield the results in the order of the items.
 
     The threads of torch's operations are divided among the workers. After a failed call or an
-    interruption of the caller, only calls that have begun are completed.
+    interruption of the caller, only calls that have started are completed.
     """
     threads = torch.get_num_threads()
     begun = threading.Barrier(workers + 1)
 
     def begin() -> None:
         """Wait until each worker has its share of the threads."""
-        torch.get_num_threads()  # a thread's first call copies the number of the process
+        torch.get_num_threads()  # a thread's first call copies the process's number of threads
         torch.set_num_threads(max(1, threads // workers))
         begun.wait()
 
@@ -46,5 +46,5 @@ def map_in_threads(
         while waiting:
             yield waiting.popleft().result()
     finally:
-        begun.abort()  # releases the workers if one could not begin
+        begun.abort()  # releases the workers if one of them could not start
         pool.shutdown(cancel_futures=True)

@@ -1,5 +1,5 @@
 """
-Attention with explicit scores: additive scores, other scores, and scores with a bias.
+Attention that stores its scores: additive scores, and scores with a bias or distance terms.
 
 ``e_ij = v tanh(q_i + k_j)`` (Bahdanau et al. 2015), with one vector v per head. Storing all sums
 q_i + k_j at once would take queries x keys x d_k numbers per head. The sums are therefore computed
@@ -23,14 +23,14 @@ Compare = Callable[[Tensor, Tensor], Tensor]
 
 
 class Scoring(NamedTuple):
-    """Changes of an attention layer to scaled products of queries and keys."""
+    """How an attention layer differs from scaled dot-product attention."""
 
     compare: Compare | None = None
-    """Computes the scores instead of scaled products."""
+    """Computes the scores; None for scaled dot products."""
     relation: Relation | None = None
-    """Adds terms that depend on distance to scaled products and to contexts."""
+    """Adds distance terms to the scores and contexts of scaled dot-product attention."""
     dropout: Dropout | None = None
-    """Drops weights in training."""
+    """Drops attention weights in training."""
 
     @property
     def is_explicit(self) -> bool:
@@ -40,7 +40,7 @@ class Scoring(NamedTuple):
 
 
 PRODUCTS = Scoring()
-"""Scaled products without changes."""
+"""Scaled dot-product attention without changes."""
 # Maximum number of sums in memory at once. The limit was chosen by hand: 16 MB in fp32, which needs
 # few kernel launches.
 MOST_NUMBERS = 1 << 22
@@ -109,7 +109,7 @@ def attend_cached_by_scores(
     mask_bias: Float[Tensor, "batch heads queries keys"],
     scoring: Scoring,
 ) -> Float[Tensor, "batch heads queries d_v"]:
-    """Compute the context of the newest tokens of a search; keys may have fewer bits."""
+    """Compute the context of a search's newest tokens; keys may have fewer bits than queries."""
     compare, relation, _ = scoring
     short, distance = query.to(key.dtype), distances_of_slots(mask_bias[:, 0])
     if isinstance(compare, nn.Module):  # its weights have the type of the queries
@@ -141,7 +141,7 @@ def _attention_of(
 
 
 class _AdditiveScores(torch.autograd.Function):
-    """Scores, computed for a few queries at a time; the backward pass recomputes the sums."""
+    """Additive scores of a few queries at a time; the backward pass recomputes the sums."""
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, energy: Tensor) -> Tensor:
@@ -179,7 +179,7 @@ def _inner(query: Tensor, key: Tensor) -> Tensor:
 
 
 def _parts(query: Tensor, key: Tensor) -> Iterator[slice]:
-    """Split the queries into blocks whose sums with all keys fit the limit."""
+    """Split the queries into blocks that have at most `MOST_NUMBERS` sums with all keys."""
     queries = query.size(2)
     sums = key.numel() * queries  # of all heads
     step = max(1, queries * MOST_NUMBERS // max(sums, 1))

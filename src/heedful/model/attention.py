@@ -2,10 +2,10 @@
 Attention: section 3.2 of the paper.
 
 `scaled_dot_product_attention` is equation 1. `MultiHeadAttention` computes several attention
-functions in parallel (section 3.2.2). `attend` chooses the kernel for whole sequences,
-`cached_attention` the kernel for a step of a search; the tests compare all kernels with equation 1.
-A mask is always called `mask` and is true where a query may attend to a key. Its additive form in a
-search is `mask_bias`.
+functions in parallel (section 3.2.2). `attend` chooses the kernel for whole sequences, and
+`cached_attention` chooses the kernel for a step of a search. The tests compare all kernels with
+equation 1. A mask is always called `mask` and is true where a query may attend to a key. In a
+search, its additive form is called `mask_bias`.
 """
 
 import math
@@ -84,8 +84,8 @@ def scaled_dot_product_attention(
 
     Notes
     -----
-    Section 3.2.1: dividing by sqrt(d_k) keeps the softmax out of its flat regions. A query that may
-    attend to nothing has no weights: its row is NaN.
+    Section 3.2.1: dividing by sqrt(d_k) keeps the softmax out of its flat regions. If a query may
+    not attend to any key, its row of weights is NaN.
 
     Examples
     --------
@@ -96,8 +96,8 @@ def scaled_dot_product_attention(
     [[0.5, 0.5], [0.5, 0.5]]
     """
     check_tensors("scaled_dot_product_attention", query=query, key=key, value=value)
-    # The query is scaled instead of the scores, because it is smaller if there are more keys than
-    # d_k.
+    # The query is scaled instead of the scores, because it is the smaller tensor if there are more
+    # than d_k keys.
     query = query * (1.0 / math.sqrt(query.size(-1)))
     scores = query @ key.transpose(-2, -1)  # (batch, heads, queries, keys)
     if mask is not None:
@@ -116,20 +116,20 @@ def attend(
     scoring: Scoring = PRODUCTS,
 ) -> tuple[Float[Tensor, "batch queries width_v"], Float[Tensor, "_ heads _ _"] | None]:
     """
-    Compute the context of all heads by the fastest kernel for the case.
+    Compute the context of all heads with the fastest suitable kernel.
 
-    Queries, keys and values have their heads concatenated on the last axis; without padding they
-    are a single row with all tokens. Four kernels compute equation 1, and the tests check that they
-    agree:
+    Queries, keys and values have their heads concatenated on the last axis; if padding was removed,
+    they are a single row with all tokens. Four kernels compute equation 1, and the tests check that
+    they agree:
 
     - `packed_attention`: sentences packed one after the other on a GPU;
     - `short_attention`: at most 256 keys on a processor with oneDNN, and rows without padding;
     - `scaled_dot_product_attention`: requested weights, or at most 256 keys on another processor;
     - torch's kernel, which stores no weights: all other cases.
 
-    If a window is not in the mask, sequences are cut into blocks (`heedful.model.window`). The
-    terms that `scoring` adds to scaled products are computed in padded rows. Weights, (batch,
-    heads, queries, keys), also need padded rows; without padded rows `ArgumentError` is raised.
+    If a window is not in the mask, sequences are cut into blocks (`heedful.model.window`). Biases
+    and the changes in `scoring` are computed in padded rows (`attend_by_scores`). Requested weights
+    (batch, heads, queries, keys) also need padded rows; otherwise `ArgumentError` is raised.
     """
     record = need_weights or layout.weights is not None
     if record and layout.is_unpadded:
@@ -177,16 +177,16 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         Whether the projections add a bias.
     score : str, default "scaled"
         How a query is compared with a key: ``scaled`` q k / sqrt(d_k) (paper), ``unscaled`` q k, or
-        ``additive`` v tanh(q + k) with one vector v a head; or the name of a plugin's score.
+        ``additive`` v tanh(q + k) with one vector v per head; or the name of a plugin's score.
     kv_heads : int, optional
-        Heads of keys and values; each serves a group of query heads; `heads` if None.
+        Number of key-value heads, each shared by a group of query heads; `heads` if None.
     dropout : float, default 0.0
         Share of the attention weights that is dropped in training.
 
     Notes
     -----
-    The projections W^Q, W^K, W^V of all heads are one matrix, so that self-attention is one
-    product; `out_proj` is the paper's W^O. Weights are returned on request.
+    The projections W^Q, W^K and W^V of all heads are stacked in one matrix, so self-attention needs
+    only one matrix multiplication for them; `out_proj` is the paper's W^O.
 
     Examples
     --------
@@ -241,20 +241,20 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         need_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch queries d_model"], Float[Tensor, "_ heads _ _"] | None]:
         """
-        Attend from each position of a sequence to the positions of another or the same sequence.
+        Attend from each position of a sequence to the positions of the same or another sequence.
 
         Parameters
         ----------
         queries_from : Tensor
             The sequence of the queries.
         keys_from : Tensor
-            The sequence of the keys and values; the same tensor for self-attention. Without padding
-            it is one row (1, tokens, d_model), whatever the rows of the queries.
+            The sequence of the keys and values; the same tensor for self-attention. If its padding
+            was removed, it is a single row (1, tokens, d_model), even if the queries are padded.
         layout : Tensor or Layout, optional
             The mask (batch, 1 or heads, 1 or queries, keys), true where the query may attend to the
-            key; or a `Layout`, which contains the mask and more.
+            key; or a `Layout`, which also describes removed padding and windows.
         need_weights : bool, default False
-            Whether to return the weights, which needs `scaled_dot_product_attention`.
+            Whether to return the weights, which fused kernels do not return.
 
         Returns
         -------
@@ -265,7 +265,7 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         """
         states = {"queries_from": queries_from, "keys_from": keys_from}
         check_states("MultiHeadAttention", self.d_model, 3, **states)
-        # heads side by side: (batch, time, heads * d_k), values (batch, time, heads * d_v)
+        # queries (batch, time, heads * d_k), keys (.., kv_heads * d_k), values (.., kv_heads * d_v)
         queries, keys, values = self.project(queries_from, keys_from)
         layout = Layout.of(layout)
         if self.rotation is not None:
@@ -284,12 +284,12 @@ class MultiHeadAttention(nn.Module, TargetMixer):
 
     @property
     def scoring(self) -> Scoring:
-        """The layer's changes to scaled products."""
+        """How the layer differs from scaled dot-product attention."""
         return Scoring(self.compare, self.relation, self.dropout)
 
     @property
     def compare(self) -> Compare | None:
-        """The module that computes scores; None for scaled products, which the kernels compute."""
+        """The function that computes scores; None for scaled dot products."""
         if self.energy is not None:
             return partial(additive_scores, energy=self.energy)
         return self.scorer
@@ -303,7 +303,7 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         Float[Tensor, "other keys kv_width"],
         Float[Tensor, "other keys width_v"],
     ]:
-        """Project sequences to the queries, keys and values of all heads, side by side."""
+        """Project sequences to the queries, keys and values of all heads, concatenated."""
         if queries_from is keys_from:
             is_folded = self.score == "unscaled" and self.norms is None
             # (batch, time, heads * (2 d_k + d_v))
@@ -325,7 +325,7 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         return split_heads(queries, self.heads)
 
     def project_kv(self, keys_from: Float[Tensor, "batch keys d_model"]) -> KeyValue:
-        """Project a sequence to keys and values, split into heads: once per source in a search."""
+        """Project a sequence to keys and values per head; a search does this once per source."""
         keys, values = self._keys_values(keys_from).split(self.widths[1:], dim=-1)
         keys = keys if self.norms is None else self.norms.keys(keys)
         return KeyValue(split_heads(keys, self.kv_heads), split_heads(values, self.kv_heads))
@@ -337,7 +337,7 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         mask_bias: Float[Tensor, "batch heads queries keys"],
     ) -> Float[Tensor, "batch queries d_model"]:
         """
-        Attend to projected keys and values in a search: `forward` at the newest positions.
+        Attend to projected keys and values in a search, as `forward` does at the newest positions.
 
         Parameters
         ----------

@@ -54,7 +54,7 @@ class DecoderInput:
         state: Any,
         newest: Int[Tensor, "sentences width"],
     ) -> tuple[Float[Tensor, "sentences width d_model"], Any, Callable[[Any], Any]]:
-        """Return embeddings with the task's terms, the decoder's state, and a wrapper of states."""
+        """Return embeddings with the task's terms, the decoder state, and a wrapper for states."""
         del newest
         return x, state, lambda inner: inner
 
@@ -64,13 +64,14 @@ class DecodingState(Protocol):
     """
     The state of a decoder between two steps.
 
-    Rows are hypotheses, sentence by sentence, the same number for each sentence. Tensors of the
-    source are kept once per sentence, so they are neither copied nor reordered with the hypotheses.
+    Rows are hypotheses, ordered by sentence; all sentences have the same number of hypotheses.
+    Tensors of the source are stored once per sentence, so they are neither copied nor reordered
+    with the hypotheses.
     """
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> "DecodingState":
         """
-        Select rows after each step of a search; they may be repeated, dropped and reordered.
+        Select rows after each step of a search; rows may be repeated, dropped and reordered.
 
         Parameters
         ----------
@@ -101,7 +102,7 @@ class Seq2Seq(nn.Module, ABC):
 
     Notes
     -----
-    Everything is batch-first. `states` and `step` return hidden states, not logits, so that the
+    All tensors are batch-first. `states` and `step` return hidden states, not logits, so that the
     loss can process the vocabulary in chunks. Calling the model returns all logits at once.
     """
 
@@ -127,7 +128,7 @@ class Seq2Seq(nn.Module, ABC):
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
     ) -> Float[Tensor, "batch target d_model"]:
         """
-        Compute all decoder states for a given target; equal to `start` and a `step` per token.
+        Compute all decoder states for a given target, as `start` and one `step` per token do.
 
         Parameters
         ----------
@@ -144,7 +145,7 @@ class Seq2Seq(nn.Module, ABC):
 
     def forward_flops(self, source: RowLengths, target: RowLengths, hypotheses: int = 1) -> int:
         """
-        Count the operations of the products of a forward pass, a multiply-add as two.
+        Count the operations of a forward pass; a multiply-add counts as two.
 
         Parameters
         ----------
@@ -156,8 +157,8 @@ class Seq2Seq(nn.Module, ABC):
         Returns
         -------
         int
-            Operations of all computed products, including masked pairs and some padding; the output
-            layer counts only for real tokens. 0, the default, if the model does not count.
+            Operations of all matrix multiplications, including masked pairs and computed padding;
+            the output layer counts only for real tokens. The default is 0, which means unknown.
         """
         del source, target, hypotheses
         return 0
@@ -169,12 +170,14 @@ class Seq2Seq(nn.Module, ABC):
         Returns
         -------
         Tensor or None
-            A loss per target token, with its gradients; None is the default.
+            A loss per target token, with its gradients. The default is None, which means no
+            penalty.
 
         Notes
         -----
-        Training calls it once after each `states`. Each micro-batch has its own penalty, weighted
-        by its real target tokens; perplexity and validation exclude the penalty.
+        Training calls this method once after each call of `states`. Each micro-batch has its own
+        penalty, weighted by its number of real target tokens; perplexity and validation exclude the
+        penalty.
         """
         total = None
         for part in self._of_parts("penalty"):
@@ -197,21 +200,21 @@ class Seq2Seq(nn.Module, ABC):
 
     @abstractmethod
     def start(self, memory: Any) -> DecodingState:
-        """Prepare a search: one hypothesis per sentence, and all results that need no target."""
+        """Start a search with one hypothesis per sentence; compute what needs no target."""
 
     @abstractmethod
     def step(
         self, state: Any, tokens: Int[Tensor, " rows"]
     ) -> tuple[Float[Tensor, "rows d_model"], Any]:
         """
-        Process one more token per hypothesis; all sentences have equally many hypotheses.
+        Process one more token per hypothesis; all sentences have the same number of hypotheses.
 
         Parameters
         ----------
         state : DecodingState
             The state returned by `start` or the last `step`.
         tokens : Tensor
-            The newest token of each hypothesis, the start token first.
+            The newest token of each hypothesis; the start token in the first step.
 
         Returns
         -------
@@ -224,7 +227,7 @@ class Seq2Seq(nn.Module, ABC):
     def project(
         self, states: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch vocabulary"]:
-        """Compute logits over the whole target vocabulary; too large for a training batch."""
+        """Compute logits over the whole target vocabulary; training computes them in chunks."""
         return self.output(states)
 
     def log_probabilities(
@@ -239,15 +242,15 @@ class Seq2Seq(nn.Module, ABC):
         return self.output.weight.device
 
 
-_BACKWARD = 2  # matrix products of the backward pass for each matrix product of the forward pass
+_BACKWARD = 2  # matrix multiplications in the backward pass for each one in the forward pass
 
 
 def training_flops(model: Seq2Seq, source: RowLengths, target: RowLengths) -> int:
-    """Count the operations of a batch forward and backward."""
+    """Count the operations of the forward and backward pass of a batch."""
     return (1 + _BACKWARD) * model.forward_flops(source, target)
 
 
 def count_flops(model: Seq2Seq, source: RowLengths, target: RowLengths) -> tuple[int, int]:
-    """Count the operations of a batch forward and backward, for all and for real tokens."""
+    """Count the operations of both passes of a batch, with padding and for real tokens alone."""
     alone = (RowLengths.unpadded(side.tokens) for side in (source, target))
     return training_flops(model, source, target), training_flops(model, *alone)

@@ -58,7 +58,7 @@ def code_rates(d_model: int) -> Float[Tensor, " half"]:
 
 def interleaved_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor, "length d_model"]:
     """
-    Compute the paper's sinusoids: ``sin(pos / 10000^(2i/d))`` in column 2i, its cosine in 2i + 1.
+    Compute the paper's sinusoids of ``pos / 10000^(2i/d)``: sines in columns 2i, cosines in 2i + 1.
 
     The angles are computed in fp64, so position 100,000 is as exact as position 1.
     """
@@ -71,9 +71,9 @@ def halves_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor, "len
     """
     Compute the sinusoids of the authors' code: sines in the first half of the columns.
 
-    tensor2tensor 3d9c62f2, ``get_timing_signal_1d``: wavelengths from 2 pi to exactly 10000 * 2 pi.
-    So the step of the exponent is log(10000) / (d/2 - 1), not the paper's 2 / d. `d_model` is at
-    least 4.
+    In tensor2tensor 3d9c62f2, wavelengths range from 2 pi to exactly 10000 * 2 pi
+    (``get_timing_signal_1d``). So the step of the exponent is log(10000) / (d/2 - 1), not the
+    paper's 2 / d. `d_model` is at least 4.
     """
     positions = torch.arange(first, first + length, dtype=torch.float64)
     angles = torch.outer(positions, code_rates(d_model))
@@ -82,10 +82,10 @@ def halves_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor, "len
 
 def grouped_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor, "length d_model"]:
     """
-    Compute the paper's sinusoids, all sines before all cosines.
+    Compute the paper's sinusoids with all sines before all cosines.
 
-    Hugging Face's Marian and Sockeye have this layout. Reordering the dimensions of a model turns
-    one layout into the other.
+    Hugging Face's Marian and Sockeye have this layout. Reordering the dimensions of a model
+    converts between this layout and ``interleaved``.
     """
     paper = interleaved_sinusoid(first, length, d_model)
     return torch.cat((paper[:, 0::2], paper[:, 1::2]), dim=1)
@@ -120,7 +120,7 @@ class SinusoidalPositions(nn.Module):
 
     def forward(self, start: int, length: int) -> Float[Tensor, "length d_model"]:
         """Return the encodings of `length` positions; `start` counts from 0."""
-        table = self.table  # a local reference: another thread may replace it by a shorter table
+        table = self.table  # another thread may replace `self.table` by a shorter table
         if start + length > table.size(0):
             rows = max(256, 2 * (start + length))
             table = SINUSOIDS[self.layout](self.position_offset, rows, self.d_model).to(table)
@@ -130,7 +130,7 @@ class SinusoidalPositions(nn.Module):
 
 class NoPositions(nn.Module):
     """
-    The absence of positions: zeros are added.
+    Zeros instead of position encodings.
 
     A Transformer without positions can infer the order of tokens only from the decoder's mask. A
     convolution infers the order from its kernel (Gehring et al. 2017, section 5.4).
@@ -166,7 +166,7 @@ class LearnedPositions(nn.Module):
 
 class OutputLayer(nn.Module):
     """
-    The map from decoder states to logits: the last linear layer of figure 1, without bias there.
+    The map from decoder states to logits: figure 1's last linear layer, which has no bias there.
 
     A module with a prepacked matrix may replace this module (`heedful.model.inference`).
     """
@@ -192,19 +192,19 @@ class TiedOutput(OutputLayer):
     """
     An output layer that shares the matrix of an embedding (section 3.4).
 
-    The matrix is read from the embedding at each use. So the two stay tied when the embedding's
-    matrix is replaced (`load_state_dict(assign=True)`, `to_empty`), and the matrix is stored once.
+    The matrix is read from the embedding at each use. So both stay tied when the embedding's matrix
+    is replaced (`load_state_dict(assign=True)`, `to_empty`), and the matrix is stored once.
     """
 
     def __init__(self, embedding: nn.Module, bias: nn.Parameter | None = None) -> None:
         nn.Module.__init__(self)
-        # in a tuple, in which torch finds no submodules: the embedding is a submodule of the model
+        # torch finds no submodules in a tuple; the embedding is already a submodule of the model
         self._embedding = (embedding,)
         self.bias = bias
 
     @property
     def weight(self) -> nn.Parameter:  # type: ignore[override]
-        """The embedding's matrix itself; replace this module to untie the two."""
+        """The embedding's matrix itself; replace this module to untie the output."""
         return self._embedding[0].weight  # type: ignore[return-value]
 
 

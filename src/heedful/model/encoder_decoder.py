@@ -1,5 +1,5 @@
 """
-A model of any encoder and any decoder, which exchange only `Memory`.
+A model that combines any encoder with any decoder; they exchange only `Memory`.
 
 ::
 
@@ -29,7 +29,7 @@ _EMBEDDINGS_ALONE = DecoderInput()
 
 class EncoderDecoder(Seq2Seq):
     """
-    A model of any encoder and any decoder.
+    A model that combines any encoder with any decoder.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class EncoderDecoder(Seq2Seq):
         return states.flatten(0, 1), wrap(inner)  # (rows, d_model)
 
     def _add_positions(self, x: Tensor, is_target: bool, first: int, step: bool = False) -> Tensor:
-        """Add positions, apply dropout (section 5.4); in a step all rows have the same position."""
+        """Add positions and apply dropout (section 5.4); in a step, all rows share a position."""
         positions = self.target_positions if is_target else self.source_positions
         norm = self.target_norm if is_target else self.source_norm
         if positions is None:

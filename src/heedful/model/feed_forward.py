@@ -36,12 +36,12 @@ class FeedForward(nn.Module):
     d_ff : int
         Width of the inner layer.
     activation : {'relu', 'gelu', 'gelu_tanh', 'silu'}, default 'relu'
-        The activation between the two linear layers; the paper has relu.
+        The activation between the two linear layers; the paper uses relu.
     bias : bool, default True
         Whether both linear layers have a bias, as in equation 2.
     gated : bool, default False
         Whether the activation of one projection of the input gates a second projection:
-        ``(activation(x W) * (x V)) W_2`` (Shazeer 2020). `linear1` contains W above V.
+        ``(activation(x W) * (x V)) W_2`` (Shazeer 2020). The weight of `linear1` stacks W and V.
     """
 
     computes_padding: ClassVar[bool] = True
@@ -85,5 +85,5 @@ class FeedForward(nn.Module):
 def apply_network(
     network: nn.Module, x: Float[Tensor, "*batch d_model"], real: Bool[Tensor, "*batch"] | None
 ) -> Float[Tensor, "*batch d_model"]:
-    """Apply a feed-forward network, or a `Network`, which also reads the real positions."""
+    """Apply a feed-forward network, or a `Network`, which needs to know the real positions."""
     return network(x, real) if isinstance(network, Network) else network(x)

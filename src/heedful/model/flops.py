@@ -63,7 +63,7 @@ class RowLengths:
 
 
 def pairs_of(positions: PerRow, by_steps: bool = False) -> int:
-    """Count the pairs of positions in all rows; if `by_steps`, without pairs with later keys."""
+    """Count the pairs of positions in all rows; if `by_steps`, exclude pairs with later keys."""
     every = positions * (positions + 1) // 2 if by_steps else positions * positions
     return int(every.sum())
 
@@ -72,7 +72,7 @@ class DecoderFlops(NamedTuple):
     """Numbers of forward operations of a decoder; a multiply-add counts as two."""
 
     own: int
-    """Operations for target positions, attention to the memory included."""
+    """Operations for target positions, including attention to the memory."""
     memory: int = 0
     """Operations for the memory, once per sentence."""
 

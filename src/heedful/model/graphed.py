@@ -1,11 +1,11 @@
 """
-A trained model for a GPU that records the steps of a search as graphs.
+A trained model whose search steps are recorded as graphs on a GPU.
 
 An eager step of a base model starts two hundred kernels. A GPU computes each kernel in less time
 than Python takes to start it. Here a step consists of two replays. The first computes states from
 the newest tokens in the buffers of a lane (`heedful.model.static_cache`). The second computes
 log-probabilities from the states. The model has the same layers as without graphs. On a CPU the
-graphs are plain calls, so the tests run the same code.
+graphs are plain function calls, so the tests run the same code.
 """
 
 from functools import partial
@@ -34,7 +34,7 @@ _MOST_SENTENCES, _MOST_SOURCE = 1024, 1024
 
 
 def record_searches(model: EncoderDecoder, device: torch.device) -> EncoderDecoder:
-    """Make searches with a trained model replay graphs on a GPU, unless kernels are plain."""
+    """Make searches with a trained model replay graphs on a GPU, unless kernels are “plain”."""
     if device.type != "cuda" or kernels_choice() == "plain" or not can_record(model):
         return model
     return GraphedModel(model)
@@ -71,9 +71,9 @@ def _can_record_layer(layer: DecoderLayer) -> bool:
 
 class GraphedModel(EncoderDecoder):
     """
-    A model whose searches replay graphs; these contain the addresses of its weights.
+    A model whose searches replay graphs, which contain the addresses of its weights.
 
-    New values may be copied into these weights, but the tensors must not be replaced.
+    New values may be copied into the weights, but the tensors must not be replaced.
     """
 
     def __init__(self, plain: EncoderDecoder) -> None:
@@ -133,7 +133,7 @@ class GraphedModel(EncoderDecoder):
         newest: tuple[Tensor, Lane, StepBuffers] | None = getattr(self.lanes.newest, "step", None)
         if newest is None or newest[0] is not states:
             return super().log_probabilities(states)
-        self.lanes.newest.step = None  # a reference must not outlive the search of its lane
+        self.lanes.newest.step = None  # the reference must not outlive the search
         _, lane, step = newest
         with torch.no_grad():
             name = ("project", step.tokens.size(1))

@@ -53,7 +53,7 @@ class SourceEncoder(Protocol):
     """Maps source lengths to numbers of states; None if they are equal."""
 
     def flops(self, source: RowLengths) -> int:
-        """Count forward operations, a multiply-add as two; padding only if it is computed."""
+        """Count forward operations, a multiply-add as two, and padding only if it is computed."""
 
     def encode(self, x: States, mask: SourceMask, weights: list[Tensor] | None = None) -> Memory:
         """
@@ -66,7 +66,8 @@ class SourceEncoder(Protocol):
         mask : Tensor
             True at real tokens.
         weights : list, optional
-            A list to which the attention weights of each layer are appended, if there are any.
+            A list to which the attention weights of each layer are appended, if the encoder has
+            attention.
 
         Returns
         -------
@@ -77,17 +78,17 @@ class SourceEncoder(Protocol):
 
 @runtime_checkable
 class TargetDecoder(Protocol):
-    """The interface of a decoder of any family; `decode` equals `start` and a `step` per token."""
+    """The interface of a decoder of any family; `decode` equals `start` and repeated `step`."""
 
     width: int
     """Width of the input of the output matrix."""
     attends: bool = True
     """Whether the decoder attends to the source."""
     attends_once: bool = False
-    """Whether each step attends once, with the weights in `attention` of its state."""
+    """Whether a step attends to the source once; `attention` of its state has the weights."""
 
     def flops(self, target: RowLengths, memory: RowLengths) -> DecoderFlops:
-        """Count forward operations, a multiply-add as two; padding only if it is computed."""
+        """Count forward operations, a multiply-add as two, and padding only if it is computed."""
 
     def decode(
         self,
@@ -106,7 +107,7 @@ class TargetDecoder(Protocol):
         memory : Memory
             The encoded source.
         weights : tuple of two lists, optional
-            Weights of self-attention and of attention to the source are appended, for each layer.
+            Lists to which the weights of self-attention and cross-attention are appended, by layer.
         real : Tensor, optional
             True at real tokens; everywhere if None.
 
@@ -117,13 +118,13 @@ class TargetDecoder(Protocol):
         """
 
     def start(self, memory: Memory) -> Any:
-        """Prepare a search: a `DecodingState` that also has `sentences` and `length`."""
+        """Start a search; return a `DecodingState` that also has `sentences` and `length`."""
 
     def step(
         self, x: Float[Tensor, "sentences hypotheses d_model"], state: Any
     ) -> tuple[Float[Tensor, "sentences hypotheses width"], Any]:
         """
-        Process one more token of each hypothesis: equal to `decode` at the newest positions.
+        Process one more token of each hypothesis, as `decode` does at the newest positions.
 
         Parameters
         ----------

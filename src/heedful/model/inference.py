@@ -8,7 +8,7 @@ the plain model.
 In the plain modules several short passes over memory follow each matrix product; in 8 bits there
 are about twelve passes. They scale, add the bias and the residual, normalize, find the maximum of
 each row, and round. Compiled layers do this work while the values are in the cache, and attend to
-keys and values without copies.
+keys and values without copying them.
 """
 
 import copy
@@ -64,17 +64,17 @@ def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True
     are computed once, and only the output matrix is prepacked.
     """
     native = native and all(map(can_multiply, _inner_widths(model)))
-    # oneDNN computes models whose weights are bf16
+    # models with weights in bf16 are computed by oneDNN
     native = native and model.output.weight.dtype == torch.float32
     make_linear = _NATIVE_FACTORIES[kind] if native else LINEAR_FACTORIES[kind]
     with torch.no_grad():
         for layer in list(model.modules()):
             if isinstance(layer, HasWeightNorm):
                 layer.fold_weight_norm()
-            if isinstance(layer, FeedForward):  # including one inside another network
+            if isinstance(layer, FeedForward):  # including networks inside other networks
                 _pack_network(layer, make_linear)
             if isinstance(layer, EncoderLayer | DecoderLayer):
-                if isinstance(layer.self_attention, MultiHeadAttention):  # other mixers are kept
+                if isinstance(layer.self_attention, MultiHeadAttention):  # not another mixer
                     layer.self_attention = PrepackedAttention(layer.self_attention, make_linear)
                 if isinstance(layer, DecoderLayer):
                     cross = PrepackedCrossAttention(layer.cross_attention, make_linear)
@@ -113,7 +113,7 @@ def is_compiled(model: EncoderDecoder) -> bool:
 
 
 def _inner_widths(model: EncoderDecoder) -> set[int]:
-    """List the input widths of all matrix products."""
+    """Return the input widths of all linear layers."""
     widths = {model.output.weight.size(1)}
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
@@ -157,7 +157,7 @@ class PrepackedAttention(MultiHeadAttention):
 
 
 class PrepackedCrossAttention(PrepackedAttention):
-    """Cross-attention with prepacked projections: one of queries, one of keys and values."""
+    """Cross-attention with prepacked projections: one for queries, one for keys and values."""
 
     q_proj: nn.Module
     kv_proj: nn.Module
@@ -196,7 +196,7 @@ _FEW_SENTENCES = 2
 
 
 def can_compile(stack: Encoder | Decoder) -> bool:
-    """Return whether a stack can be compiled: all matrix products and other parts are supported."""
+    """Return whether compiled functions support all linear layers and other parts of a stack."""
     layers: list[EncoderLayer | DecoderLayer] = [*stack.layers]
     return is_known(stack) and all(
         isinstance(product, NativeLinear) for layer in layers for product in products_of(layer)
@@ -239,7 +239,7 @@ class CompiledEncoder(Encoder):
     """
     An `Encoder` that runs in one call of compiled functions.
 
-    The plain modules compute long sentences, windows, masks per head or query, and requested
+    The plain modules are used for long sentences, windows, masks per head or query, and requested
     attention weights.
     """
 
@@ -249,7 +249,7 @@ class CompiledEncoder(Encoder):
 
     def encode(self, x: States, mask: SourceMask, weights: list[Tensor] | None = None) -> Memory:
         """Run all layers."""
-        is_masked = self.window is not None or mask.size(1) * mask.size(2) > 1  # by head or query
+        is_masked = self.window is not None or mask.size(1) * mask.size(2) > 1  # per head or query
         if weights is not None or is_masked:
             return super().encode(x, mask, weights)
         if x.size(1) <= _LONG:
@@ -284,7 +284,7 @@ class CompiledEncoder(Encoder):
 
 
 class CompiledOutput(PrepackedOutput):
-    """`PrepackedOutput` with a compiled log-softmax: two passes over the vocabulary."""
+    """`PrepackedOutput` with a compiled log-softmax in two passes over the vocabulary."""
 
     def log_probabilities(
         self, states: Float[Tensor, "*batch d_model"]

@@ -3,7 +3,8 @@ Initial weights.
 
 The paper does not specify them, so a Transformer follows the authors' first public code
 (tensor2tensor 3d9c62f2). Weights of linear layers are uniform within Glorot's bound for the shape
-of the matrix, fused as in that code. Embeddings are normal with standard deviation d_model^-0.5.
+of the matrix, which is fused as in that code. Embeddings are normal with standard deviation
+d_model^-0.5.
 
 Encoders and decoders of other families draw their own initial weights.
 """
@@ -26,8 +27,8 @@ def initialize(model: EncoderDecoder, seed: int) -> None:
 
     The authors' first code fuses the projections to Q, K and V of self-attention into one matrix.
     It also fuses the projections to K and V of cross-attention. The Glorot bounds of fused matrices
-    are smaller than the bounds of single projections. In the base model they are sqrt(6 / (512 +
-    1536)) and sqrt(6 / (512 + 1024)). Norms keep torch's gains of 1 and biases of 0.
+    are smaller than the bounds of single projections. In the base model the fused bounds are sqrt(6
+    / (512 + 1536)) and sqrt(6 / (512 + 1024)). Norms keep torch's gains of 1 and biases of 0.
     """
     generator = torch.Generator().manual_seed(seed)
     cross = {layer.cross_attention for layer in model.modules() if isinstance(layer, DecoderLayer)}
@@ -70,7 +71,7 @@ def _draw_attention(module: MultiHeadAttention, is_cross: bool, generator: torch
 
 
 def _draw_table(weight: Tensor, stack: object, generator: torch.Generator) -> None:
-    """Draw a table, with the method of the encoder or decoder if it has such a method."""
+    """Draw a table with the method of its encoder or decoder, or else with the default method."""
     if isinstance(stack, Initialized):
         stack.initialize_table(weight, generator)
     else:

@@ -2,7 +2,7 @@
 The layers that compiled functions support.
 
 The functions compute equation 1, feed-forward networks with or without a gate, layer norm and RMS
-norm. A model with any other part is searched with plain layers, and `heedful info` names the part.
+norm. If a model has any other part, searches use plain layers, and `heedful info` names the part.
 """
 
 from collections.abc import Iterator, Sequence

@@ -28,24 +28,24 @@ from torch import Tensor
 from heedful.model.parts import KeyValue, TargetCache
 from heedful.model.window import close_oldest
 
-# A new block has room for this many tokens of each hypothesis, or for a quarter of the slots in use
-# if that is more. Smaller blocks need more copies: with 8 tokens a search of 64 sentences took 2 %
-# longer. Larger blocks need more computation on empty slots. For few sentences a copy costs more
-# than empty slots, so all sentences together get at least _LEAST_SLOTS. The number of slots is a
-# multiple of _MULTIPLE, which fills vector registers with bf16 or fp32 numbers.
+# A new block has room for _BLOCK_STEPS tokens of each hypothesis, or for a quarter of the slots in
+# use if that is more. Smaller blocks need more copies: with 8 tokens a search of 64 sentences took
+# 2% longer. Larger blocks need more computation on empty slots. For few sentences a copy costs
+# more than empty slots, so all sentences together get at least _LEAST_SLOTS. The number of slots is
+# a multiple of _MULTIPLE, which fills vector registers with bf16 or fp32 numbers.
 _BLOCK_STEPS, _LEAST_SLOTS = 16, 64
 _MULTIPLE = 16
 
 
 def mask_to_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """Convert a boolean mask to a bias, which the product of the scores adds in the same pass."""
+    """Convert a boolean mask to a bias, which kernels add while they compute the scores."""
     bias = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
     return bias.masked_fill_(~mask, float("-inf"))
 
 
 @cache
 def own_slots(width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Let each hypothesis attend to its own newest token: zeros on the diagonal."""
+    """Build a bias that limits each hypothesis to its own newest token: zeros on the diagonal."""
     with torch.inference_mode(False):  # also cached for callers that compute gradients
         return mask_to_bias(torch.eye(width, dtype=torch.bool, device=device), dtype)
 
@@ -92,7 +92,7 @@ class KVCache:
         # 1. make room for one more token of each hypothesis
         roomy = self if self.filled + width <= self.mask_bias.size(2) else self._with_room(width)
         # 2. add rows if the caller has several tokens of a sentence right after `start`; otherwise
-        # `select` has made them
+        # `select` has added them
         bias = roomy.mask_bias
         if bias.size(1) != width:
             bias = bias.repeat(1, width // bias.size(1), 1)  # (sentences, width, slots)
@@ -105,7 +105,7 @@ class KVCache:
         return KVCache(roomy.layers, bias, roomy.filled + width, self.window)
 
     def write(self, layer: int, newest: KeyValue) -> KeyValue:
-        """Write the newest keys and values; unused slots stay zero, so a weight of 0 gives 0."""
+        """Write the newest keys and values; unused slots stay zero, because 0 times NaN is NaN."""
         cached = self.layers[layer]
         first = self.filled - newest.keys.size(2)
         cached.keys[:, :, first : self.filled] = newest.keys

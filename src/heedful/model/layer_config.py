@@ -66,7 +66,7 @@ class LayerConfig:
     rotation: Callable[["LayerConfig"], Rotation] | None = None
     """Builds the rotation of queries and keys in self-attention; None means no rotation."""
     relation: Callable[["LayerConfig"], Relation] | None = None
-    """Builds terms of self-attention's scores and contexts by distance; None means no terms."""
+    """Builds the distance terms of self-attention's scores and contexts; None means no terms."""
     scale_output: bool = False
     """Whether a decoder multiplies its last states by d_model^-0.5."""
     mixer: Callable[["LayerConfig"], Mixer] | None = None
@@ -134,7 +134,7 @@ class LayerConfig:
 
     def final_norm(self) -> nn.Module:
         """Build the last norm of a stack; the identity unless `norm` is ``pre``."""
-        # "pre-no-final" is Joey NMT's encoder by default, and early fairseq models
+        # Joey NMT's default encoder and early fairseq models have "pre-no-final"
         if self.norm == "pre":
             return make_norm(self.norm_kind, self.d_model, self.norm_epsilon)
         return nn.Identity()
@@ -161,7 +161,7 @@ class LayerParts(NamedTuple):
     rotation: Callable[[Any], Rotation] | None = None
     """Builds the rotation of queries and keys in a layer's self-attention from a `LayerConfig`."""
     relation: Callable[[Any], Relation] | None = None
-    """Builds terms of a layer's scores and contexts by distance from a `LayerConfig`."""
+    """Builds the distance terms of a layer's scores and contexts from a `LayerConfig`."""
 
 
 NO_PARTS = LayerParts()

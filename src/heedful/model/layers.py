@@ -50,7 +50,7 @@ class EncoderLayer(nn.Module):
         self.feed_forward_residual = config.residual()
 
     def forward(self, x: States, layout: AnyLayout = None) -> States:
-        """Compute new states; the layout restricts to which positions each position attends."""
+        """Compute new states; the layout determines to which positions each position attends."""
         real = Layout.of(layout).real
         x = self.self_residual(
             x, lambda states: self.self_attention(states, states, layout)[0], real
@@ -67,12 +67,12 @@ class Encoder(nn.Module, SourceEncoder):
     Parameters
     ----------
     config : LayerConfig
-        Sizes and choices of each layer.
+        Sizes and settings of each layer.
     layers : int
         Number of layers.
     sharing : sequence of int, optional
-        For each layer the number of its weights, from 1; layers with the same number are one
-        module.
+        For each layer the index of its weights, from 1; layers with the same index share their
+        weights.
 
     Notes
     -----
@@ -80,7 +80,7 @@ class Encoder(nn.Module, SourceEncoder):
 
     Examples
     --------
-    Two words, “hello world”, through the encoder of the base model:
+    Encode two words, “hello world”, with the encoder of the base model:
 
     >>> import torch
     >>> words = torch.randn(1, 2, 512)
@@ -116,7 +116,7 @@ class Encoder(nn.Module, SourceEncoder):
         x : Tensor
             Embedded tokens with their positions.
         mask : Tensor, optional
-            True at real tokens; with an axis of heads or queries, true where they may attend.
+            True at real tokens; with an axis of heads or queries, true where these may attend.
         weights : list, optional
             A list to which the attention weights (batch, heads, time, time) of each layer are
             appended.
@@ -133,7 +133,7 @@ class Encoder(nn.Module, SourceEncoder):
     def encode(self, x: States, mask: SourceMask, weights: list[Tensor] | None = None) -> Memory:
         real = _real_keys(mask)  # (batch, time)
         bias = bias_of_pairs(self.score_bias, mask, x.size(1))
-        # recorded weights have padded rows, so nothing is unpadded then
+        # requested weights need padded rows, so padding is not removed then
         x, packing = unpad(x, None if weights is not None else real, keys=x.size(1))
         own_mask: Tensor | None = mask
         window = self.window
@@ -150,7 +150,7 @@ class Encoder(nn.Module, SourceEncoder):
 
 
 class DecoderLayer(nn.Module):
-    """A decoder layer: masked self-attention, cross-attention, network (figure 1, right)."""
+    """A decoder layer: masked self-attention, cross-attention, feed-forward (figure 1, right)."""
 
     @checked
     def __init__(self, config: LayerConfig) -> None:
@@ -169,7 +169,7 @@ class DecoderLayer(nn.Module):
         layout: AnyLayout,
         memory_layout: AnyLayout,
     ) -> States:
-        """Compute new states; the layouts restrict attention to `x` and to the memory."""
+        """Compute new states; the layouts restrict self-attention and cross-attention."""
         real = Layout.of(layout).real
         x = self.self_residual(
             x, lambda states: self.self_attention(states, states, layout)[0], real
@@ -194,7 +194,7 @@ class DecoderLayer(nn.Module):
 
         All hypotheses of a sentence are batched as queries against one copy of its keys and values.
         `write` adds the mixer's results for the newest tokens to the cache, and returns the cached
-        results of all tokens. Both biases are zero where a query may attend, else minus infinity.
+        results of all tokens. Both biases are minus infinity where a query may not attend.
         """
         own, cross = self.self_attention, self.cross_attention
 
@@ -213,12 +213,12 @@ class Decoder(nn.Module, TargetDecoder):
     Parameters
     ----------
     config : LayerConfig
-        Sizes and choices of each layer.
+        Sizes and settings of each layer.
     layers : int
         Number of layers.
     sharing : sequence of int, optional
-        For each layer the number of its weights, from 1; layers with the same number are one
-        module.
+        For each layer the index of its weights, from 1; layers with the same index share their
+        weights.
     """
 
     @checked
@@ -250,7 +250,7 @@ class Decoder(nn.Module, TargetDecoder):
         memory : Tensor
             Output of the encoder.
         memory_mask : Tensor, optional
-            True at real source tokens; everywhere if None. May have an axis of heads or queries.
+            True at real source tokens; everywhere if None. It may have an axis of heads or queries.
         weights : pair of lists, optional
             Lists to which the weights of self-attention and cross-attention are appended.
         real : Tensor, optional
@@ -272,7 +272,7 @@ class Decoder(nn.Module, TargetDecoder):
         real_memory = _real_keys(memory_mask)
         # a mask per head or query needs padded rows
         differs = memory_mask is not None and real_memory is None
-        # recorded weights have padded rows, so nothing is unpadded then
+        # requested weights need padded rows, so padding is not removed then
         if weights is None and not differs:
             x, packing = unpad(x, real, most_keys)
             memory, memory_packing = unpad(memory, real_memory, most_keys)
@@ -298,7 +298,7 @@ class Decoder(nn.Module, TargetDecoder):
         return decoder_flops(self, target, memory)
 
     def _cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
-        """Choose the type of the keys and values of a search; inference may use fewer bits."""
+        """Choose the type of the keys and values of a search; inference may use smaller types."""
         return dtype
 
     def decode(
@@ -344,7 +344,7 @@ def _layers(
     layers: int,
     sharing: Sequence[int] | None,
 ) -> Parts[Layer]:
-    """Build the layers of a stack; layers with the same number are the same module."""
+    """Build the layers of a stack; layers with the same index are the same module."""
     numbers = range(1, layers + 1) if sharing is None else sharing
     if len(numbers) != layers:
         raise SettingError(
@@ -360,7 +360,7 @@ def _layers(
 
 
 def _real_keys(mask: Tensor | None) -> Tensor | None:
-    """Return a mask of real keys (batch, keys); None if the mask differs among heads or queries."""
+    """Return a mask of real keys (batch, keys); None if heads or queries have different masks."""
     if mask is None or mask.size(1) != 1 or mask.size(2) != 1:
         return None
     return mask[:, 0, 0]

@@ -1,5 +1,5 @@
 """
-Layouts: the positions to which each position attends, and where their tokens are.
+Layouts: to which positions each position may attend, and where the real tokens are.
 
 ::
 
@@ -7,11 +7,11 @@ Layouts: the positions to which each position attends, and where their tokens ar
     query_packing, key_packing    original positions of real tokens, if padding was removed
                                   (`heedful.kernels.attention`)
     weights                       a list for the attention weights, if the caller requests them
-    window                        the neighbors to which a query may attend, unless in the mask
+    window                        the neighbors to which a query may attend, if not in the mask
     real                          which queries are not padding, if padding was not removed
     bias                          a bias of the scores, which includes the mask
 
-The stack makes a layout, and the layers pass it on to `heedful.model.attention.attend`.
+Each stack creates its layouts, and the layers pass them on to `heedful.model.attention.attend`.
 """
 
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ def check_ids(owner: str, **ids: Any) -> None:
 
 
 def not_a_tensor(what: str, wanted: str, value: Any) -> ArgumentError:
-    """Build the error for a wrong tensor, with the tensor that is needed."""
+    """Build the error for a wrong tensor, with a description of the required tensor."""
     received = f"a {type(value).__name__}"
     if isinstance(value, Tensor):
         received = f"one of {str(value.dtype).removeprefix('torch.')} of shape {tuple(value.shape)}"
@@ -72,7 +72,7 @@ def not_a_tensor(what: str, wanted: str, value: Any) -> ArgumentError:
 
 @dataclass(frozen=True)
 class Layout:
-    """The positions of a sequence and their allowed attention; each stack makes one per batch."""
+    """Which positions may attend to which; each stack creates layouts for each batch."""
 
     mask: Bool[Tensor, "_ _ _ _"] | None = None
     """
@@ -105,8 +105,9 @@ class Layout:
         """
         Make a layout from a mask, so that blocks can be called with plain tensors.
 
-        The mask is (batch, 1 or heads, 1 or queries, keys), over padded rows. A layout is returned
-        unchanged; None gives a layout without a mask. Raises `ArgumentError` for any other value.
+        The mask has the shape (batch, 1 or heads, 1 or queries, keys), with padded rows. A layout
+        is returned unchanged; None gives a layout without a mask. Raises `ArgumentError` for any
+        other value.
         """
         if isinstance(layout, cls):
             return layout
@@ -136,10 +137,10 @@ def unpad(
     """
     Remove the padding of a sequence if that is faster; return the positions of the tokens.
 
-    Only attention needs rows, so a CPU computes all other layers only for real tokens. This needs
-    oneDNN, at most 256 keys, and padding of more than 3 % of the positions. Results are equal with
-    and without padding (`heedful.kernels.attention`). `real`: true at real tokens; None keeps the
-    rows, which attention weights need. `keys`: the largest number of keys that a query of `x`
+    Only attention needs rows, so a CPU computes all other layers only for real tokens. Removal
+    needs oneDNN, at most 256 keys, and padding of more than 3% of the positions. Results are equal
+    with and without padding (`heedful.kernels.attention`). `real`: true at real tokens; None keeps
+    the rows, which attention weights need. `keys`: the largest number of keys that a query of `x`
     attends to.
     """
     packing = None if real is None or not use_cpu_kernel(x, keys) else Packing.of(real)

@@ -1,8 +1,8 @@
 """
 A Transformer over packed sentences, one after the other, for a training step on a GPU.
 
-The layers are from `heedful.model.layers`. Only positions and attention depend on where a sentence
-starts. So no padding is computed, and all shapes stay the same from step to step.
+The layers are those of `heedful.model.layers`. Only positions and attention depend on where a
+sentence starts. So no padding is computed, and all shapes stay the same from step to step.
 """
 
 from collections.abc import Callable, Iterator

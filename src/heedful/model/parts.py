@@ -43,7 +43,7 @@ class AttentionWeights:
     """Attention weights of every layer and head for one batch, grouped as in section 3.2.3."""
 
     encoder: list[Tensor]
-    """Self-attention of the encoder: for each layer (batch, heads, queries, keys)."""
+    """Self-attention of the encoder: a tensor (batch, heads, queries, keys) for each layer."""
     decoder: list[Tensor]
     """Masked self-attention of the decoder, in tensors of the same shape."""
     cross: list[Tensor]
@@ -73,7 +73,7 @@ class AttentionWeights:
 
 @runtime_checkable
 class TargetCache(Protocol):
-    """The interface of a cache of the target tokens in all layers of a search, like `KVCache`."""
+    """The interface of a search's cache of target tokens in all layers, such as `KVCache`."""
 
     @property
     def mask_bias(self) -> Float[Tensor, "sentences width slots"]:
@@ -125,7 +125,7 @@ class Mixer(nn.Module, ABC):
 
     @abstractmethod
     def flops(self, lengths: RowLengths, leaves_out: bool) -> int:
-        """Count forward operations, a multiply-add as two; `leaves_out`: padding is removed."""
+        """Count forward operations, a multiply-add as two, without padding if `leaves_out`."""
 
 
 def check_mixed(owner: str, width: int, x: Any, keys_from: Any, mask: Tensor | None) -> None:
@@ -160,7 +160,7 @@ class TargetMixer(ABC):
         Parameters
         ----------
         layers : int
-            Layers of the decoder.
+            Number of decoder layers.
         memory : KeyValue
             Keys and values of the source in any layer; the cache has their sizes, device and type.
         window : int or None
@@ -189,7 +189,7 @@ class TargetMixer(ABC):
         write : callable
             `TargetCache.write` of this layer.
         mask_bias : Tensor
-            `TargetCache.mask_bias`, a copy for each head.
+            `TargetCache.mask_bias`, copied for each head, plus the bias of the scores, if any.
 
         Returns
         -------
@@ -202,8 +202,7 @@ class Network(nn.Module, ABC):
     """
     A network that maps the state of each position to a new state.
 
-    Buffers whose names begin with ``running_`` are averages of the training; checkpoints store
-    them.
+    Buffers whose names begin with ``running_`` are running averages; checkpoints store them.
     """
 
     computes_padding: ClassVar[bool] = False
@@ -221,7 +220,7 @@ class Network(nn.Module, ABC):
 
     @abstractmethod
     def flops(self, tokens: int) -> int:
-        """Count forward operations, a multiply-add as two, of tokens that are not padding."""
+        """Count forward operations for a number of real tokens, a multiply-add as two."""
 
     @classmethod
     def log_figures(cls, networks: Sequence[Any]) -> dict[str, float]:
@@ -246,8 +245,7 @@ class PaddedNorm(ABC):
     """
     The interface of a norm that needs to know which positions are real.
 
-    Buffers whose names begin with ``running_`` are averages of the training; checkpoints store
-    them.
+    Buffers whose names begin with ``running_`` are running averages; checkpoints store them.
     """
 
     @abstractmethod
@@ -263,7 +261,7 @@ Part = TypeVar("Part", bound=nn.Module)
 
 
 class Parts(nn.ModuleList, Generic[Part]):
-    """A `ModuleList` whose elements have a type; the names of weights are the same."""
+    """A `ModuleList` whose elements have a type; weights keep their names."""
 
     if TYPE_CHECKING:
 

@@ -1,13 +1,13 @@
 """
-Positions in self-attention other than a bias of the scores.
+Modules other than score biases that make self-attention depend on positions.
 
 ::
 
     Rotation    rotates queries and keys by their positions; all kernels stay the same
     Relation    adds vectors of distances to keys and values; scores are computed in padded rows
 
-With them, no positions are added to embeddings. Each layer has its own module, which may have
-weights.
+Models with such modules add no positions to embeddings. Each layer has its own module, which may
+have weights.
 """
 
 from abc import ABC, abstractmethod
@@ -57,13 +57,13 @@ def distances_of_slots(
 
 class Rotation(nn.Module, ABC):
     """
-    A rotation of queries and keys, whose products then depend on the distance.
+    A rotation of queries and keys, whose dot products then depend on the distance.
 
     A search caches rotated keys. Values and attention to the source are not changed.
     """
 
     is_static: ClassVar[bool] = False
-    """Whether it only uses tensors of fixed shapes, so that graphs can record it."""
+    """Whether the module only uses tensors of fixed shapes, so that graphs can record it."""
 
     @abstractmethod
     def forward(
@@ -72,7 +72,7 @@ class Rotation(nn.Module, ABC):
         """
         Rotate queries or keys, whose heads are concatenated on the last axis.
 
-        Products must not change if a whole sentence is shifted or its end is cut.
+        Dot products must not change if a whole sentence is shifted or its end is cut.
         """
 
 
@@ -80,12 +80,12 @@ class Relation(nn.Module, ABC):
     """
     Terms that depend on the distance, added to the scores and contexts of attention.
 
-    Attention is then computed in padded rows, with all scores in memory. A distance is the key's
-    position minus the query's; the tensor of distances has one row or `batch` rows.
+    With a relation, attention is computed in padded rows, with all scores in memory. A distance is
+    the key's position minus the query's; the tensor of distances has one row or `batch` rows.
     """
 
     is_static: ClassVar[bool] = False
-    """Whether it only uses tensors of fixed shapes, so that graphs can record it."""
+    """Whether the module only uses tensors of fixed shapes, so that graphs can record it."""
 
     @abstractmethod
     def scores(

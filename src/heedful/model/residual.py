@@ -2,7 +2,7 @@
 Residual connections and normalization around a sub-layer.
 
 The paper normalizes after the sum, ``LayerNorm(x + Dropout(Sublayer(x)))`` (sections 3.1 and 5.4).
-Its authors' code later normalized before the sub-layer. Pre-norm needs one more norm at the end of
+The authors' code later normalized before the sub-layer. Pre-norm needs one more norm at the end of
 the stack, and makes deep stacks easier to train.
 """
 
@@ -36,7 +36,7 @@ def normalize(norm: nn.Module, x: States, real: Real) -> States:
 
 
 class ScaledNorm(nn.Module):
-    """A stack's last norm times a constant: d_model^-0.5 in a T5 with tied output."""
+    """A stack's last norm, times a constant: d_model^-0.5 in T5 models with a tied output."""
 
     def __init__(self, norm: nn.Module, factor: float) -> None:
         super().__init__()
@@ -54,8 +54,8 @@ class Residual(nn.Module):
     """
     Residual connection and normalization around a sub-layer; subclasses determine the order.
 
-    The default `epsilon` of 1e-6 is from the authors' code; the paper gives none. Without
-    `residual`, for teaching, the input of the sub-layer is not added.
+    The default `epsilon` of 1e-6 is from the authors' code; the paper gives none. If `residual` is
+    false (for teaching), the input of the sub-layer is not added.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class PostNorm(Residual):
     """Normalization after the sum, as in the paper: ``LayerNorm(x + Dropout(Sublayer(x)))``."""
 
     def forward(self, x: States, sublayer: Sublayer, real: Real = None) -> States:
-        """Run the sub-layer, add its input and normalize. `real`: true where not padding."""
+        """Run the sub-layer, add its input and normalize. `real`: true at real tokens."""
         if x.is_cuda and self.residual and has_add_norm(x, self.norm):
             return add_and_normalize(x, sublayer(x), self.dropout.present_probability, self.norm)
         return normalize(self.norm, self.add(x, sublayer(x)), real)
@@ -90,11 +90,12 @@ class PreNorm(Residual):
     """
     Normalization before the sub-layer: ``x + Dropout(Sublayer(LayerNorm(x)))``.
 
-    As in tensor2tensor since October 2017 (d5bdfcc8). The stack must normalize its last output.
+    tensor2tensor has had this order since October 2017 (d5bdfcc8). The stack must normalize its
+    last output.
     """
 
     def forward(self, x: States, sublayer: Sublayer, real: Real = None) -> States:
-        """Normalize, run the sub-layer and add its input. `real`: true where not padding."""
+        """Normalize, run the sub-layer and add its input. `real`: true at real tokens."""
         return self.add(x, sublayer(normalize(self.norm, x, real)))
 
 

@@ -1,9 +1,9 @@
 """
 Biases of the scores of self-attention that depend on the distance of query and key.
 
-One module serves all layers of a stack, such as T5's table of buckets or a slope by distance. For
-whole sequences the bias of all pairs, mask included, is computed once per batch, and every layer
-adds the same tensor. In a step of a search the query is the newest token of a hypothesis. The
+One module, such as T5's table of buckets or a slope by distance, serves all layers of a stack. For
+whole sequences the bias of all pairs, including the mask, is computed once per batch, and every
+layer adds the same tensor. In a step of a search the query is the newest token of a hypothesis. The
 distances are measured from this token to the slots of the cache.
 
 B sentences, K hypotheses, L slots, T positions, H heads.
@@ -55,7 +55,7 @@ def bias_of_slots(
     score_bias: ScoreBias | None, mask_bias: Float[Tensor, "sentences width slots"], heads: int
 ) -> Float[Tensor, "sentences heads width slots"]:
     """Compute the bias of the scores of the newest tokens. `mask_bias`: the bias of a cache."""
-    # copied instead of expanded, because the products of a step add dense biases
+    # copied instead of expanded, because the kernels of a step need dense biases
     of_heads = mask_bias.unsqueeze(1).repeat(1, heads, 1, 1)  # (B, H, K, L)
     if score_bias is None:
         return of_heads

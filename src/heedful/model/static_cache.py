@@ -24,9 +24,9 @@ from torch import Tensor
 from heedful.kernels.api import Graph, fuse_kernels
 from heedful.model.parts import KeyValue
 
-# The numbers of slots and source positions are powers of two, at least the first two constants, so
-# that few graphs serve all batches. Above the third constant, the number of sentences may also be
-# 3/4 of a power of two, because empty rows then cost more than kernel launches.
+# The numbers of slots and source positions are powers of two, at least _LEAST_SLOTS and
+# _LEAST_SOURCE, so that few graphs serve all batches. Above _HALVES_FROM, the number of sentences
+# may also be 3/4 of a power of two, because empty rows then cost more than kernel launches.
 _LEAST_SLOTS, _LEAST_SOURCE, _HALVES_FROM = 64, 16, 16
 # A full lane gets room for this many more tokens of each hypothesis.
 ROOM_STEPS = 16
@@ -93,7 +93,7 @@ class Lane:
     graphs: dict[Hashable, Graph] = field(default_factory=dict)
     """Recorded graphs by name."""
     choices: dict[Hashable, Any] = field(default_factory=dict)
-    """Buffers of searches that choose on the device, by their settings."""
+    """Buffers of searches that choose tokens on the device, by search settings."""
 
     @classmethod
     def empty(cls, sizes: Sizes, layers: int, like: KeyValue, width: int) -> "Lane":
@@ -151,10 +151,10 @@ class Lane:
 
     def bytes(self) -> int:
         """Estimate the memory of the lane, with the largest tensors of its graphs."""
-        held = [self.memory_bias, *(part for pair in (*self.own, *self.memory) for part in pair)]
+        tensors = [self.memory_bias, *(part for pair in (*self.own, *self.memory) for part in pair)]
         for step in self.steps.values():
-            held += [part for part in (step.table, step.states, step.scores) if part is not None]
-        return sum(part.numel() * part.element_size() for part in held)
+            tensors += [part for part in (step.table, step.states, step.scores) if part is not None]
+        return sum(part.numel() * part.element_size() for part in tensors)
 
 
 class Lanes:
@@ -207,7 +207,7 @@ class Lanes:
 
 
 class Lease:
-    """A search's claim on a lane; it ends when the last state of the search is collected."""
+    """A search's claim on a lane; it ends when the last state of the search is deleted."""
 
     def __init__(self, lanes: Lanes, lane: Lane, prepare: Prepare | None) -> None:
         self.lanes, self.lane, self.prepare = lanes, lane, prepare

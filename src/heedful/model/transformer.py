@@ -37,24 +37,25 @@ class Transformer(EncoderDecoder):
     Parameters
     ----------
     vocabulary : int or pair of int
-        Number of token ids, of both sides or of source and target.
+        Number of token ids: a number for both sides, or a pair for source and target.
     layers : int or pair of int, default 6
-        Layers of both stacks, or of encoder and decoder.
+        Number of layers: a number for both stacks, or a pair for encoder and decoder.
     positions : {'interleaved', 'halves', 'grouped', 'learned', 'none'}, default 'interleaved'
-        Sinusoids as in the paper's text, two other layouts, learned vectors or none.
+        Sinusoids as in the paper's text or in two other layouts, learned vectors, or none.
     max_length : int, default 1024
-        Number of learned position vectors; further positions share the last.
+        Number of learned position vectors; later positions share the last vector.
     tie_embeddings : {'all', 'output', 'embeddings', 'none'}, optional
-        Matrices that are shared: both embeddings and the output, target and output, or both
-        embeddings. The default is all for one vocabulary, target and output for two.
+        Which matrices are shared: both embeddings and the output, the target embedding and the
+        output, both embeddings, or none. The default is ``all`` if both vocabularies have the same
+        size, else ``output``.
     output_bias : bool, default False
-        Whether the logits have a bias.
+        Whether the output layer has a bias.
     scale_embeddings : bool, default True
         Whether embeddings are multiplied by the square root of `d_model`.
     embedding_norm : bool, default False
         Whether the sums of embeddings and positions are normalized, as in BART.
     padding, start_token, end_token : int
-        Special ids: 0, 2 and 3.
+        Special ids; the defaults are 0, 2 and 3.
     seed : int, optional
         Seed of the initial weights; drawn from torch's global generator if None.
     **layer : object
@@ -63,10 +64,10 @@ class Transformer(EncoderDecoder):
 
     Notes
     -----
-    Figure 1; the defaults are the base model. Calling the model with padded source ids and the
+    The defaults build the base model of figure 1. Calling the model with padded source ids and the
     target shifted right gives logits. States, attention and decoding are methods of
-    `EncoderDecoder`. The weights have the same names as in a run of the same sizes. Raises
-    `SettingError` for inconsistent sizes.
+    `EncoderDecoder`. The weights have the same names as in a run with the same sizes.
+    Inconsistent sizes raise `SettingError`.
 
     Examples
     --------

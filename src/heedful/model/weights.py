@@ -39,7 +39,7 @@ class Initialized(DrawsWeights, Protocol):
     """A module that draws its own initial weights and its embedding and output tables."""
 
     def initialize_table(self, weight: Tensor, generator: torch.Generator) -> None:
-        """Draw a table of embeddings that the module reads, or the output matrix after it."""
+        """Draw the embedding table before the module, or the output matrix after the module."""
 
 
 @runtime_checkable
@@ -47,4 +47,4 @@ class HasWeightNorm(Protocol):
     """A module that may normalize its weights at each use (Salimans and Kingma 2016)."""
 
     def fold_weight_norm(self) -> None:
-        """Replace the weights by the normalized weights; they must not change any more."""
+        """Replace the weights by the normalized weights, which must not change afterwards."""

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from heedful.errors import SettingError
 from heedful.kernels.api import SHORT, join, split
 
-# With fewer queries per block, the copies of keys and values cost more time than they save.
+# With fewer queries per block, copying keys and values costs more time than the blocks save.
 _LEAST = 32
 # Blocks are faster for sequences longer than this many times the keys of a block (`python -m
 # benchmarks.window`).
@@ -70,7 +70,7 @@ class Window(NamedTuple):
         return self.contains(places - places.unsqueeze(1))
 
     def is_cut(self, length: Any) -> Any:
-        """Return whether sequences of a length attend in blocks."""
+        """Return whether sequences of this length are cut into blocks."""
         return length > max(SHORT, _PAYS * self.block_keys)
 
     def contains(self, distance: Tensor) -> Tensor:
@@ -79,7 +79,7 @@ class Window(NamedTuple):
 
 
 def check_window(window: int | None, is_causal: bool) -> None:
-    """Refuse a decoder's window without a causal mask: the window hides later positions."""
+    """Refuse a decoder's window without a causal mask; a window hides later positions."""
     if window is not None and not is_causal:
         raise SettingError(
             "`causal_mask` must be true with a `window`, which hides later positions from a "
@@ -113,7 +113,7 @@ def restrict(
 
 
 def close_oldest(mask_bias: Float[Tensor, "sentences width slots"], width: int) -> None:
-    """Close the first open slot of each hypothesis with more than `width`; slots are in order."""
+    """Close the oldest open slot of each hypothesis that has more than `width` open slots."""
     is_open = mask_bias == 0
     first = is_open.int().argmax(dim=2, keepdim=True)  # (sentences, width, 1)
     too_many = is_open.sum(dim=2, keepdim=True) > width
@@ -123,7 +123,7 @@ def close_oldest(mask_bias: Float[Tensor, "sentences width slots"], width: int) 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Sequences cut into blocks of queries, each a row of a batch."""
+    """Sequences cut into blocks of queries; each block is a row of a batch."""
 
     queries: Float[Tensor, "blocks queries width"]
     keys: Float[Tensor, "blocks keys width"]
@@ -133,7 +133,7 @@ class Blocks:
     """True where a query sees the key."""
     rows: int
     length: int
-    """Number of sequences, and of positions of each."""
+    """Number of sequences, and number of positions of each sequence."""
 
     @classmethod
     def of(

@@ -146,7 +146,7 @@ def check_positions(
 
 @dataclass(frozen=True)
 class MeasuredScaling:
-    """Measured dot products and softmax."""
+    """Measurements of dot products and of the softmax."""
 
     keys: int
     """Number of keys per query."""
@@ -177,7 +177,7 @@ class MeasuredScaling:
             f"Softmax over {self.keys} keys, {self.queries:,} queries for each d_k. Gradient: sum "
             "of p (1 - p) over the keys, the trace of the softmax’s Jacobian, at most "
             f"{1 - 1 / self.keys:.4g}. Reaches the query: median norm of the derivatives of the "
-            "weights with respect to the query; there is no theoretical value. Margins are 95 % "
+            "weights with respect to the query; there is no theoretical value. Margins are 95% "
             "confidence intervals."
         )
         return ReportPage("Scaling by the square root of d_k", caption, [header, *rows])
@@ -207,7 +207,7 @@ class MeasuredScaling:
         }
 
     def draw(self, out: Path) -> None:
-        """Plot the three numbers against the width."""
+        """Plot the variance and both gradients against the width."""
         panels = [
             CurvePanel(title, tuple(_curve(self.points, scale, name) for scale in SCALES))
             for title, name in (

@@ -2,7 +2,7 @@
 Figures 3 to 5 of the paper, from any run.
 
 Other models do not have the paper's heads in the same layers. If the paper shows two heads for a
-behavior, the two heads that show it most are chosen; the numbers state how much.
+behavior, the two heads that show it most are chosen; the numbers state how strongly.
 """
 
 import math
@@ -66,8 +66,8 @@ def make_figure(
     By default the sentence is the paper's. If the run reads another language or does not know the
     paper's words, the default is a sentence of the run's training text.
 
-    Raises `SettingError` for a missing layer, head or word. Also raises it if no sentence is given
-    and the run neither reads English nor has its training text.
+    Raises `SettingError` for a missing layer, head or word. It is also raised if no sentence is
+    given and the run neither reads English nor has its training text.
     """
     paper = EXAMPLES[number]
     notes: list[str] = []
@@ -188,8 +188,8 @@ def _sharpest(
     Find the two heads that attend most from the query words to the key words.
 
     Without key words, attention to any word except the query words counts. Attention from other
-    words is subtracted, because a head that always attends to “Law” answers no question. If the
-    difference is equal to two decimals, the larger weight decides.
+    words is subtracted, because a head that always attends to “Law” answers no question. If two
+    differences are equal to two decimals, the larger weight decides.
     """
     last = len(attention.words) - attention.ended
     others = [index for index in range(last) if index not in query_words]
@@ -206,7 +206,7 @@ def structure(
     weights: Float[np.ndarray, "heads words words"],
 ) -> Float[np.ndarray, "heads 4"]:
     """
-    Measure how far attention depends on the words, not only on a fixed distance or position.
+    Measure how much attention depends on the words, not only on a fixed distance or position.
 
     Returns four numbers for each head. Sharpness is 1 if each word attends to one word, and 0 if
     all weights are equal. The second number is the largest mean weight at one distance. Overlap is
@@ -288,7 +288,7 @@ def _query_sheet(
 def _structure_sheet(
     source: str, weights: Float[np.ndarray, "heads words words"], layer: int, heads: Sequence[int]
 ) -> ReportPage:
-    """Describe how sharp each head is, and how far distance or position explains this."""
+    """Describe the sharpness of each head, and how much of it distance or position explains."""
     names = ("head", "drawn", "sharpness", "at one distance", "in common", "structure")
     rows = [
         (f"head {head}", "yes" if head in heads else "", *(f"{value:.2f}" for value in values))

@@ -30,7 +30,7 @@ LENGTHS = (128, 256, 512, 1024, 2048)
 WIDTHS = (64, 128, 256, 512, 1024)
 """Widths to time at the middle of `LENGTHS`; all of `LENGTHS` are timed at the middle width."""
 FITTED = 3
-"""Exponents are fitted to this number of largest sizes; overhead dominates smaller sizes."""
+"""Exponents are fitted to this many of the largest sizes; overhead dominates smaller sizes."""
 FEWEST = 3
 """Minimum number of rounds, whatever the budget, because fewer rounds give no useful interval."""
 _MOST = 30

@@ -20,8 +20,9 @@ def find_longest_path(name: str, s: LayerSizes, causal: bool) -> int | None:
     """
     Find the minimum depth at which every output depends on every input that it may read.
 
-    None if n layers do not connect them. Dilated convolutions that read both sides can reach past
-    the ends of a sequence. They then skip positions, for example at length 20 with a kernel of 3.
+    Returns None if n layers do not connect them. Dilated convolutions that read both sides can
+    reach past the ends of a sequence. They then skip positions, for example at length 20 with a
+    kernel of 3.
     """
     return _least(lambda depth: _connects(name, s, causal, depth), s.n)
 
@@ -40,7 +41,7 @@ def _least(holds: Callable[[int], bool], most: int) -> int | None:
 
 
 def _connects(name: str, s: LayerSizes, causal: bool, depth: int) -> bool:
-    """Tell whether gradients of the last output, and of the first, reach every input."""
+    """Tell whether the last output, and the first unless causal, has gradients at every input."""
     x = torch.ones(1, s.n, s.d, dtype=torch.float64, requires_grad=True)
     layer = _with_equal_weights(build_layer(name, s, causal))
     if isinstance(layer, RunsByStep):

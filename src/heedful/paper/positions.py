@@ -2,8 +2,9 @@
 Position encodings, and four criteria to compare them.
 
 The candidates are the index of a position, a one-hot vector, the index divided by the length, and
-sinusoids. All candidates except sinusoids fail one of four criteria. Verdicts are computed from the
-vectors of short sentences, of the longest sentences in training, and of longer sentences.
+sinusoids. All candidates except sinusoids fail at least one of the four criteria. Verdicts are
+computed from the vectors of short sentences, of the longest sentences in training, and of longer
+sentences.
 """
 
 from collections.abc import Callable
@@ -120,8 +121,9 @@ def check_criteria(scheme: Scheme, length: int) -> list[Verdict]:
 
     An encoding generalizes to a longer sentence if every position has a distinct vector with no
     component larger than in training. The longer sentence has four times as many positions as the
-    longest sentence in training, or as the encoding has vectors. This criterion is necessary, not
-    sufficient: only a trained model shows how well it translates longer sentences.
+    longest sentence in training, or as the encoding has vectors, whichever is larger. This
+    criterion is necessary, not sufficient: only a trained model shows how well it translates longer
+    sentences.
     """
     seen, again = scheme.encode(length), scheme.encode(length)
     return [
@@ -151,7 +153,7 @@ def products(table: Table) -> Products:
 
 
 def _index(length: int) -> Table:
-    """Return the positions as numbers from 1."""
+    """Return the indices of the positions, from 1."""
     return np.arange(1.0, length + 1)[:, None]
 
 

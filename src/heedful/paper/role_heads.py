@@ -19,7 +19,7 @@ from heedful.paper.word_attention import word_attention
 from heedful.translation.translator import Translator
 
 QUESTIONS = ("who", "did what", "to whom", "for what")
-"""A verb asks the first three questions; a pronoun asks the last, about its antecedent."""
+"""A verb asks the first three questions; a pronoun asks the last question, about its antecedent."""
 
 
 class RatedHead(NamedTuple):
@@ -27,7 +27,7 @@ class RatedHead(NamedTuple):
     Rating of a head: how well it answers a question in one sentence.
 
     With several query words, the worst of their ranks counts. A head that attends to the answer
-    words as much from other words answers no question.
+    words just as much from other words answers no question.
     """
 
     layer: int

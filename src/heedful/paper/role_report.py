@@ -13,7 +13,8 @@ from heedful.translation.translator import Translator
 from heedful.visualise.lines import Head, Panel
 from heedful.visualise.report_page import ReportPage
 
-# This seed differs from the quickstart's, so its training text has few of the sentences.
+# This seed differs from the quickstart's, so the quickstart's training text contains few of these
+# sentences.
 _SEED = 20_170_612
 
 
@@ -28,7 +29,7 @@ class RoleReport(Figure):
 def find_in_sentence(
     translator: Translator, sentence: str, query: str, answers: Mapping[str, str], top: int = 3
 ) -> RoleReport:
-    """Find the heads that answer questions on a sentence; `SettingError` if a word is missing."""
+    """Find heads that answer questions about a sentence; `SettingError` if a word is missing."""
     attention = word_attention(translator, sentence)
     query_words = attention.find(query, "--query")
     rated = {
@@ -99,10 +100,10 @@ def find_in_grammar(translator: Translator, size: int) -> RoleReport:
     sheet = ReportPage(
         "Who, did what, to whom: sentences of the grammar",
         f"Heads were chosen on {size // 2:,} sentences and rated on {answers[0].sentences:,} "
-        "others. A verb is asked who, did what, to whom; a pronoun is asked for its "
-        "noun. “Even” is the weight if all words had equal weights; “right” is how often no word "
-        "has more weight than the answer. The last column is how often the answer is at its most "
-        "frequent distance from the query word.",
+        "others. A verb has the questions who, did what and to whom; a pronoun, the question "
+        "for its noun. “Even” is the weight if all words had equal weights; “right” is how often "
+        "no word has more weight than the answer. The last column is how often the answer is at "
+        "its most frequent distance from the query word.",
         [("question", "head", "weight", "even", "right", "by distance alone"), *rows],
     )
     texts = [sentence.text for sentence in sentences]

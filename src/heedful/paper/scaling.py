@@ -137,8 +137,8 @@ def _lengths(d_k: int) -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, "
     center = 0.5 * math.log(d_k)
     wide = np.linspace(center - 40, center + 4, 44_001)
     density = d_k * wide - np.exp(2 * wide) / 2
-    held = wide[density > density.max() - 32]
-    nodes = np.linspace(held[0], held[-1], 97 if d_k < 8 else 33 if d_k < 64 else 17)
+    support = wide[density > density.max() - 32]
+    nodes = np.linspace(support[0], support[-1], 97 if d_k < 8 else 33 if d_k < 64 else 17)
     share = np.exp(d_k * nodes - np.exp(2 * nodes) / 2 - density.max())
     return nodes, share / share.sum()
 

@@ -1,4 +1,4 @@
-"""Example sentences: the sentences of the paper's figures 3 to 5, and one of a run's own text."""
+"""Example sentences: the sentences of the paper's figures 3 to 5, or of a run's training text."""
 
 from typing import NamedTuple
 

@@ -1,7 +1,7 @@
 """Reproduction of Table 1: the costs of layers by formula, counted and measured."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,13 @@ PATHS = LayerSizes(n=32, d=4, k=3, r=8)
 _AXES: tuple[tuple[Axis, tuple[int, ...]], ...] = (("n", LENGTHS), ("d", WIDTHS))
 _COMPARED = ("self-attention", "recurrent")
 """The two layers that are compared for crossings."""
+COUNT_HEADING = (
+    f"Costs are multiply-adds of one layer at n = {COUNTED.n}, d = {COUNTED.d}, k = {COUNTED.k} "
+    f"and r = {COUNTED.r}. Steps are products that each need the result of the previous product. "
+    f"Paths are counted in layers at n = {PATHS.n}, k = {PATHS.k} and r = {PATHS.r}: first in "
+    "stacks that read both sides, then in stacks that read only earlier positions."
+)
+"""Text above `Table1.count_rows`: the meaning of its columns, and the sizes."""
 
 
 @dataclass(frozen=True)
@@ -49,22 +56,9 @@ class Table1:
     machine: dict[str, Any]
 
     @property
-    def count_heading(self) -> str:
-        """A note on the columns of `count_rows` and their sizes."""
-        sizes = f"n = {COUNTED.n}, d = {COUNTED.d}, k = {COUNTED.k}, r = {COUNTED.r}"
-        return (
-            f"Multiply-adds of a layer at {sizes}; sequential steps are products that wait for "
-            "each other:"
-        )
-
-    @property
     def time_heading(self) -> str:
-        """A note on the columns of `time_rows` and the measurement."""
-        threads = f"{self.times.threads} thread" + "s" * (self.times.threads != 1)
-        return (
-            f"Times of one sequence with k = {LayerSizes.k}, r = {LayerSizes.r} and {threads}, "
-            f"{len(self.times.rounds)} rounds, 95 % intervals:"
-        )
+        """Text above `time_rows`."""
+        return describe_times(len(self.times.rounds), self.times.threads)
 
     @property
     def count_rows(self) -> Rows:
@@ -115,57 +109,14 @@ class Table1:
 
     @property
     def conclusions(self) -> list[str]:
-        """Notes on the conclusions that the tables allow."""
-        attention = self.products["self-attention"]
-        restricted = self.products["restricted self-attention"]
-        return [
-            *(self._beside_recurrence() if _COMPARED[1] in KINDS else []),
-            "Counted steps are products that each need the result of the previous product: "
-            f"{attention.chain} of self-attention (projections, scores, mixing, output) compared "
-            f"with a published {KINDS['self-attention'].sequential}. Restricted self-attention is "
-            f"computed in blocks, which multiply more ({restricted.multiply_adds:.3g}) than the "
-            f"band of the formula ({KINDS['restricted self-attention'].exact(COUNTED):.3g}).",
-            f"Paths were found in stacks with n = {PATHS.n}, k = {PATHS.k} and r = {PATHS.r}, "
-            "where layers read both sides / only earlier positions.",
-        ]
-
-    def _beside_recurrence(self) -> list[str]:
-        """Compare self-attention with a recurrent layer."""
-        n, d = LENGTHS[len(LENGTHS) // 2], WIDTHS[len(WIDTHS) // 2]
-        more = 2  # 8 d² of an LSTM = 4 d² (projections) + 2 n d (pairs) of attention at n = 2 d
-        return [
-            "By the published costs a self-attention layer is cheaper than a recurrent one while n "
-            "is below d. With the projections, and an LSTM's four gates, it multiplies less while "
-            f"n is below 2 d. At d = {d} these limits are n = {d} and n = {more * d}; measured: "
-            f"{self._faster('n')}. At n = {n} the limits are d = {n} and d = {n // more}; "
-            f"measured: {self._faster('d')}.",
-            "A recurrent layer's products wait for each other, so it takes longer than its "
-            "multiply-adds alone would. The powers are fitted to the three largest sizes, "
-            "for this machine's kernels and one sequence at a time. They differ from the "
-            "published orders, because projections and the reading of weights grow with "
-            "other powers.",
-        ]
-
-    def _faster(self, axis: Axis) -> str:
-        """State at which sizes self-attention is faster than recurrence."""
-        sizes = LENGTHS if axis == "n" else WIDTHS
-        crossing, rounds = self.times.crossings(*_COMPARED, axis), len(self.times.rounds)
-        if crossing is None:
-            return "no two rounds agree on where their times cross"
-        first = "self-attention" if crossing.first_is_faster else "recurrence"
-        agreeing = "" if crossing.rounds == rounds else f" in {crossing.rounds} of {rounds} rounds"
-        if not crossing.sizes:
-            return f"{first} is faster at every {axis} from {sizes[0]:,} to {sizes[-1]:,}{agreeing}"
-        where = " and ".join(
-            f"{axis} = {size.value:,.0f} ± {size.margin:,.0f}" for size in crossing.sizes
-        )
-        return f"their times cross at {where}{agreeing}, and {first} is faster below the first size"
+        """The conclusions that the tables allow."""
+        return conclude(self._layers(), self._crossings(), len(self.times.rounds))
 
     def to_markdown(self) -> str:
         """Lay the table out as a page."""
         parts = [
             "# Table 1",
-            self.count_heading,
+            COUNT_HEADING,
             markdown(self.count_rows),
             self.time_heading,
             markdown(self.time_rows),
@@ -174,41 +125,45 @@ class Table1:
         return "\n\n".join(parts) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to plain values."""
+        """Convert to JSON values."""
         return {
-            "layers": [
-                {
-                    "name": name,
-                    "published": [kind.cost, kind.sequential, kind.path],
-                    "printed": kind.printed(COUNTED),
-                    "exact": kind.exact(COUNTED),
-                    "counted": self.products[name].multiply_adds,
-                    "sequential": self.products[name].chain,
-                    "paths": list(self.paths[name]),
-                    "powers": {
-                        axis: self.times.exponent(name, axis)._asdict() for axis in ("n", "d")
-                    },
-                }
-                for name, kind in KINDS.items()
-            ],
-            "crossings": {
-                axis: self._crossings(axis) for axis, _ in _AXES if _COMPARED[1] in KINDS
-            },
+            "layers": self._layers(),
+            "crossings": self._crossings(),
             "rounds": list(self.times.rounds),
             "threads": self.times.threads,
             "machine": self.machine,
             "conclusions": self.conclusions,
         }
 
-    def _crossings(self, axis: Axis) -> dict[str, Any] | None:
-        """Convert the crossings of self-attention and recurrence to plain values."""
-        crossing = self.times.crossings(*_COMPARED, axis)
-        if crossing is None:
-            return None
+    def _layers(self) -> list[dict[str, Any]]:
+        """Convert the costs of each layer to JSON values."""
+        return [
+            {
+                "name": name,
+                "published": [kind.cost, kind.sequential, kind.path],
+                "printed": kind.printed(COUNTED),
+                "exact": kind.exact(COUNTED),
+                "counted": self.products[name].multiply_adds,
+                "sequential": self.products[name].chain,
+                "paths": list(self.paths[name]),
+                "powers": {axis: self.times.exponent(name, axis)._asdict() for axis, _ in _AXES},
+            }
+            for name, kind in KINDS.items()
+        ]
+
+    def _crossings(self) -> dict[str, Any]:
+        """Convert the crossings of self-attention and recurrence to JSON values."""
+        if _COMPARED[1] not in KINDS:
+            return {}
+        crossings = {axis: self.times.crossings(*_COMPARED, axis) for axis, _ in _AXES}
         return {
-            "faster_below": _COMPARED[0 if crossing.first_is_faster else 1],
-            "sizes": [size._asdict() for size in crossing.sizes],
-            "rounds": crossing.rounds,
+            axis: crossing
+            and {
+                "faster_below": _COMPARED[0 if crossing.first_is_faster else 1],
+                "sizes": [size._asdict() for size in crossing.sizes],
+                "rounds": crossing.rounds,
+            }
+            for axis, crossing in crossings.items()
         }
 
     def draw(self, out: Path) -> None:
@@ -228,6 +183,69 @@ class Table1:
             self.time_rows,
         )
         draw_size_curves(panels, out, sheet)
+
+
+def describe_times(rounds: int, threads: int) -> str:
+    """Describe the measurement of `Table1.time_rows`."""
+    return (
+        f"Times are milliseconds for a forward pass of one sequence at k = {LayerSizes.k} and "
+        f"r = {LayerSizes.r}, with {threads} thread{'s' * (threads != 1)}, {rounds} rounds and "
+        "95% intervals. A power is the exponent of the growth, fitted to the three largest sizes."
+    )
+
+
+def conclude(
+    layers: Sequence[Mapping[str, Any]], crossings: Mapping[str, Any], rounds: int
+) -> list[str]:
+    """
+    State the conclusions that a table allows.
+
+    `layers`, `crossings`: the values of `Table1.to_dict`. `rounds`: the number of rounds.
+    """
+    by_name = {layer["name"]: layer for layer in layers}
+    attention, restricted = by_name["self-attention"], by_name["restricted self-attention"]
+    return [
+        *(_compare_with_recurrence(crossings, rounds) if crossings else []),
+        f"Self-attention has {attention['sequential']} counted steps (projections, scores, mixing, "
+        f"output), and {attention['published'][1]} published step. Restricted self-attention is "
+        f"computed in blocks, which need more multiply-adds ({restricted['counted']:.3g}) than its "
+        f"formula ({restricted['exact']:.3g}).",
+    ]
+
+
+def _compare_with_recurrence(crossings: Mapping[str, Any], rounds: int) -> list[str]:
+    """Compare self-attention with a recurrent layer."""
+    n, d = LENGTHS[len(LENGTHS) // 2], WIDTHS[len(WIDTHS) // 2]
+    more = 2  # 8 d² of an LSTM = 4 d² (projections) + 2 n d (pairs) of attention at n = 2 d
+    by_length, by_width = (_faster(axis, crossings[axis], rounds) for axis, _ in _AXES)
+    return [
+        "By the published costs, a self-attention layer is cheaper than a recurrent layer if n is "
+        "below d. If the projections and an LSTM's four gates are counted, self-attention needs "
+        f"fewer multiply-adds if n is below {more} d. At d = {d} these limits are n = {d} and "
+        f"n = {more * d}; in the measurement, {by_length}. At n = {n} the limits are d = {n} and "
+        f"d = {n // more}; in the measurement, {by_width}.",
+        "A recurrent layer's products wait for each other, so it takes longer than its "
+        "multiply-adds alone would take. The powers hold for this machine's kernels and for one "
+        "sequence at a time. They differ from the published orders, because the time for "
+        "projections and for reading the weights grows with other powers.",
+    ]
+
+
+def _faster(axis: Axis, crossing: Mapping[str, Any] | None, rounds: int) -> str:
+    """State at which sizes self-attention is faster than recurrence."""
+    sizes = LENGTHS if axis == "n" else WIDTHS
+    if crossing is None:
+        return "no two rounds agree on where the times cross"
+    first = "recurrence" if crossing["faster_below"] == _COMPARED[1] else _COMPARED[0]
+    agreeing = f" in {crossing['rounds']} of {rounds} rounds"
+    agreeing = "" if crossing["rounds"] == rounds else agreeing
+    if not crossing["sizes"]:
+        return f"{first} is faster at every {axis} from {sizes[0]:,} to {sizes[-1]:,}{agreeing}"
+    where = " and ".join(
+        f"{axis} = {size['value']:,.0f} ± {size['margin']:,.0f}" for size in crossing["sizes"]
+    )
+    below = "this size" if len(crossing["sizes"]) == 1 else "the first of these sizes"
+    return f"the times cross at {where}{agreeing}, and {first} is faster below {below}"
 
 
 def make_table1(

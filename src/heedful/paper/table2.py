@@ -66,8 +66,8 @@ _DEEP_ATT = (
     *("model.recurrent.embedding_dropout=0.0", "model.tie_embeddings=none"),
     *("search.length_penalty=none", "model.recurrent.initialisation=glorot", *_GUIDED),
 )
-# Of the ranges 0.1, 0.2 and 0.3, each with learning rates 1.5e-3 and 3e-3, the range 0.2 learns
-# fastest in 300 steps.
+# In trials of 300 steps with the ranges 0.1, 0.2 and 0.3 and the learning rates 1.5e-3 and 3e-3,
+# models with the range 0.2 learned fastest.
 _WIDER_START = ("model.recurrent.initial_range=0.2",)
 _WORDS = ("data.subwords=word", "data.shared_vocabulary=false")
 _GNMT = (
@@ -79,8 +79,8 @@ _GNMT = (
     *("search.coverage_penalty=0.2", *_WIDER_START, *_GUIDED),
 )
 _OF_ONE = {
-    "gnmt-rl": "GNMT + RL continues GNMT for the same time; only steps with reward are counted, "
-    "without the operations of sampling.",
+    "gnmt-rl": "GNMT + RL continues the training of GNMT for the same time; only steps with "
+    "reward are counted, without the operations of sampling.",
     "gnmt-ensemble": "The GNMT ensemble consists of models trained without reward, and searches "
     "without the coverage penalty.",
 }
@@ -90,11 +90,11 @@ _STILL_LEARNS = (
     "in the last quarter of the training."
 )
 _RESERVATION = (
-    "On so small a text, so small models rank differently from the published systems. Each ± is "
-    "half the width of a 95 % interval over sentences; another seed can change BLEU by as much."
+    "Small models on a small corpus may rank differently from the published systems. Each ± "
+    "is half the width of a 95% interval over sentences; another seed can change BLEU by as much."
 )
 _DIFFERENCES = (
-    f"BLEU of the row minus BLEU of the column; {SURE} marks differences with a 95 % interval "
+    f"BLEU of the row minus BLEU of the column; {SURE} marks differences with a 95% interval "
     "that excludes zero."
 )
 _CONVS2S = (
@@ -132,7 +132,8 @@ _PAIRS = (("en", "de"), ("en", "fr"))
 """Language pairs of the published scores, in their order."""
 
 # For each system, the best of four learning rates by perplexity in trials of equal time:
-# docs/results/tuning.md. Deep-Att has its second best: at 3e-3 it diverges after 1,000 steps.
+# docs/results/tuning.md. Deep-Att has its second-best rate, because at 3e-3 it diverges after 1,000
+# steps.
 LEARNING_RATES = {
     "bytenet": "6e-3",
     "deep-att": "1.5e-3",
@@ -213,7 +214,7 @@ class _Cost(NamedTuple):
 
 
 class PublishedSystem(NamedTuple):
-    """A row of the paper's Table 2; None for an empty cell."""
+    """A row of the paper's Table 2; None stands for an empty cell."""
 
     name: str
     bleu: tuple[float | None, float | None]
@@ -237,7 +238,8 @@ class PublishedSystem(NamedTuple):
 
 _MEMBERS = 8
 # Sources of days and devices: Shazeer et al. 2017 for GNMT and the mixtures, Zhou et al. 2016 for
-# Deep-Att (10 days on 4 to 8 machines with 4 devices: 8 are assumed), Gehring et al. for ConvS2S.
+# Deep-Att (10 days on 4 to 8 machines with 4 devices: 8 machines are assumed), Gehring et al. for
+# ConvS2S.
 PUBLISHED = (
     PublishedSystem("ByteNet", (23.75, None), (None, None)),
     PublishedSystem(
@@ -322,13 +324,13 @@ class Table2:
             *self.left_out,
             *learned_nothing(weak),
             *self.marks,
-            *(said for name, said in _OF_ONE.items() if name in names),
+            *(note for name, note in _OF_ONE.items() if name in names),
             _RESERVATION,
         ]
 
     @property
     def matrix(self) -> list[str]:
-        """The differences between systems, and what their marks mean; empty for fewer than two."""
+        """The differences between systems and the meaning of their marks; may be empty."""
         if not self.differences:
             return []
         return [_DIFFERENCES, markdown(difference_rows(self.differences))]
@@ -351,7 +353,7 @@ class Table2:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to plain values."""
+        """Convert to JSON values."""
         published = [
             {
                 "name": row.name,

@@ -143,7 +143,7 @@ class Table3:
 
     @property
     def compared(self) -> list[tuple[PublishedRow, MeasuredSystem]]:
-        """Pairs whose system has learned something; empty if a base training has not."""
+        """Pairs whose system has learned something; empty if a base run has learned nothing."""
         if min(system.valid_bleu for system in self.seeds) < LEARNED:
             return []
         return [pair for pair in self.pairs if pair[1].valid_bleu >= LEARNED]
@@ -164,7 +164,7 @@ class Table3:
     @property
     def details(self) -> Rows:
         """Every training, with its steps and the interval of its BLEU over sentences."""
-        rows: Rows = [("row", "steps", "perplexity", "BLEU", "95 % interval")]
+        rows: Rows = [("row", "steps", "perplexity", "BLEU", "95% interval")]
         for system in self.systems:
             low, high = system.valid_interval
             numbers = f"{system.steps:,}", f"{_perplexity(system):.2f}", f"{system.valid_bleu:.1f}"
@@ -176,18 +176,19 @@ class Table3:
         """A summary of the table in one paragraph."""
         if not self.compared:
             return (
-                "No rows are compared, because a training of the base row has learned nothing of "
-                "use."
+                "No rows are compared, because a training of the base row has learned nothing "
+                "useful."
             )
         perplexity, bleu = self.noises
         others = [system for _, system in self.compared if system.name != "base"]
         apart = sum(map(self._differs, others))
         return (
-            f"Stars mark numbers that differ from the {len(self.seeds)} trainings of the base row "
-            f"by more than another seed would: {perplexity.margin:.1f} of perplexity, "
-            f"{bleu.margin:.1f} BLEU. {apart} of {len(others)} rows do. Our models are "
-            f"{_PARTS[_WIDTH * self.narrow]} as wide and half as deep, on a small text; after so "
-            "few steps, rows that learn fast are ahead. Rank correlation with the published rows: "
+            "A star marks a number that differs from the mean of the base row's "
+            f"{len(self.seeds)} trainings by more than another seed would: by more than "
+            f"{perplexity.margin:.1f} in perplexity or {bleu.margin:.1f} in BLEU. {apart} of "
+            f"{len(others)} rows have stars. Our models are {_PARTS[_WIDTH * self.narrow]} as wide "
+            "and half as deep as the paper's, and are trained on a small text. After so few steps, "
+            "rows that learn fast are ahead. Rank correlation with the published rows: "
             f"{_with_sign(self.correlations[0])} for perplexity, "
             f"{_with_sign(self.correlations[1])} for BLEU."
         )
@@ -211,7 +212,7 @@ class Table3:
         alike = _correlations([pair for pair in self.compared if pair[0].name != "big"])
         missing = [row.title for row in PUBLISHED if row.name not in names]
         first = [
-            *([f"Not trained: {', '.join(missing)}."] if missing else []),
+            *([f"Not trained: {'; '.join(missing)}."] if missing else []),
             *learned_nothing(
                 system.title for system in self.systems if system.valid_bleu < LEARNED
             ),
@@ -222,11 +223,11 @@ class Table3:
             *first,
             f"{len(self.seeds)} trainings of the base row have perplexity {perplexity.mean:.2f} "
             f"with a standard deviation of {perplexity.deviation:.3f}, and BLEU {bleu.mean:.2f} "
-            f"with a standard deviation of {bleu.deviation:.2f}. Chance marks one number in "
-            f"twenty, and the table has {2 * len(others)} numbers besides the base row. All are "
-            f"compared with the same standard deviation of {len(self.seeds)} trainings, so if one "
-            "star is due to chance, others probably are, too.",
-            f"Beyond that noise: {', '.join(apart) or 'no row'}.",
+            f"with a standard deviation of {bleu.deviation:.2f}. By chance, one number in twenty "
+            f"gets a star, and the table has {2 * len(others)} numbers besides the base row. They "
+            f"are all compared with the same standard deviation of {len(self.seeds)} trainings. So "
+            "if one star is due to chance, others probably are, too.",
+            f"Rows with stars: {'; '.join(apart) or 'none'}.",
             "Without the big model, which takes three times the steps, the rank correlations are "
             f"{_with_sign(alike[0])} and {_with_sign(alike[1])}.{_by_chance(self.compared)}",
         ]
@@ -238,7 +239,7 @@ class Table3:
         return "\n\n".join(parts) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to plain values."""
+        """Convert to JSON values."""
         return {
             "published": [row._asdict() for row in PUBLISHED],
             "here": plain(self.systems),
@@ -281,11 +282,11 @@ class Table3:
             yield f"{value:.1f}{'*' if is_compared and noise.exceeds(value) else ''}"
 
     def _differs(self, system: MeasuredSystem) -> bool:
-        """Tell whether a number of a system is beyond the noise."""
+        """Tell whether a score of a system is beyond the noise."""
         return any(noise.exceeds(value) for noise, value in self._against(system))
 
     def _against(self, system: MeasuredSystem) -> list[tuple[Noise, float]]:
-        """Pair each number of a system with its noise."""
+        """Pair each score of a system with its noise."""
         return list(zip(self.noises, (_perplexity(system), system.valid_bleu), strict=True))
 
 
@@ -313,8 +314,9 @@ def _by_chance(pairs: Sequence[tuple[PublishedRow, MeasuredSystem]]) -> str:
     if perplexity is None or bleu is None:
         return ""
     return (
-        f" {100 * perplexity:.0f} % of all orders of the rows correlate at least as strongly in "
-        f"perplexity, and {100 * bleu:.0f} % in BLEU. Above 5 %, chance may explain the order."
+        f" Of all possible orders of all rows, {100 * perplexity:.0f}% correlate at least as "
+        f"strongly as the measured order in perplexity, and {100 * bleu:.0f}% in BLEU. Above 5%, "
+        "chance may explain the measured order."
     )
 
 

@@ -60,7 +60,7 @@ class ScoredParser:
     name: str
     score: TreeScore
     interval: tuple[float, float]
-    """The 95 % confidence interval of F1."""
+    """The 95% confidence interval of F1."""
     is_floor: bool = False
 
 
@@ -82,7 +82,7 @@ class Table4:
     @property
     def own_rows(self) -> Rows:
         """The table of the scored parsers; only its header if there are no parsers."""
-        rows: Rows = [("parser", "F1", "95 % interval", "exact match", "unparsed")]
+        rows: Rows = [("parser", "F1", "95% interval", "exact match", "unparsed")]
         for parser in self.parsers:
             low, high = parser.interval
             score = parser.score
@@ -118,7 +118,7 @@ class Table4:
         return "\n\n".join(parts) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to plain values."""
+        """Convert to JSON values."""
         return {
             "published": [row._asdict() for row in PUBLISHED],
             "here": [
@@ -156,7 +156,7 @@ def make_table4(
     files = expand(train_trees) if train_trees else []
     learned = [tree for file in files for tree in read_clean([file])]
     if any(file.path.samefile(trees) for file in files):
-        say(f"warning: the grammars were trained on the trees that score them, {trees}")
+        say(f"warning: the grammars are scored on trees that they were trained on, {trees}")
     scored = [
         _score_parser(name, gold, parsed, True) for name, parsed in _baselines(gold, learned, say)
     ]
@@ -197,7 +197,7 @@ def _score_parser(
 
 
 def _comparisons(parsers: Sequence[ScoredParser]) -> list[ScoreDifference]:
-    """Compare each parser that has learned something with the next worse parser."""
+    """Compare each parser that has learned something with the next-best parser."""
     able = (parser for parser in parsers if parser.is_floor or parser.score.f1 >= LEARNED)
     ranked = sorted(able, key=lambda parser: -parser.score.f1)
     pairs = []

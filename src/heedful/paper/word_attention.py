@@ -98,7 +98,7 @@ def word_attention(translator: Translator, sentence: str) -> WordAttention:
     if encoder not in ("transformer", "attention"):
         raise SettingError(
             "these pictures show the encoder's self-attention, but the encoder of this run has "
-            f"none (`{setting}` is {encoder}); name a run with a Transformer's encoder."
+            f"none (`{setting}` is {encoder}); name a run with a Transformer encoder."
         )
     tokenizer, limit = translator.tokenizer, translator.run.config.search.max_source_length
     (sentence,) = translator.run.read_sources([sentence])
@@ -106,11 +106,11 @@ def word_attention(translator: Translator, sentence: str) -> WordAttention:
     if len(ids) > limit:
         raise TextError(
             f"the sentence must have 1 to {limit:,} subwords (search.max_source_length), but has "
-            f"{len(ids):,}; give another one."
+            f"{len(ids):,}; give another sentence."
         )
     words = words_of(tokenizer, sentence, ids) if ids else []
     if not words:
-        raise TextError("the sentence must have a word, but has none; give another one.")
+        raise TextError("the sentence must have a word, but has none; give another.")
     attention = translator.attend(sentence, target="")
     unknown = [word.name for word in words if UNKNOWN in ids[word.pieces.start : word.pieces.stop]]
     ended = len(attention.source_tokens) > len(ids)

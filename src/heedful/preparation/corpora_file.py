@@ -15,9 +15,9 @@ The TOML file that describes several training corpora.
     tag = "fr"
 
 File names are relative to the folder of this file. `weight` is the share of the corpus in every
-epoch, in any unit, at most 1e100; without weights `data.mixing_temperature` and the sizes decide. A
-tag, here ``>>fr<<``, is put before every source line and selects the target language of a
-multilingual model.
+epoch, in any unit, at most 1e100; without weights, `data.mixing_temperature` and the sizes
+determine it. A tag, here ``>>fr<<``, is prepended to every source line and selects the target
+language of a multilingual model.
 """
 
 import re
@@ -81,8 +81,8 @@ def _part(path: Path, name: str, table: object) -> CorpusPart:
     where = f"{path}, [{name}]"
     if not isinstance(table, Mapping) or not _NAME.fullmatch(name):
         raise SettingError(
-            f"{path} must hold one table for each corpus, named in letters, digits, - and _, but "
-            f"{name!r} is not such a table."
+            f"{path} must hold one table for each corpus, with a name of letters, digits, - and "
+            f"_, but {name!r} is not such a table."
         )
     if unknown := sorted(table.keys() - _KEYS):
         raise SettingError(
@@ -109,6 +109,6 @@ def _files(path: Path, location: str, table: Mapping[str, Any], side: str) -> It
     names = table.get(side)
     names = [names] if isinstance(names, str) else names
     if not isinstance(names, Sequence) or not names or not all(isinstance(n, str) for n in names):
-        raise SettingError(f"{location}: {side} must be a file name or a list of them.")
+        raise SettingError(f"{location}: {side} must be a file name or a list of file names.")
     for name in names:
         yield str(path.parent / name)

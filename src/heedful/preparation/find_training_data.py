@@ -58,7 +58,7 @@ def find_text(
     corpora: str | Path | None = None,
     tokenizer: str | Path | None = None,
 ) -> RawText:
-    """Find unprepared training text; raise `TextError` if it is missing or not named once."""
+    """Find unprepared training text; raise `TextError` if it is missing or named twice."""
     excluded = tuple(expand(as_list(exclude))) if exclude else ()
     if corpora is not None:
         if source or target:

@@ -5,7 +5,8 @@ Training text from pairs in memory.
 
     pairs ─ RUN/pairs/train.source and train.target ─ subwords and ids, as for any text
 
-The first process writes the pairs once, so a resumed run has the same text and needs no pairs.
+The first process writes the pairs once, so a resumed run has the same text and does not need the
+pairs again.
 """
 
 import re
@@ -67,7 +68,7 @@ class PairText(UnpreparedText):
         return config.with_settings({**languages, "data.target_language": target or second})
 
     def fingerprint(self) -> Sizes:
-        """Record excluded files and the folder of pairs, which `prepare` compares one by one."""
+        """Record excluded files and the folder of pairs; `prepare` compares the pairs."""
         return {"exclude": file_records(self.excluded), PAIRS: [{"file": PAIRS}]}
 
     def describe(self) -> str:
@@ -94,9 +95,9 @@ class PairText(UnpreparedText):
             corpus = store_pairs(place, "train", pairs)
         elif self.rows and (number := first_difference(corpus, pairs)) is not None:
             raise RunFolderError(
-                f"--resume must continue the run in {job.folder.path} with the pairs it was "
-                f"begun with, but pair {number} of `pairs` differs. Give the same pairs, or "
-                "leave `pairs` out."
+                f"--resume must continue the run in {job.folder.path} with its original "
+                f"pairs, but pair {number} of `pairs` differs. Give the same pairs, or leave "
+                "`pairs` out."
             )
         self._texts[:] = [self._raw(corpus)]
         self._texts[0].prepare(job)

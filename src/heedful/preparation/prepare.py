@@ -61,7 +61,7 @@ def prepare(
     `processes`: number of worker processes; 0 for one per core.
 
     Resumes an interrupted preparation, and does nothing if it is complete. Raises `RunFolderError`
-    if `out` holds something else or was begun with other settings or text.
+    if `out` holds something else or was started with different settings or text.
     """
     text = find_text(source, target, exclude, corpora, tokenizer)
     config = text.configure(load_config(recipe, settings))
@@ -100,7 +100,7 @@ def _fill(text: RawText, job: Preparation, record: dict[str, Any]) -> list[Encod
     with writing(folder.path):
         folder.path.mkdir(parents=True, exist_ok=True)
     with only_writer(folder.path, "data prepare"):
-        _is_complete(folder.path, record)  # another process may have begun to fill it meanwhile
+        _is_complete(folder.path, record)  # another process may have filled it in the meantime
         if subwords is not None and not has_subwords(folder):
             write_json(folder.path / RECORD, record)
             subwords.save(folder.path)
@@ -128,7 +128,7 @@ def _is_complete(path: Path, record: dict[str, Any]) -> bool:
         strangers = _strangers(path)
         if strangers:
             raise RunFolderError(
-                "--out must be a new or empty folder, or one that the same command began, but "
+                "--out must be a new or empty folder, or one that the same command wrote, but "
                 f"{path} has other files: {', '.join(strangers[:3])}; name another folder."
             )
         return False
@@ -148,14 +148,14 @@ def _is_complete(path: Path, record: dict[str, Any]) -> bool:
     ]
     if differences:
         raise RunFolderError(
-            f"--out must continue the preparation that was begun in {path}, but "
+            f"--out must continue the preparation that was started in {path}, but "
             f"{'; '.join(differences)}. Use the same settings and text, or name another folder."
         )
     return begun["complete"] is True
 
 
 def _strangers(path: Path) -> list[str]:
-    """List unexpected files; hidden files do not count."""
+    """List unexpected files; hidden files are ignored."""
     if not path.exists():
         return []
     if not path.is_dir():

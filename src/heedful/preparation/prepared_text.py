@@ -29,7 +29,7 @@ from heedful.tokenization.tokenizer import Tokenizer
 RECORD = "prepared.json"
 """File with settings, input files and counts of the result."""
 FORMAT = 1
-"""Number of the format, in `RECORD`."""
+"""Version of the format, stored in `RECORD`."""
 HELD_OUT = ("valid_source", "valid_target")
 """Names of the held-out text among the files; training may use other held-out text."""
 _SOURCE = re.compile(r"([\w-]+\.)?source").fullmatch
@@ -39,7 +39,7 @@ def read_record(path: Path) -> dict[str, Any]:
     """
     Read and check ``prepared.json``.
 
-    Raises `RunFolderError` if the file has another form. Settings are checked where they are used,
+    Raises `RunFolderError` if the file is invalid. Settings are checked where they are used,
     like settings from any other source.
     """
     record = read_json(path / RECORD)
@@ -60,8 +60,8 @@ def read_record(path: Path) -> dict[str, Any]:
 
 def data_settings(config: RunConfig) -> dict[str, Any]:
     """List the settings that a prepared folder depends on."""
-    # The seed matters, because subwords of a very large text are trained on a random sample of its
-    # lines.
+    # The seed matters, because subwords of a very large text are trained on a sample of its lines,
+    # which depends on the seed.
     data = {f"data.{key}": value for key, value in config.to_dict()["data"].items()}
     return {**data, "train.seed": config.train.seed}
 
@@ -115,8 +115,9 @@ class PreparedText:
         )
 
     def configure(self, config: RunConfig) -> RunConfig:
-        """Replace the data settings by those that the folder was made with."""
-        # They override the recipe silently, but raise `SettingError` if they contradict the user.
+        """Replace the data settings with the settings of the prepared folder."""
+        # They override the recipe silently, but raise `SettingError` if they contradict the user's
+        # settings.
         current = data_settings(config)
         explicit = {setting.partition("=")[0].strip() for setting in self.user_settings}
         data = {key: value for key, value in self.settings.items() if key.startswith("data.")}

@@ -1,7 +1,7 @@
 """
 Conversion of raw text to subwords and ids, for `heedful data prepare` and `heedful train`.
 
-Does not import torch.
+This module does not import torch.
 """
 
 import time
@@ -185,7 +185,7 @@ class RawText(UnpreparedText):
                 job.say(f"escapes of Moses' tokenizer were resolved in {unescaping.pairs:,} pairs")
 
     def _read_parts(self, config: RunConfig) -> list[CorpusPart]:
-        """Return the corpora; with `data.reading` = text, their characters will be normalized."""
+        """Return the corpora; if `data.reading` is text, characters are normalized when read."""
         if config.data.reading == "exact":
             return list(self.parts)
         return [replace(part, corpus=part.corpus.with_characters_read()) for part in self.parts]
@@ -203,13 +203,13 @@ class RawText(UnpreparedText):
 
 
 def _augment(config: RunConfig) -> Change:
-    """Return a change of pairs as in training, so that the vocabulary covers the changed text."""
+    """Return the change that training makes to pairs; the vocabulary must cover changed text."""
     shares, seed = config.data.augment, config.train.seed
     return lambda pairs: augment_pairs(pairs, shares, Random(seed))
 
 
 class _PairCounter:
-    """A report of the number of pairs read, every ten seconds."""
+    """A reporter of the number of pairs read, every ten seconds."""
 
     def __init__(self, say: Say) -> None:
         self._say = say

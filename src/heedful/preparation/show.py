@@ -40,7 +40,7 @@ def show_pairs(
     pairs = EncodedPairs.open(data, view.tokenizer)
     if first >= len(pairs):
         raise TextError(
-            f"--first must be the number of a pair, 0 to {len(pairs) - 1:,}, but got {first:,}."
+            f"--first must be the index of a pair, from 0 to {len(pairs) - 1:,}, but got {first:,}."
         )
     texts = Texts.open(data) if (data / "source.text").exists() else None
     for number in range(first, min(first + count, len(pairs))):
@@ -86,7 +86,7 @@ class _PairView:
 
     @classmethod
     def open(cls, path: Path, with_ids: bool, seed: int) -> "_PairView":
-        """Open a run folder, or a prepared one with the default special symbols."""
+        """Open a run folder, or a prepared folder with the default special symbols."""
         path = run_folder(path)
         folder, generator = RunFolder(path), Random(seed)
         if not folder.config.exists():
@@ -102,7 +102,7 @@ class _PairView:
     def lines(
         self, source: list[int], target: list[int], text: tuple[str, str] | None
     ) -> Iterator[str]:
-        """Show a pair; if its text is known, add unknown parts, changed text, sampled subwords."""
+        """Show a pair; if its text is known, also show unknown parts, changed text and samples."""
         yield from self._rows("", source, target)
         if text is None:
             return

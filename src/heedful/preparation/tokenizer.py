@@ -85,8 +85,8 @@ def check_given_tokenizer(
     own = Tokenizer.load(folder.path)
     if not could_have_given(Path(tokenizer_path), own, sides):
         raise RunFolderError(
-            f"{option} must continue with the subwords that {folder.path} was begun with, but "
-            f"--tokenizer {tokenizer_path} has different subwords. Leave --tokenizer out, or name "
+            f"{option} must continue with the tokenizer of {folder.path}, but "
+            f"--tokenizer {tokenizer_path} is a different one. Leave --tokenizer out, or name "
             "another folder with --out."
         )
 

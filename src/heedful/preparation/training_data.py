@@ -30,9 +30,9 @@ class Preparation:
     processes: int
     """Number of worker processes; 0 for one per core."""
     say: Say
-    """Called every ten seconds with the progress."""
+    """Called with messages and, every ten seconds, with the progress."""
     held_out: HeldOutPairs | None = None
-    """Pairs whose repetitions are reported, where pairs are encoded."""
+    """Held-out pairs; their repetitions in the training text are reported during encoding."""
 
 
 @runtime_checkable
@@ -70,7 +70,7 @@ class TrainingData(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class UnpreparedText:
-    """Training data that trains subwords or takes them from a tokenizer."""
+    """Training data whose subwords are trained or taken from a given tokenizer."""
 
     tokenizer: str | Path | None = None
     """A tokenizer for `tokenizer_from_files` to use instead of training one."""

@@ -27,13 +27,14 @@ from heedful.runs.language_pair import LanguagePair
 
 MODEL, TRAINING, STATE = "model.safetensors", "training.safetensors", "state.json"
 Tensors = Mapping[str, Tensor]
-# The properties that link weights to a run: “tokenizer”, its fingerprint, and “settings” by their
-# dotted names.
+# The properties that link weights to a run: “tokenizer” is the fingerprint of the tokenizer, and
+# “settings” are the settings by their dotted names.
 Signature = Mapping[str, Any]
 _MASTER, _ADAM = "master", ["first", "second"]
 _KINDS: tuple[list[str], ...] = (_ADAM, ["momentum"], [])
 # A training file contains at most three tensors for each weight: a master weight and two moments.
-# Four times the size of the weights is enough for other types, and the header has up to a megabyte.
+# Four times the size of the weights is also enough for wider data types. The header has at most a
+# megabyte.
 _MOST_TIMES, _ALWAYS = 4, 1 << 20
 _FLOATING = ("BF16", "F16", "F32", "F64")
 _ONLY_IN_TRAINING = frozenset(("model.dropout",))
@@ -44,8 +45,9 @@ class Checkpoint:
     """
     The content of a checkpoint folder.
 
-    All tensors are on the CPU. Each access reads a tensor again. So a caller that reads tensors one
-    after the other never has both the complete checkpoint and the model in memory.
+    All tensors are on the CPU. Each access reads the tensor from its file again. So a caller that
+    reads tensors one after the other never has both the complete checkpoint and the model in
+    memory.
     """
 
     model: Tensors
@@ -115,13 +117,13 @@ def save_checkpoint(
 
     Equal states give equal bytes. Raises `StorageError` if the disk is full.
     """
-    with replacing(folder) as beside:
-        checksums = {MODEL: _write_tensors(beside / MODEL, model)}
+    with replacing(folder) as temporary_folder:
+        checksums = {MODEL: _write_tensors(temporary_folder / MODEL, model)}
         if training is not None:
-            checksums[TRAINING] = _write_tensors(beside / TRAINING, training)
+            checksums[TRAINING] = _write_tensors(temporary_folder / TRAINING, training)
         content = {**state, "sha256": checksums}
         content["sha256"] = {**checksums, STATE: _state_checksum(content)}
-        write_synced(beside / STATE, json.dumps(content, indent=2).encode())
+        write_synced(temporary_folder / STATE, json.dumps(content, indent=2).encode())
 
 
 def load_checkpoint(
@@ -157,7 +159,7 @@ def read_state(folder: Path, signature: Signature | None = None) -> dict[str, An
 
 
 def read_averages(folder: Path, name: str) -> dict[str, list[float]]:
-    """Read the running averages with a name, by their modules, without reading the weights."""
+    """Read the running averages called `name`, keyed by module, without reading the weights."""
     path = folder / MODEL
     try:
         check_header(path)
@@ -178,8 +180,8 @@ def load_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
 
     `model`: changed in place.
 
-    Raises `RunFolderError` that names all missing and extra tensors and all tensors of a wrong
-    shape, or the first tensor that is not finite.
+    Raises `RunFolderError` for missing or extra tensors and wrong shapes, with at most five names
+    of each, or for a tensor that is not finite.
     """
     check_weights(model, tensors, origin)
     for name, weight in named_weights(model).items():
@@ -187,7 +189,7 @@ def load_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
 
 
 def check_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
-    """Compare names and shapes with a model; one `RunFolderError` names all differences."""
+    """Compare names and shapes with a model; a `RunFolderError` lists the differences."""
     needed = {name: tuple(weight.shape) for name, weight in named_weights(model).items()}
     problems = [
         f"{label} {', '.join(sorted(names)[:5])}{', …' if len(names) > 5 else ''}"
@@ -258,7 +260,7 @@ def retain(folder: RunFolder, keep_last: int, best: Iterable[int]) -> None:
 
 
 def regular_steps(folder: RunFolder) -> list[int]:
-    """List the steps whose checkpoints were due by steps or minutes, and the newest step."""
+    """List the steps with a regular checkpoint, due by steps or minutes, and the newest step."""
     steps = folder.steps()
     return [
         step for step in steps if step == steps[-1] or _reason(folder.checkpoint(step)) == "regular"
@@ -308,8 +310,8 @@ def _open_tensors(path: Path, checksum: str | None, finite: bool = False) -> Ten
 def _check_training(
     path: Path, model: Tensors, training: Tensors, state: Mapping[str, Any]
 ) -> None:
-    """Refuse moments that do not match the weights, because a step would write to wrong memory."""
-    kinds = state.get("moments", _ADAM)  # all older checkpoints are from Adam
+    """Refuse moments that do not match the weights, because a step would corrupt memory."""
+    kinds = state.get("moments", _ADAM)  # checkpoints without this entry are from Adam
     if kinds not in _KINDS:
         raise RunFolderError(_damage_error(path.parent / STATE, f"it names {kinds!r} as moments"))
     for name in model:
@@ -355,7 +357,7 @@ def _state_checksum(state: Mapping[str, Any]) -> str:
 def _check_signature(folder: Path, state: Mapping[str, Any], signature: Signature) -> None:
     """Refuse weights that were written with other subwords, or for another model or direction."""
     run = folder.parent.parent if folder.parent.name == "checkpoints" else folder.parent
-    # Weights that are imported, or older than signatures, lack entries; these are not compared.
+    # Imported weights, and weights from before signatures, lack entries. These are not compared.
     if state.get("tokenizer") not in (None, signature["tokenizer"]):
         raise RunFolderError(
             f"the weights in {folder} must be used with the subwords of their training, but "
@@ -388,7 +390,7 @@ def _check_signature(folder: Path, state: Mapping[str, Any], signature: Signatur
 
 
 def _damage_error(path: Path, why: str) -> str:
-    """Build the error for a damaged file."""
+    """Format the error message for a damaged file."""
     return (
         f"{path} must be a complete, unchanged checkpoint file, but {why}. Delete the folder "
         f"{path.parent} to continue from the previous checkpoint, or name another checkpoint with "

@@ -15,8 +15,8 @@ The layout of a run folder.
     RUN/best.json                              the best validations, best first
     RUN/plugins/                               copies of plugins, which are never executed
 
-Each file is written under a temporary name, synced and renamed, so a reader never sees a partial
-file.
+Each file except the log is written under a temporary name, synced and renamed, so a reader never
+sees a partial file.
 """
 
 import json

@@ -97,7 +97,7 @@ def _importing(path: Path, kind: str) -> str:
 
 
 def _settings(path: Path) -> dict[str, Any]:
-    """Read a settings file if there is one."""
+    """Read a settings file; empty if it is missing or invalid."""
     try:
         settings = json.loads(read_within(path, _LARGEST).decode())
     except (OSError, ValueError, RecursionError):

@@ -6,10 +6,10 @@ Names of models on Hugging Face's hub, which are allowed in place of a run folde
     ORG/NAME                the revision with which this name was first used; initially `main`
     ORG/NAME@REVISION       a branch, a tag or a commit
 
-A name that exists as a path is a path, and so is a name that begins with `./`. A name whose first
-part is an existing folder is also a path, because its last part may be misspelled. With a revision,
-however, such a name is a name on the hub. `heedful.exchange.hub` converts the model once, and keeps
-the run.
+A name that exists as a path is read as a path, and so is a name that begins with `./`. A name whose
+first part is an existing folder is also a path, because its last part may be misspelled. With a
+revision, however, such a name is a name on the hub. `heedful.exchange.hub` converts the model once,
+and keeps the run.
 """
 
 import re
@@ -25,10 +25,10 @@ RECORD = "hub.json"
 _FETCH = "heedful.exchange.hub.fetch:fetch_run"
 _PART = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,95}"
 _NAME = re.compile(rf"({_PART}/{_PART})(?:@([A-Za-z0-9_][A-Za-z0-9_./-]{{0,254}}))?")
-# The address of a model as people copy it; a path has a single slash instead of two.
+# The address of a model's web page; `Path` has replaced its two slashes with a single slash.
 _PAGE = re.compile(rf"(?:https?|hf):/+(?:[\w.-]+\.[a-z]+(?::\d+)?/)?({_PART}/{_PART})(?:/|$)")
 _BARE = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+")
-# The hub allows none of these names, and with them a cache folder could stand for two names.
+# The hub does not allow these names. With them, two names could share one cache folder.
 _NO_REPO = re.compile(r"--|[.-](?:/|$)|\.git$|.{97}")
 
 
@@ -105,7 +105,7 @@ def run_folder(path: str | PathLike[str]) -> Path:
 
 
 def pinned_name(path: str | PathLike[str]) -> str:
-    """Return a path unchanged, and a name on the hub with its commit, so that it stays the same."""
+    """Return a path unchanged, and a name on the hub with the commit of the converted model."""
     name = hub_name(path)
     if name is None:
         return str(path)

@@ -1,5 +1,5 @@
 """
-A lock file: one writer for a folder.
+A lock file that allows only one writer to a folder.
 
 The operating system keeps the lock (flock), so the lock ends with its process, even after a crash.
 On a network file system the lock works only if it is sent to the server. Linux does so over NFS;
@@ -19,7 +19,7 @@ from heedful.errors import RunFolderError
 from heedful.files import is_at, read_within, writing
 
 LOCK = ".lock"
-"""The file that names the process that writes to the folder; it exists during the writing."""
+"""The file that names the process that writes to the folder; it exists while the process writes."""
 
 # The file is overwritten, so it must not be a link or a pipe that another user created.
 _NEVER_FOLLOW = os.O_NOFOLLOW | os.O_NONBLOCK

@@ -18,7 +18,7 @@ def read_entries(path: Path) -> Iterator[dict[str, Any] | None]:
     """
     Read a log line by line.
 
-    Yields each entry, with a whole number as `step`, and None for each line that is not an entry.
+    Yields each entry, whose `step` is an integer, and None for each line that is not an entry.
 
     An incomplete last line is still being written, or was truncated when the process was killed.
     This line is skipped silently.

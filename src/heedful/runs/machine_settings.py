@@ -35,7 +35,7 @@ class MachineSettings(_Record):
     precision: Annotated[str, written_as("fp32|bf16", "must be fp32 or bf16")]
     """Precision of the matrix products."""
     threads: Count
-    """Number of threads on the processor."""
+    """Number of CPU threads."""
     micro_batch_tokens: Count
     """Tokens per side that are computed at once."""
     ranks: Count = 1
@@ -75,7 +75,7 @@ class FileRecord(_Record):
     digest: str = ""
     """Digest of the content of the file."""
     weight: Positive = 1.0
-    """The share of a corpus in every epoch, in any unit."""
+    """The share of a corpus in every epoch, relative to the weights of the other corpora."""
 
 
 class PluginRecord(_Record):
@@ -95,7 +95,7 @@ class RecordedParts(SettingsTable):
     corpus: dict[str, list[FileRecord]] = Field(default_factory=dict)
     """The files of each side of the text."""
     plugins: list[PluginRecord] = Field(default_factory=list)
-    """The plugins whose parts the settings name."""
+    """The plugins that define parts named in the settings."""
 
     @classmethod
     def of(cls, content: dict[str, Any]) -> "RecordedParts":

@@ -103,11 +103,11 @@ class Run:
         return chosen(self.folder.path, self.config, self.tokenizer)
 
     def read_sources(self, lines: Sequence[str]) -> list[str]:
-        """Read source lines as the model does."""
+        """Convert source lines to the text that the model reads."""
         return self.task.read_sources(lines)
 
     def read_targets(self, lines: Sequence[str]) -> list[str]:
-        """Read existing translations as the model does."""
+        """Convert existing translations to the text that the model reads."""
         return self.task.read_targets(lines)
 
     @property
@@ -134,7 +134,7 @@ class Run:
         self, source_language: str, target_language: str, options: tuple[str, str]
     ) -> "Run":
         """
-        Return the run for other languages of its model, for inference.
+        Return the run with other languages of its model, for inference.
 
         `options`: names of the options of the two languages, for messages. Raises `SettingError`
         for languages that the model does not have.
@@ -146,7 +146,7 @@ class Run:
         self, lines: Sequence[str], limits: Sequence[int], device: torch.device, names: str | None
     ) -> list[DecodingRule]:
         """
-        Collect the rules that all searches of some source lines follow, with any search settings.
+        Collect the rules that every search for these source lines follows, whatever its settings.
 
         `names`: names of plugins' rules. Raises `TextError` for lines and limits that the task
         refuses.
@@ -171,8 +171,8 @@ class Run:
 
     def build(self) -> EncoderDecoder:
         """Build the model on the CPU in fp32, with uninitialized weights."""
-        # Learned positions have as many rows as the longest sequence in training: `data.max_length`
-        # and one special symbol.
+        # Learned positions have one row for each token of the longest sequence in training, which
+        # has `data.max_length` tokens and one special symbol.
         place = None
         with suppress(RunFolderError):  # there may be no weights yet
             place = self.checkpoint_folder()
@@ -258,7 +258,7 @@ class Run:
 
     def last_checkpoint(self) -> Checkpoint | None:
         """
-        Read the newest checkpoint with the whole training state.
+        Read the newest checkpoint with the complete training state.
 
         Returns the checkpoint; None if there is none yet.
 
@@ -344,7 +344,7 @@ def read_settings(folder: RunFolder, changed_plugins: bool = False) -> RunConfig
 
 
 def newer_settings(folder: RunFolder, changed_plugins: bool = False) -> dict[str, Any]:
-    """Return the settings that a run is too old to record, with the values that it implies."""
+    """Return the settings that an older run does not record, with the values that apply to it."""
     written = flat(_read_config(folder).get("settings") or {})
     values = flat(read_settings(folder, changed_plugins).to_dict())
     return {name: value for name, value in values.items() if name not in written}
@@ -355,8 +355,8 @@ def read_machine_settings(folder: RunFolder) -> MachineSettings:
     choices = RecordedParts.of(_read_config(folder)).choices
     if choices is None:
         raise RunFolderError(
-            f"{folder.config} must hold the choices made at the start of the run, but does not; it "
-            "is damaged."
+            f"{folder.config} must hold the choices made at the start of the run, but does not; "
+            "the file is damaged."
         )
     return choices
 

@@ -1,4 +1,4 @@
-"""A check of settings against weight shapes before a model is built."""
+"""A check of the settings against the shapes of the weights, before a model is built."""
 
 from collections.abc import Callable, Mapping
 from math import prod
@@ -14,7 +14,7 @@ from heedful.model.weights import parameter_count
 
 # Widths of Transformer blocks; an unused width may be larger than any weight.
 _BLOCK_WIDTHS = ("d_ff", "encoder_d_ff", "decoder_d_ff", "d_k", "d_v")
-# Loading later reports wrong tensors by name; this check only prevents a lack of memory.
+# Loading reports wrong tensors by name later; this check only prevents a lack of memory.
 _MOST_TIMES = 4
 _ALWAYS = 1_000_000
 
@@ -35,7 +35,7 @@ def check_sizes(
     bounds = {**dict.fromkeys(depths, len(shapes)), "d_model": widest}
     if "transformer" in (model.encoder, model.decoder):
         bounds |= dict.fromkeys(_BLOCK_WIDTHS, widest)
-        # if another family has networks in the layers, no network may have the width model.d_ff
+        # if another family has networks in the layers, possibly no network has the width model.d_ff
         if any(part_layers(model, side) for side in ("encoder", "decoder")):
             bounds = {name: most for name, most in bounds.items() if "d_ff" not in name}
     wrong = [
@@ -53,13 +53,13 @@ def check_sizes(
     if not wrong:
         with torch.device("meta"):
             needed = parameter_count(build())
-        held = sum(map(prod, shapes.values()))
-        much = needed > _MOST_TIMES * held + _ALWAYS
-        wrong += [f"the model would have {needed:,} weights instead of {held:,}"] * much
-        if held > _MOST_TIMES * needed + _ALWAYS:  # before all weights are read
+        stored = sum(map(prod, shapes.values()))
+        much = needed > _MOST_TIMES * stored + _ALWAYS
+        wrong += [f"the model would have {needed:,} weights instead of {stored:,}"] * much
+        if stored > _MOST_TIMES * needed + _ALWAYS:  # before all weights are read
             raise RunFolderError(
                 f"{origin} must describe the weights next to it, but the model has {needed:,} "
-                f"weights and the file has {held:,}; copy the run folder again."
+                f"weights and the file has {stored:,}; copy the run folder again."
             )
     if wrong:
         raise RunFolderError(

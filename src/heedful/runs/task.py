@@ -34,16 +34,16 @@ class RunTask:
     """Whether rules of the task may forbid every output."""
 
     def source_line(self, sentence: str) -> str:
-        """Write a sentence of the user as a line of the source."""
+        """Convert a sentence of the user to a source line."""
         return sentence
 
     def read_sources(self, lines: Sequence[str]) -> list[str]:
-        """Read source lines as the model does."""
+        """Convert source lines to the text that the model reads."""
         is_text = self.config.data.reading == "text"
         return list(map(read_source_characters if is_text else read_source, lines))
 
     def read_targets(self, lines: Sequence[str]) -> list[str]:
-        """Read existing translations as the model does."""
+        """Convert existing translations to the text that the model reads."""
         is_text = self.config.data.reading == "text"
         return list(map(read_target_characters if is_text else read_target, lines))
 
@@ -68,7 +68,7 @@ class RunTask:
         """Add the parts that a model of this task has in addition to its encoder and decoder."""
 
     def scorer(self, references: Sequence[str]) -> Scorer:
-        """Create the scorer of a validation: BLEU and `train.best_by`."""
+        """Create a scorer for validation, with BLEU and the metric of `train.best_by`."""
         return self.text_scorer(references, "bleu")
 
     def text_scorer(self, references: Sequence[str], metric: str) -> Scorer:

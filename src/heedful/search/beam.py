@@ -68,7 +68,7 @@ class _Beam:
     may_win: bool = True
     done: bool = False
     closed: set[int] = field(default_factory=set)
-    """Indices in the beam that have had an ended hypothesis, for rules that count them."""
+    """Positions in the beam where a hypothesis has ended, for rules that count them."""
 
     def finish(self, hypothesis: Hypothesis, keep: int) -> None:
         """Insert a complete hypothesis and keep the best `keep` hypotheses."""
@@ -87,13 +87,13 @@ def beam_search(
     observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
     """
-    Translate a batch of sentences by beam search; return the best hypotheses of each, best first.
+    Translate a batch of sentences by beam search; return n-best lists, best first.
 
-    Section 6.1: beam 4, alpha 0.6, early termination. A hypothesis at its limit ends if the end
-    symbol is among its best continuations. Otherwise it is cut, and counts only if too few have
-    ended. A step costs one forward pass of `beam` rows per sentence. `limits`: maximum number of
-    target tokens of each sentence, the end symbol not counted. `observer`: called with every
-    sentence after every step.
+    By default the search is that of section 6.1: beam 4, alpha 0.6, early termination. A hypothesis
+    at its limit ends if the end symbol is among its best continuations. Otherwise it is cut, and
+    counts only if too few hypotheses have ended. A step costs one forward pass of `beam` rows per
+    sentence. `limits`: maximum number of target tokens of each sentence, not counting the end
+    symbol. `observer`: called for every sentence after every step.
     """
     check_coverage(settings.coverage_penalty, [model])
     return search(
@@ -139,8 +139,8 @@ def search(
     # sentence of each beam: (beams,)
     sentences = torch.arange(len(limits), device=tokens.device).repeat_interleave(groups)
     sentence_of_row, first_rows = _rows_of(sentences, 1)
-    # Tensors choose the candidates; the lists in `_Beam` contain the results.
-    totals = torch.zeros(len(beams), 1, device=tokens.device)  # (beams, width): 1, then `beam`
+    # Candidates are chosen with tensors; the lists in `_Beam` contain the results.
+    totals = torch.zeros(len(beams), 1, device=tokens.device)  # (beams, width), width 1 at first
     prefixes = tokens.new_empty(len(beams), 0)  # (beams * width, length)
     length, beta = 0, settings.coverage_penalty or 0.0
     next_log_probabilities, state = cover(next_log_probabilities, state, beta, len(tokens))
@@ -152,7 +152,7 @@ def search(
         by_beam = scores.view(len(active), width, -1)  # (beams, width, vocabulary)
         candidates = extend_beams(totals, by_beam, prefixes, sentence_of_row)  # (beams, 2 * beam)
 
-        # 2. prune: the columns that stay open, and their totals; before 3 clears end symbols
+        # 2. prune: choose the columns that stay open; step 3 clears end symbols, so it comes later
         is_eos = candidates.tokens == end_token  # (beams, candidates)
         pruned = rule.prune(candidates, is_eos, prefixes, beam, end_token)
         if pruned is None:
@@ -223,7 +223,7 @@ def _rows_of(sentences: Tensor, width: int) -> tuple[Tensor, Tensor]:
 
 
 def _staying(alive_sentences: list[int], groups: int, beams: int) -> list[int] | None:
-    """List the beams that stay in the batch; None until a quarter of it is done."""
+    """List the beams that stay in the batch; None until a quarter of the beams are done."""
     if len(alive_sentences) * groups > (1 - COMPACT_SHARE) * beams:
         return None
     return [row + group for row in alive_sentences for group in range(groups)]
@@ -266,7 +266,7 @@ class _BeamUpdate(NamedTuple):
     stopping: StoppingPolicy
     eos_candidates: int
     costs: list[list[float]]
-    """Coverage penalty of each open hypothesis of each beam, this step's attention included."""
+    """Coverage penalty of each open hypothesis of each beam, including this step's attention."""
 
     def advance(
         self, active: list[_Beam], candidates: Candidates, is_eos: Tensor, columns: Tensor
@@ -295,7 +295,7 @@ class _BeamUpdate(NamedTuple):
         is_eos: Tensor,
         columns: Tensor,
     ) -> None:
-        """Show the observer each active beam: sentence, group, open hypotheses before the step."""
+        """Show the observer the step of each active beam; `beams` has the hypotheses before it."""
         of_step = (candidates.parents, candidates.log_probabilities, candidates.tokens)
         rows = zip(*(part.tolist() for part in (*of_step, is_eos, columns)), strict=True)
         for (*of_beam, ends, open_columns), (where, beam, before), costs in zip(
@@ -373,7 +373,7 @@ class _BeamUpdate(NamedTuple):
 
 
 def _cut(beam: _Beam, open_before: list[OpenHypothesis], penalty: LengthPenalty, keep: int) -> None:
-    """Fill the list with hypotheses cut at the length limit."""
+    """Fill the list of complete hypotheses with hypotheses cut at the length limit."""
     ended = {hypothesis.tokens for hypothesis in beam.complete}
     for past, log_probabilities, total, coverage in open_before:
         missing = len(beam.complete) < keep

@@ -1,5 +1,5 @@
 """
-Beam search and greedy search with all their choices in tensors on the device.
+Beam search and greedy search that make all their choices with tensors on the device.
 
 `BeamChoices.choose` is a step of `heedful.search.beam.search` without lists, and
 `GreedyChoices.choose` is a step of `heedful.search.greedy.decode_stepwise`. So a graph can record
@@ -37,7 +37,7 @@ from heedful.search.settings import SearchOptions
 from heedful.search.step import extend
 from heedful.search.stopping import StoppingRule
 
-# Rules that do not read the tokens so far, and stopping rules that tensors can express.
+# Rules that do not depend on earlier tokens, and stopping rules that need only tensors.
 _RULES = (AllowedTokens, MinLength, ForcedEos, Renormalization)
 _STOPPING = (StoppingRule, WhenBeamFinished, AsTransformers)
 
@@ -77,7 +77,7 @@ class ChoicePlan:
         steps: int,
         greedy: bool,
     ) -> "ChoicePlan | None":
-        """Make the plan of a search; None if the host must make the choices."""
+        """Return the plan of a search; None if the host must make the choices."""
         rule = settings.stopping.rule
         beam = settings.width
         is_plain = not settings.coverage_penalty and settings.diverse_groups == 1
@@ -106,7 +106,7 @@ def _forbidden_ids(rule: AllowedTokens, vocabulary: int) -> Int[Tensor, " others
 
 
 def _dependence(rule: DecodingRule) -> object:
-    """Return the settings of a rule except limits and length, hashable."""
+    """Return a rule's settings without its limits, as a hashable object."""
     if isinstance(rule, ForcedEos):
         return rule.is_free
     return None if isinstance(rule, Renormalization) else rule
@@ -164,7 +164,7 @@ class Choices(ABC):
     def apply_rules(
         self, scores: Float[Tensor, "rows vocabulary"]
     ) -> Float[Tensor, "rows vocabulary"]:
-        """Apply the rules as `heedful.search.rules` does, with length and limits of this object."""
+        """Apply the rules as `heedful.search.rules` does, with this object's length and limits."""
         end, width = self.plan.end_token, len(scores) // self.sentences
         for place, rule in enumerate(self._rules):
             if isinstance(rule, AllowedTokens):
@@ -181,17 +181,17 @@ class Choices(ABC):
 
     @abstractmethod
     def choose(self, lane: Lane, step: StepBuffers) -> None:
-        """Choose by the scores of a step, and write the inputs of the next step."""
+        """Choose tokens by the scores of a step, and write the inputs of the next step."""
 
     @abstractmethod
     def results(
         self, rows: Sequence[int], limits: Sequence[int], steps: int, n_best: int
     ) -> list[list[Hypothesis]]:
-        """Copy the hypotheses of finished sentences to the host; `limits`: one per row."""
+        """Copy the hypotheses of finished sentences to the host; `limits`: limits of the rows."""
 
 
 class GreedyChoices(Choices):
-    """The most probable token at each step (`heedful.search.greedy`)."""
+    """Choice of the most probable token at each step (`heedful.search.greedy`)."""
 
     def __init__(
         self, plan: ChoicePlan, lane: Lane, rules: Sequence[DecodingRule], vocabulary: int
@@ -223,7 +223,7 @@ class GreedyChoices(Choices):
         ]
 
     def _hypothesis(self, tokens: list[int], scores: list[float], limit: int) -> Hypothesis:
-        """Cut the tokens after the end symbol or the limit."""
+        """Build a hypothesis; drop the tokens after the end symbol or the limit."""
         ended = self.plan.end_token in tokens[: limit + 1]
         length = tokens.index(self.plan.end_token) if ended else limit
         log_probabilities = tuple(scores[: length + ended])
@@ -232,7 +232,7 @@ class GreedyChoices(Choices):
 
 
 class BeamChoices(Choices):
-    """The best continuations of each beam (`heedful.search.beam`)."""
+    """Choice of the best continuations of each beam (`heedful.search.beam`)."""
 
     def __init__(
         self, plan: ChoicePlan, lane: Lane, rules: Sequence[DecodingRule], vocabulary: int
@@ -246,7 +246,7 @@ class BeamChoices(Choices):
         self.listed = self._zeros(self.sentences, plan.complete, dtype=torch.float64)
         """Scores of the complete hypotheses, best first; minus infinity for missing hypotheses."""
         self.places = self._zeros(self.sentences, plan.complete, dtype=torch.long)
-        """Last step and candidate of each hypothesis: step * C + candidate, steps from 0."""
+        """Last step (from 0) and candidate of each complete hypothesis: step * C + candidate."""
         self.lived = torch.zeros_like(self.limits)
         """Number of steps until each sentence was finished."""
         self.now += [self.totals, self.sums, self.listed, self.places, self.lived]
@@ -283,7 +283,7 @@ class BeamChoices(Choices):
         for buffer, newest in written:
             buffer.index_copy_(0, self.length, newest.unsqueeze(0))
 
-        # 2. finish: a stable sort puts equal scores in the order of their arrival
+        # 2. finish: a stable sort keeps hypotheses with equal scores in their order of completion
         sums = sums.gather(1, best.parents) + best.log_probabilities.double()  # (B, C)
         ranks = torch.arange(plan.end_ranks, device=self.device)
         ends = is_end[:, : plan.end_ranks]
@@ -320,8 +320,8 @@ class BeamChoices(Choices):
         lane.slot += width
 
     def _goes_on(self, divisor: Tensor) -> Tensor:
-        """Return, by the stopping rule, which sentences continue below their limit, (B,)."""
-        best, worst = self.sums.amax(dim=1), self.listed[:, -1]  # minus infinity if one is missing
+        """Return whether the stopping rule continues each sentence below its limit, (B,)."""
+        best, worst = self.sums.amax(dim=1), self.listed[:, -1]  # minus infinity if missing
         if self.plan.stop == WhenBeamFinished.name:
             return (best > float("-inf")) & (worst == float("-inf"))
         if self.plan.stop == StoppingRule.name:
@@ -358,7 +358,7 @@ class BeamChoices(Choices):
         return [complete[:n_best] for complete in hypotheses]
 
     def _cut(self, complete: list[Hypothesis], history: History, row: int, limit: int) -> None:
-        """Fill the list with hypotheses cut at the length limit."""
+        """Fill the list of complete hypotheses with hypotheses cut at the length limit."""
         paths: Iterable[tuple[list[int], list[float]]] = [([], [])]
         if limit:
             columns = history[3][limit - 1, row]  # (K,)

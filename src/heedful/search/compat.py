@@ -1,18 +1,19 @@
 """
-Stopping rules of other toolkits, for equal outputs; each may miss the best hypothesis.
+Stopping rules that reproduce other toolkits' outputs; each may miss the best hypothesis.
 
 ::
 
-    when-beam-finished  as many hypotheses as the beam is wide are complete (fairseq; Hugging
+    when-beam-finished  the number of complete hypotheses equals the beam size (fairseq; Hugging
                         Face's early_stopping = true)
     as-ctranslate2      ``when-beam-finished``, but ``when-none-can-win`` without a length penalty
-    as-transformers     as many are complete, and the best open hypothesis, if it ended now, would
-                        not beat the worst of them (Hugging Face's early_stopping = false)
-    as-joey             a hypothesis that has ended keeps its place in the beam and is extended like
-                        the others; the search is over when every place has held an end once (Joey
-                        NMT 2)
-    as-opennmt          a hypothesis that has ended leaves its place empty for one step; the search
-                        is over when the best candidate of a step ends (OpenNMT-py 3.5)
+    as-transformers     the number of complete hypotheses equals the beam size, and the best open
+                        hypothesis would not beat the worst of them if it ended now (Hugging Face's
+                        early_stopping = false)
+    as-joey             a hypothesis that has ended keeps its position in the beam and is extended
+                        like the others; the search stops when a hypothesis has ended at every
+                        position (Joey NMT 2)
+    as-opennmt          a hypothesis that has ended leaves its position empty for one step; the
+                        search stops when the best candidate of a step ends (OpenNMT-py 3.5)
 
 B beams, K open hypotheses of each, C candidates.
 """
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class WhenBeamFinished(StoppingRule):
-    """Stop when as many hypotheses as the beam is wide are complete."""
+    """Stop when the number of complete hypotheses equals the beam size."""
 
     name = "when-beam-finished"
     fills_beam: ClassVar[bool] = True
@@ -48,8 +49,8 @@ class AsCTranslate2(WhenBeamFinished):
     name = "as-ctranslate2"
 
     def resolved_for(self, penalty: LengthPenalty) -> str:
-        """Name the rule: without a penalty, the first top candidate that ends is the best."""
-        # only without a penalty the divisor is 1 at every length
+        """Name the rule: without a penalty, CTranslate2 stops as ``when-none-can-win`` does."""
+        # without a penalty the divisor is 1 at every length
         return WhenBeamFinished.name if penalty.divisor(2) > 1.0 else StoppingRule.name
 
 
@@ -71,7 +72,7 @@ class AsTransformers(StoppingRule):
 
 
 class _KeepsPlaces(StoppingRule):
-    """A rule that leaves ended hypotheses in the beam; not for groups or constraints."""
+    """A rule that leaves ended hypotheses in the beam; it excludes groups and constraints."""
 
     def without_places(self) -> str:
         """Name the rule for groups and constraints, which Joey NMT and OpenNMT-py do not have."""
@@ -79,7 +80,7 @@ class _KeepsPlaces(StoppingRule):
 
 
 class AsJoey(_KeepsPlaces):
-    """Stop when every place of the beam has reached an end (`search.py` of Joey NMT 2.3)."""
+    """Stop when a hypothesis has ended at every position (`search.py` of Joey NMT 2.3)."""
 
     name = "as-joey"
     fills_beam: ClassVar[bool] = True
@@ -100,7 +101,7 @@ class AsJoey(_KeepsPlaces):
         return columns, candidates.totals.gather(1, columns), ends
 
     def goes_on(self, progress: BeamProgress) -> bool:
-        """Count the positions in the beam that have had an ended hypothesis."""
+        """Count the positions in the beam where a hypothesis has ended."""
         progress.closed.update(
             place
             for place, hypothesis in enumerate(progress.open)

@@ -7,12 +7,14 @@ improbable constraint are not crowded out by more probable hypotheses.
 
 ::
 
-    candidates   the best extensions of all hypotheses; the best extension of each hypothesis; each
-    hypothesis with every token that continues a phrase banks        by number of phrase tokens met,
-    including tokens of an unfinished phrase deal         one candidate of each bank in turn, the
-    fullest bank first, until the beam is full
+    candidates   the best extensions of all hypotheses; the best extension of each hypothesis;
+                 each hypothesis with every token that continues a phrase
+    banks        groups of candidates with the same number of phrase tokens met, including tokens
+                 of an unfinished phrase
+    deal         one candidate of each bank in turn, beginning with the bank that has met the most
+                 tokens, until the beam is full
 
-The paper gives every bank an equal share and moves unused places to neighboring banks. Here the
+The paper gives every bank an equal share and moves unused slots to neighboring banks. Here the
 banks that have candidates take turns, and so share the beam. The tokens of a hypothesis show which
 constraints it has met (`heedful.search.phrases`). So phrases may overlap and repeat, and it does
 not matter whether the search chose a token to meet a constraint.
@@ -53,7 +55,7 @@ def constrained_beam_search(
     """
     Translate a batch of sentences so that given phrases occur.
 
-    `limits`: maximum number of target tokens of each sentence, the end symbol not counted.
+    `limits`: maximum number of target tokens of each sentence, not counting the end symbol.
     `phrases`: for each sentence the token sequences that must occur, each as often as it is listed.
     Returns for each sentence its best hypotheses, best first. All ended hypotheses contain the
     phrases. If too few hypotheses have ended within the limit, the list continues with hypotheses
@@ -78,7 +80,7 @@ def constrained_beam_search(
 
 def divide_beam(banks: Mapping[int, Sequence[_Item]], wanted: int) -> list[_Item]:
     """
-    Take one item of each bank in turn, the fullest bank first.
+    Take one item of each bank in turn, beginning with the bank of the most tokens met.
 
     Every prefix of the list is shared among the banks as evenly as possible.
 

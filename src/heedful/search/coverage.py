@@ -64,7 +64,7 @@ def coverage_logs(
 
 
 def coverage_penalty(weights: Float[Tensor, "target source"], beta: float) -> float:
-    """Compute the penalty of one given target, its end symbol included."""
+    """Compute the penalty of one given target, including its end symbol."""
     coverage = weights.sum(dim=0)  # (source,)
     return beta * float(coverage_logs(coverage, torch.ones_like(coverage, dtype=torch.bool)).sum())
 
@@ -72,7 +72,7 @@ def coverage_penalty(weights: Float[Tensor, "target source"], beta: float) -> fl
 def coverage_penalties(
     state: DecodingState, beta: float, beams: int, width: int
 ) -> list[list[float]]:
-    """Compute the penalty of each row, beam by beam, with the attention of the last step."""
+    """Compute the penalty of each row, beam by beam, including the attention of the last step."""
     if not isinstance(state, CoverageState):
         return [[0.0] * width] * beams
     real = state.state.mask[:, 0]  # (sentences, source)
@@ -84,7 +84,7 @@ def coverage_penalties(
 def cover(
     next_log_probabilities: NextLogProbabilities, state: DecodingState, beta: float, rows: int
 ) -> tuple[NextLogProbabilities, DecodingState]:
-    """Wrap the step function and the first state to sum the attention, unless beta is 0."""
+    """Make the step function and the first state sum the attention, unless beta is 0."""
     if not beta:
         return next_log_probabilities, state
     assert isinstance(state, SingleAttention)

@@ -4,12 +4,12 @@ Diverse beam search.
 Vijayakumar et al. 2018, “Diverse Beam Search for Improved Description of Complex Scenes” (2016 as
 “Decoding Diverse Solutions from Neural Sequence Models”), algorithm 1. The beam is divided into
 groups. At each step the first group extends as plain beam search does. Every later group pays a
-cost for each token (Hamming diversity): `diversity` times the number of earlier groups' hypotheses
-that chose it in this step. The cost stays with the hypothesis, as in the algorithm's line 5, but it
-only decides which hypotheses survive. Scores contain no cost.
+cost for each token (Hamming diversity): `diversity_strength` times the number of earlier groups'
+hypotheses that chose the token in this step. The cost stays with the hypothesis, as in line 5 of
+the algorithm, but it only decides which hypotheses survive. Scores contain no cost.
 
 The paper lets every beam run to the last step and does not mention end symbols. Here a hypothesis
-that ends leaves its group, as in all of heedful; its end symbol counts like any chosen token.
+that ends leaves its group, as in plain beam search; its end symbol counts like any chosen token.
 """
 
 from collections.abc import Sequence
@@ -42,13 +42,13 @@ def diverse_beam_search(
     """
     Translate a batch of sentences by diverse beam search.
 
-    `limits`: maximum number of target tokens of each sentence, the end symbol not counted.
+    `limits`: maximum number of target tokens of each sentence, not counting the end symbol.
     `settings`: its beam is divided among `diverse_groups`; `eos_ranks` applies to each group.
-    Returns for each sentence different hypotheses, best first.
+    Returns distinct hypotheses for each sentence, best first.
 
-    The best hypothesis of each group comes first, then the second best of each group, and so on.
-    Duplicates between groups are removed, and plain beam search fills up the list. The paper finds
-    costs of 0.2 to 0.8 useful, and as many groups as hypotheses.
+    The best hypothesis of each group is chosen first, then the second best of each group, and so
+    on. Duplicates between groups are removed, and plain beam search fills up the list. The paper
+    finds costs of 0.2 to 0.8 useful, and as many groups as hypotheses.
     """
     check_coverage(settings.coverage_penalty, [model])
     next_log_probabilities, state, tokens = start_decoding(model, source)
@@ -90,7 +90,7 @@ def interleave_groups(groups: Sequence[Sequence[Hypothesis]], n_best: int) -> li
     """
     Interleave the hypotheses of several groups, each sorted with the best first.
 
-    Ordered by score alone, the list would often contain only the first group.
+    If only scores decided, the list would often contain only hypotheses of the first group.
     """
     # The same tokens may be complete in one group and cut at the limit in another.
     best: dict[tuple[int, ...], Hypothesis] = {}
@@ -123,7 +123,7 @@ class _GroupsInTurn:
         counts = scores.new_zeros(sentences, vocabulary)
         parts = []
         for group in range(groups):
-            # 1. extend with the cost; read the model's log-probabilities from the scores without it
+            # 1. extend with the cost; read the model's log-probabilities without the cost
             own = scores[group::groups]  # (sentences, width, vocabulary)
             paid = own - self.settings.group_cost * counts.unsqueeze(1)
             best = extend(totals[group::groups], paid, 2 * width)  # (sentences, 2 * width)
@@ -131,7 +131,8 @@ class _GroupsInTurn:
             unpaid = own.flatten(1).gather(1, where)  # (sentences, 2 * width)
             parts.append((best.totals, unpaid, best.parents, best.tokens))
 
-            # 2. count the tokens of this group's open hypotheses, and its end symbols that count
+            # 2. count the tokens of this group's open hypotheses, and the end symbols that finish
+            # hypotheses
             ended = best.tokens == self.end_token
             chosen = torch.zeros_like(ended).scatter(1, prune(ended, width), True) & ~ended
             counted = self.settings.eos_ranks

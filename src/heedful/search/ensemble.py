@@ -5,8 +5,8 @@ The probability of a token is the mean of the probabilities that the models give
 et al. 2014 an ensemble averages probabilities, not their logarithms. So one confident model can
 suffice for a token, and no model can veto a token.
 
-An `Ensemble` fulfills `heedful.model.contracts.Seq2Seq`, so every search can use it as a model. Its
-states are the concatenated states of its members. Projecting them gives normalized
+An `Ensemble` implements `heedful.model.contracts.Seq2Seq`, so every search can use it as a model.
+Its states are the concatenated states of its members. Projecting them gives normalized
 log-probabilities, which a softmax leaves unchanged.
 """
 
@@ -25,7 +25,7 @@ from heedful.model.embedding import OutputLayer
 
 @dataclass(frozen=True)
 class EnsembleState:
-    """The states of all members; fulfills the contract `heedful.model.contracts.DecodingState`."""
+    """The states of all members; implements `heedful.model.contracts.DecodingState`."""
 
     members: tuple[DecodingState, ...]
     """States of the members, in order."""
@@ -48,7 +48,7 @@ class Ensemble(Seq2Seq):
     may start their targets with different symbols. If output matrices are padded to different
     sizes, the missing ids have a probability of zero. An ensemble cannot be trained.
 
-    Raises `ValueError` if there are no models, or not one weight above 0 for each model.
+    Raises `ValueError` if there are no models, or if a model has no weight above 0.
     """
 
     log_weights: Tensor
@@ -112,7 +112,7 @@ class Ensemble(Seq2Seq):
         per_model = []
         parts = states.split(self.widths, dim=-1)
         for model, part in zip(self.members, parts, strict=True):
-            part = part.to(model.output.weight.dtype)  # concatenated states have one type
+            part = part.to(model.output.weight.dtype)  # concatenation may have changed the type
             logs = torch.log_softmax(model.project(part).float(), dim=-1)
             filling = max(self.rows) - logs.size(-1)
             per_model.append(nn.functional.pad(logs, (0, filling), value=float("-inf")))
@@ -131,8 +131,8 @@ class Ensemble(Seq2Seq):
     @property
     def output(self) -> OutputLayer:  # type: ignore[override]
         """Refuse: an ensemble has no single output matrix."""
-        # A mean of softmaxes is not the softmax of one matrix product; use `project` instead. The
-        # loss needs a matrix, so an ensemble cannot be trained as one model.
+        # A mean of softmaxes is not the softmax of a single output matrix; use `project` instead.
+        # The loss needs a matrix, so an ensemble cannot be trained as one model.
         raise TypeError("an ensemble has no output matrix of its own; each member has one")
 
     @property

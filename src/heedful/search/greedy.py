@@ -38,7 +38,7 @@ def decode_stepwise(
     """
     Decode token by token with a choice function until all rows have ended.
 
-    `limits`: maximum number of target tokens of each row, the end symbol not counted. `samples`:
+    `limits`: maximum number of target tokens of each row, not counting the end symbol. `samples`:
     number of rows of each sentence.
 
     Finished rows are removed once they make up a quarter of the batch, so later steps cost less.
@@ -56,7 +56,7 @@ def decode_stepwise(
         tokens = choose(scores_now, live, prefixes.size(1))  # (rows,)
         chosen = scores_now.gather(1, tokens.unsqueeze(1)).squeeze(1)  # (rows,)
 
-        # 2. append it; a walk at its limit accepts only an end symbol
+        # 2. append the token; a walk at its limit accepts only an end symbol
         steps = zip(live.tolist(), tokens.tolist(), chosen.tolist(), strict=True)
         for index, token, score in steps:
             if done[index]:
@@ -95,7 +95,7 @@ def _snapshot(
     ended: bool,
     done: bool,
 ) -> Snapshot:
-    """Describe one hypothesis for the observer; `where`: its sentence, its sample, the step."""
+    """Describe one hypothesis for the observer; `where`: sentence, sample and step."""
     seen = (HypothesisView(0, text, total, total / penalty.divisor(max(1, len(text)))),)
     sentence, group, step = where
     return Snapshot(
@@ -119,11 +119,11 @@ def greedy_search(
     observer: SearchObserver | None = None,
 ) -> list[Hypothesis]:
     """
-    Translate a batch of sentences by the most probable token at each step.
+    Translate a batch of sentences with the most probable token at each step.
 
-    Beam search with one open hypothesis differs: it continues after the first end while a longer
-    hypothesis may score better. Validation uses greedy search, which is several times cheaper than
-    beam search. Only the length penalty of the settings applies.
+    Beam search with one open hypothesis differs: it continues after the first end symbol while a
+    longer hypothesis may score better. Validation uses greedy search, which is several times
+    cheaper than beam search. Only the length penalty of the settings applies.
     """
     return decode_stepwise(
         *start_decoding(model, source),

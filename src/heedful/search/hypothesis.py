@@ -16,18 +16,18 @@ class OpenHypothesis(NamedTuple):
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One translation as tokens."""
+    """A translation as token ids."""
 
     tokens: tuple[int, ...]
     """Target ids without start and end symbol."""
     log_probabilities: tuple[float, ...]
-    """Natural logarithm of the probability of each token, the end symbol's last if there is one."""
+    """Natural log-probability of each token, and of the end symbol if there is one."""
     score: float
-    """Sum of `log_probabilities` divided by the length penalty."""
+    """Sum of `log_probabilities` divided by the length penalty, plus any coverage penalty."""
     ended: bool
     """Whether the end symbol was reached; False if the hypothesis was cut."""
 
     @property
     def log_probability(self) -> float:
-        """Sum the log-probabilities of the tokens, as `heedful score` prints it."""
+        """The sum of the log-probabilities, which `heedful score` prints."""
         return sum(self.log_probabilities)

@@ -9,7 +9,7 @@ Toolkits interpret a bare number in three different ways, so here the formula is
     power:A   log P / length^A                fairseq's lenpen, Marian, CTranslate2, Hugging Face
     none      log P
 
-The length counts the end symbol.
+The length includes the end symbol.
 """
 
 import re
@@ -42,7 +42,7 @@ class LengthPenalty:
 
     @classmethod
     def parse(cls, text: str) -> "LengthPenalty":
-        """Parse ``gnmt:0.6``, ``power:1.0`` or ``none``; `SettingError` for anything else."""
+        """Parse ``gnmt:0.6``, ``power:1.0`` or ``none``; anything else raises `SettingError`."""
         match = _PENALTY.fullmatch(text)
         if match is None:
             raise SettingError(
@@ -54,9 +54,10 @@ class LengthPenalty:
 
     def divisor(self, length: int) -> float:
         """
-        Compute the divisor for a length, the end symbol included.
+        Compute the divisor for a length that includes the end symbol.
 
-        It is at least 1 and never decreases with the length: the stopping rules rely on this.
+        It is at least 1 and never decreases with the length. The stopping rules rely on this
+        property.
         """
         length += self.before
         if self.kind == "gnmt":
@@ -69,27 +70,27 @@ class LengthLimit:
     """
     The maximum number of generated tokens; end symbols of source and target are not counted.
 
-    Section 6.1: “maximum output length during inference to input length + 50”. What happens to a
-    hypothesis at the limit is `StoppingPolicy.length_limit_policy`.
+    Section 6.1: “maximum output length during inference to input length + 50”.
+    `StoppingPolicy.length_limit_policy` determines what happens to a hypothesis at the limit.
     """
 
     extra: int
-    """Tokens allowed, or allowed beyond the source's length."""
+    """Number of tokens allowed, or allowed beyond the source's length."""
     relative: bool
     """Whether the source's length is added."""
 
     @classmethod
     def parse(cls, text: str) -> "LengthLimit":
-        """Parse ``input+50`` or ``200``; `SettingError` for anything else."""
+        """Parse ``input+50`` or ``200``; anything else raises `SettingError`."""
         relative = text.startswith("input+")
         number = text.removeprefix("input+")
         if re.fullmatch(r"[0-9]{1,6}", number) and (relative or int(number) > 0):
             return cls(int(number), relative)
         raise SettingError(
-            "a length limit must be input+N or N, with N a positive whole number below a million, "
+            "a length limit must be input+N or N above 0, with N a whole number below a million, "
             f"but is {text!r}; the paper's is input+50."
         )
 
     def tokens(self, source_length: int) -> int:
-        """Compute the limit of target tokens; both counts are without special symbols."""
+        """Compute the limit of target tokens; both lengths exclude special symbols."""
         return self.extra + (source_length if self.relative else 0)

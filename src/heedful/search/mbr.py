@@ -2,8 +2,8 @@
 Minimum Bayes risk decoding: the choice of the candidate with the highest expected utility.
 
 The most probable translation of a model is often unusual, while samples of the model mostly
-resemble each other. Every sample counts as a possible reference. Utility is a measure such as chrF
-(Eikema and Aziz 2020, “Is MAP Decoding All You Need?”).
+resemble each other. Every sample counts as a possible reference. The utility is a measure such as
+chrF (Eikema and Aziz 2020, “Is MAP Decoding All You Need?”).
 """
 
 from collections.abc import Callable, Sequence
@@ -61,7 +61,7 @@ def _shares(weights: Sequence[float] | None, count: int) -> Float[np.ndarray, " 
     masses = np.ones(count) if weights is None else np.asarray(weights, dtype=float)
     if masses.shape != (count,) or not count:
         raise ValueError(
-            f"there must be at least one reference, and one weight for each of the {count}"
+            f"there must be references, and a weight for each, but got {count} and {masses.size}"
         )
     if not np.isfinite(masses).all() or (masses < 0).any() or not masses.any():
         raise ValueError("weights must be at least 0, and at least one must be above 0")

@@ -21,9 +21,9 @@ from heedful.search.length import LengthPenalty
 
 DropReason = Literal["", "beam", "end", "limit", "win", "full"]
 """
-The reason why a hypothesis is dropped; empty if it is not. ``beam``: others filled the beam.
-``end``: it ended, but not among the best candidates. ``limit``: it was at its limit. ``win``: no
-open hypothesis could win any more. ``full``: enough had ended.
+The reason why a hypothesis is dropped; empty if it is not dropped. ``beam``: better hypotheses
+filled the beam. ``end``: it ended, but not among the best candidates. ``limit``: it was at its
+limit. ``win``: no open hypothesis could win any more. ``full``: enough hypotheses had ended.
 """
 
 
@@ -38,7 +38,7 @@ class HypothesisView:
     log_probability: float
     """Natural logarithm of the probability of all tokens."""
     score: float
-    """`log_probability` divided by the length penalty, as if the hypothesis ended at this step."""
+    """`log_probability` divided by the length penalty of this step, plus any coverage penalty."""
     why: DropReason = ""
     """Reason why the hypothesis is dropped (`DropReason`)."""
 
@@ -52,7 +52,7 @@ class Snapshot:
     step: int
     """Number of tokens of each hypothesis, from 1."""
     open: tuple[HypothesisView, ...]
-    """Best first; `parent` in the next step is an index into them. Empty if `done`."""
+    """Open hypotheses, best first; the next step's `parent` refers to these. Empty if `done`."""
     ended: tuple[HypothesisView, ...] = ()
     """Complete hypotheses, best first; better hypotheses may follow in later steps."""
     cut: tuple[HypothesisView, ...] = ()
@@ -98,9 +98,9 @@ class StepDecision:
     dead hypotheses.
     """
     candidates: Sequence[Candidate]
-    """Best first."""
+    """The candidates, best first."""
     finished: frozenset[int]
-    """Indices of the candidates that finish."""
+    """Indices of the candidates that finish a hypothesis."""
     kept: frozenset[int]
     """Indices of the candidates that stay open."""
     cut: frozenset[int]

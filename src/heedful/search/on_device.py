@@ -27,8 +27,8 @@ from heedful.search.settings import SearchOptions
 # Number of steps between two reads of `done`: more steps would be wasted at the end, and fewer
 # steps would make the device wait for the host.
 _STEPS_AT_ONCE = 4
-# The number of steps in a history is a power of two, at least the first constant. The second
-# constant is the maximum number of candidates in a history.
+# The number of steps in a history is a power of two, at least _LEAST_STEPS. A history has at most
+# _MOST_CANDIDATES candidates.
 _LEAST_STEPS, _MOST_CANDIDATES = 64, 1 << 23
 
 
@@ -61,7 +61,7 @@ def search_on_device(
 
 
 class DeviceSearch:
-    """A search with a model, a plan and rules."""
+    """A search on the device with a model, a plan and rules."""
 
     def __init__(
         self, model: GraphedModel, plan: ChoicePlan, rules: Sequence[DecodingRule]

@@ -1,9 +1,9 @@
 """
 Matching of phrases token by token.
 
-Each phrase has an automaton of Knuth, Morris and Pratt (1977). After every token it knows how many
-of the phrase's first tokens the text ends with. So no match is missed if phrases overlap, repeat or
-remain incomplete.
+Each phrase has an automaton of Knuth, Morris and Pratt (1977). After every token it knows the
+longest beginning of the phrase with which the text ends. So no match is missed, even if phrases
+overlap, repeat or remain incomplete.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ class PhraseProgress(NamedTuple):
     counts: tuple[int, ...]
     """Occurrences of each phrase."""
     matched: tuple[int, ...]
-    """For each phrase, the number of its first tokens that the hypothesis ends with."""
+    """For each phrase, the number of its first tokens with which the hypothesis ends."""
 
 
 class Phrases:
@@ -93,7 +93,7 @@ class Phrases:
         }
 
     def missing(self, tokens: Ids) -> list[tuple[int, ...]]:
-        """List the phrases that a translation lacks, for the message to the user."""
+        """List the phrases that a translation lacks, for a message to the user."""
         return [self.phrases[i] for i in self._missing(self.read(tuple(tokens)))]
 
     def _missing(self, progress: PhraseProgress) -> list[int]:
@@ -106,7 +106,7 @@ class Phrases:
 
 
 def _borders(phrase: tuple[int, ...]) -> tuple[int, ...]:
-    """Compute for each prefix the longest shorter prefix that is its suffix."""
+    """Compute for each prefix the length of the longest shorter prefix that is its suffix."""
     borders = [0] * len(phrase)
     length = 0
     for end in range(1, len(phrase)):

@@ -9,7 +9,7 @@ Rules are applied one after the other:
 
 ::
 
-    AllowedTokens    ids that are not subwords are never written
+    AllowedTokens    ids that are not subwords are never generated
     FirstToken       a translation begins with one token, such as the tag of its language
     MinLength        a translation has a minimum number of tokens
     ForcedPrefix     a translation begins with given tokens
@@ -55,8 +55,8 @@ class DecodingRule(Protocol):
         written : Tensor
             The tokens of each row so far, without the start symbol.
         sentences : Tensor
-            The sentence of each row, from 0 in its batch. A sentence may have any number of rows,
-            in any order.
+            Index in the batch of each row's sentence, from 0. A sentence may have any number of
+            rows, in any order.
 
         Returns
         -------
@@ -67,7 +67,7 @@ class DecodingRule(Protocol):
 
 @dataclass(frozen=True)
 class AllowedTokens:
-    """Only subwords and the end symbol are allowed; smoothing gives every id a probability."""
+    """Only subwords and the end symbol are allowed; label smoothing gives all ids a probability."""
 
     vocabulary: int | None = None
     """The first id that is padding of the output matrix; None if no id is padding."""
@@ -75,7 +75,7 @@ class AllowedTokens:
     """Ids that are never generated, such as padding and the start symbol."""
 
     def __call__(self, scores: Scores, written: Written, sentences: Sentences) -> Scores:
-        """Forbid other ids; changes the scores in place."""
+        """Forbid other ids; change the scores in place."""
         del written, sentences
         others = _others(self.forbidden, self.vocabulary, scores.size(1), scores.device)
         return scores.index_fill_(1, others, float("-inf"))
@@ -93,12 +93,12 @@ def _others(
 
 @dataclass(frozen=True)
 class FirstToken:
-    """Each translation begins with one token at no cost: Hugging Face's ``forced_bos_token_id``."""
+    """Each translation begins with a given token at no cost (Hugging Face: forced_bos_token_id)."""
 
     token: int
 
     def __call__(self, scores: Scores, written: Written, sentences: Sentences) -> Scores:
-        """Allow only the token in the first step; changes the scores in place."""
+        """Allow only the token in the first step; change the scores in place."""
         del sentences
         if written.size(1) == 0:
             scores.fill_(float("-inf"))
@@ -110,7 +110,7 @@ class ForcedPrefix:
     """
     Each translation begins with given tokens, which keep their log-probabilities.
 
-    A prefix longer than the limit of its sentence is cut there.
+    A prefix longer than the limit of its sentence is cut at the limit.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class Renormalization:
     """
     The probabilities of the remaining tokens are renormalized to one; applied last.
 
-    ``renormalize_logits`` of Hugging Face, which the models of OPUS-MT set.
+    Hugging Face calls this rule ``renormalize_logits``; the models of OPUS-MT use it.
     """
 
     def __call__(self, scores: Scores, written: Written, sentences: Sentences) -> Scores:
@@ -226,15 +226,15 @@ def _forbid(
 
 @dataclass(frozen=True)
 class MinLength:
-    """No translation ends before a minimum number of tokens; it is 1 in fairseq and Joey NMT."""
+    """No translation ends before a minimum number of tokens, which is 1 in fairseq and Joey NMT."""
 
     tokens: int
-    """Number of tokens, the end symbol not counted."""
+    """Number of tokens, not counting the end symbol."""
     end_token: int
     """The end symbol."""
 
     def __call__(self, scores: Scores, written: Written, sentences: Sentences) -> Scores:
-        """Forbid the end symbol while a translation is too short; changes the scores in place."""
+        """Forbid the end symbol while a translation is too short; change the scores in place."""
         del sentences
         if written.size(1) < self.tokens:
             scores[:, self.end_token] = float("-inf")
@@ -245,7 +245,7 @@ class ForcedEos:
     """
     Each translation ends at its limit, at no cost or with the end symbol's probability.
 
-    `limits`: maximum number of tokens of each sentence, the end symbol not counted.
+    `limits`: maximum number of tokens of each sentence, not counting the end symbol.
 
     The end symbol has no cost with Hugging Face's ``forced_eos_token_id``, so the score is better
     than the model's. In fairseq the model's probability counts. An end symbol that another rule

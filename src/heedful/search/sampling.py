@@ -42,8 +42,9 @@ def sample(
     """
     Draw `n_best` translations of each sentence of a batch.
 
-    `limits`: maximum number of target tokens of each sentence, the end symbol not counted. `lines`:
-    the index of each sentence in its text, on which the draws depend; its row in the batch if None.
+    `limits`: maximum number of target tokens of each sentence, not counting the end symbol.
+    `lines`: the index of each sentence in its text, on which the draws depend; its row in the batch
+    if None.
 
     Samples are not sorted: the best of several samples is not a random sample. The decoder's state
     is repeated for every sample, so samples may end at different steps.
@@ -81,10 +82,10 @@ def filter_scores(
     """
     Apply temperature, top-k and top-p; return the normalized probabilities.
 
-    `scores`: log-probabilities of the next token; minus infinity where it is forbidden.
+    `scores`: log-probabilities of the next token; minus infinity for forbidden tokens.
 
-    Probabilities are renormalized after each filter, so `top_p` counts probabilities among the
-    `top_k`. The sums are fp64, because a sum over a large vocabulary decides the draw.
+    Probabilities are renormalized after each filter, so `top_p` refers to probabilities among the
+    `top_k` tokens. The sums are fp64, because a sum over a large vocabulary decides the draw.
     """
     scores = scores.double() / sampling.temperature
     if 0 < sampling.top_k < scores.size(1):
@@ -92,8 +93,8 @@ def filter_scores(
         scores = scores.masked_fill(scores < least, float("-inf"))
     probabilities = torch.softmax(scores, dim=1)
     if sampling.top_p < 1.0:
-        # A token is kept if the tokens before it have a total below `top_p`, so the first is always
-        # kept.
+        # A token is kept if the more probable tokens have a total probability below `top_p`, so the
+        # first token is always kept.
         falling, order = probabilities.sort(dim=1, descending=True, stable=True)
         before = falling.cumsum(dim=1) - falling
         falling = falling.masked_fill(before >= sampling.top_p, 0.0)

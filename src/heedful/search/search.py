@@ -44,16 +44,16 @@ def run_search(
     """
     Translate a batch of sentences with the search that the settings request.
 
-    `limits`: maximum number of target tokens of each sentence, the end symbol not counted. `rules`:
-    rules that apply with all settings. `lines`: index of each sentence in its text, on which
-    samples depend. `constrained`: whether any line of the text has phrases that must occur. Returns
-    for each sentence its hypotheses: samples in the order of their draws, other hypotheses best
-    first.
+    `limits`: maximum number of target tokens of each sentence, not counting the end symbol.
+    `rules`: rules that apply with all settings. `lines`: index of each sentence in its text, on
+    which samples depend. `constrained`: whether any line of the text has phrases that must occur.
+    Returns for each sentence its hypotheses: samples in the order of their draws, other hypotheses
+    best first.
 
-    The search of a sentence does not depend on its batch: for a sentence without phrases,
-    constrained search equals plain beam search. Probabilities may depend on the batch: in bf16
-    without compiled functions, matrix products of different shapes round differently. A beam of 1
-    is greedy search, except with constraints.
+    The search of a sentence does not depend on the other sentences: without phrases, constrained
+    search equals plain beam search. Probabilities may depend on the batch: in bf16 without compiled
+    functions, matrix multiplications of different shapes round differently. A beam of 1 is greedy
+    search, except with constraints.
     """
     rules = rules_for(settings, rules, line_constraints, limits, model.end_token, source.device)
     phrases = [constraint.phrases for constraint in line_constraints]

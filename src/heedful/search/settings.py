@@ -42,9 +42,9 @@ class Sampling:
 
     Notes
     -----
-    `top_p` is from Holtzman et al. 2020, `top_k` from Fan et al. 2018. With all three defaults,
-    translations are drawn from the model's own distribution. Raises `SettingError` for values out
-    of range.
+    `top_p` is from Holtzman et al. 2020, `top_k` from Fan et al. 2018. With the defaults of all
+    three, translations are drawn from the model's own distribution. Raises `SettingError` for
+    values out of range.
     """
 
     temperature: float = 1.0
@@ -88,7 +88,7 @@ def _shared_setting(setting: SearchSetting, default: Any = None) -> Any:
 @dataclass(frozen=True)
 class SearchOptions:
     """
-    Settings of a search for all lines, as written on the command line.
+    Settings of a search, the same for all lines, under the names of the command-line options.
 
     Notes
     -----
@@ -113,8 +113,8 @@ class SearchOptions:
     sample: Sampling | None = None
     """Draw `n_best` translations instead of searching for the best."""
     stop: str | None = flag(
-        "When the search stops: when-none-can-win, when-beam-finished (as many as the beam size), "
-        "as-ctranslate2, as-transformers, as-joey or as-opennmt."
+        "Stopping rule of the search: when-none-can-win, when-beam-finished, as-ctranslate2, "
+        "as-transformers, as-joey or as-opennmt."
     )
     """The stopping rule, a name of `heedful.search.stopping.stopping_rules`."""
     rules: str | None = flag(
@@ -132,7 +132,7 @@ class SearchOptions:
     )
     """Cost, a log-probability, of a token that an earlier group chose in the step; 0.5 if None."""
     eos_candidates: Literal["beam", "twice"] | None = None
-    """EOS finishes a hypothesis if it ranks within the best `beam` candidates, or 2 x `beam`."""
+    """EOS ends a hypothesis if it is among the best `beam` candidates, or the best 2 x `beam`."""
     length_limit_policy: Literal["cut", "end", "force", "keep"] | None = None
     """What happens to a hypothesis at the length limit (`StoppingPolicy`)."""
     renormalise: bool | None = None
@@ -143,7 +143,7 @@ class SearchOptions:
         check_fields(self)
         if self.max_length is not None:  # 200 and "200" are equivalent
             object.__setattr__(self, "max_length", str(self.max_length))
-        _ = self.penalty, self.limit, self.stopping  # raise errors for text that is invalid
+        _ = self.penalty, self.limit, self.stopping  # raise errors for invalid texts
         for option in fields(self):
             name, value = option.name.replace("_", "-"), getattr(self, option.name)
             least, most = option.metadata.get("least"), option.metadata.get("most")
@@ -185,7 +185,7 @@ class SearchOptions:
 
     @property
     def size(self) -> int:
-        """Open hypotheses per sentence: at least `n_best`, and a multiple of `diverse_groups`."""
+        """Open hypotheses per sentence, at least `n_best` and a multiple of `diverse_groups`."""
         if self.sample is not None:
             return self.n_best
         wanted = max(4 if self.beam is None else self.beam, self.n_best)
@@ -193,12 +193,12 @@ class SearchOptions:
 
     @property
     def width(self) -> int:
-        """Open hypotheses of each group."""
+        """Number of open hypotheses of each group."""
         return self.size // self.diverse_groups
 
     @property
     def eos_ranks(self) -> int:
-        """Number of best candidates of a group in a step among which EOS finishes a hypothesis."""
+        """Number of best candidates of a group among which EOS finishes a hypothesis."""
         return 2 * self.width if self.eos_candidates == "twice" else self.width
 
     @cached_property
@@ -221,7 +221,7 @@ class SearchOptions:
 
     @property
     def group_cost(self) -> float:
-        """Cost of a token of an earlier group; Vijayakumar et al. find 0.2 to 0.8 useful."""
+        """Cost of a token that an earlier group chose; Vijayakumar et al. suggest 0.2 to 0.8."""
         return 0.5 if self.diversity_strength is None else self.diversity_strength
 
     @classmethod
@@ -229,7 +229,7 @@ class SearchOptions:
         cls, owner: str, options: "SearchOptions | None", keywords: Mapping[str, Any]
     ) -> "SearchOptions":
         """
-        Build options from the keywords of a function, or return the options that it got.
+        Build options from the keywords of a function, or return the options that were passed.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class SearchOptions:
         Returns
         -------
         SearchOptions
-            The options; `ArgumentError` for wrong types, and TypeError for unknown names.
+            The options. Wrong types raise `ArgumentError`, and unknown names raise `TypeError`.
         """
         check_keywords(owner, keywords, cls)
         from_keywords = cls(**keywords) if keywords else PAPER_SEARCH
@@ -281,15 +281,15 @@ class SearchOptions:
         """
         Refuse options that cannot be combined with constraints.
 
-        Raises `SettingError`. Constraints need a beam that keeps hypotheses with different numbers
-        of phrases side by side.
+        Raises `SettingError`. Constraints need a beam of hypotheses that contain different numbers
+        of phrases.
         """
         excess = "diverse-groups" if self.diverse_groups > 1 else ""
         excess = "sampling" if self.sample is not None else excess
         if excess:
             raise SettingError(
-                f"force-phrases groups the beam by the number of phrases met, but got {excess} "
-                "as well; leave out one of the two."
+                f"force-phrases groups the beam by the number of complete phrases, but got "
+                f"{excess} as well; leave out one of the two."
             )
 
 

@@ -47,20 +47,20 @@ def start_decoding(
 
 @dataclass(frozen=True)
 class Candidates:
-    """The best 2 x beam continuations of each beam, best first, so that `beam` can stay open."""
+    """The best 2 x beam continuations of each beam, best first; `beam` of them stay open."""
 
     totals: Float[Tensor, "beams candidates"]
     """Sort keys of the hypotheses: their log-probabilities in plain beam search."""
     log_probabilities: Float[Tensor, "beams candidates"]
     """The model's log-probability of the new token."""
     parents: Int[Tensor, "beams candidates"]
-    """Index, in the beam, of the open hypothesis that is continued."""
+    """Index in the beam of the open hypothesis that is continued."""
     tokens: Int[Tensor, "beams candidates"]
     """The new token."""
 
 
 # Tokens per block. Block maxima are compared first, then the tokens of the best blocks. For a
-# vocabulary of 8,000 and the 8 best, each round compares about 250 numbers.
+# vocabulary of 8,000 and the 8 best tokens, each round compares about 250 numbers.
 _BLOCK = 32
 
 Extend = Callable[[Tensor, Tensor, Tensor, Tensor], Candidates]

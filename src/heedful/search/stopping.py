@@ -4,7 +4,7 @@ The stopping rules of beam search, and the treatment of hypotheses at the length
 ::
 
     when-none-can-win   no open hypothesis can beat the best complete hypothesis (section 6.1:
-    “terminate early when possible”); the best is always found
+                        “terminate early when possible”); the best hypothesis is always found
 
 This is the paper's rule. `heedful.search.compat` has the rules of other toolkits, which may stop
 before the best hypothesis is found. Recipes and options refer to a rule by its name.
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
     from heedful.search.step import Candidates
 
-# Modules with stopping rules, in their `RULES`.
+# Modules whose `RULES` are stopping rules.
 MODULES = ("heedful.search.compat",)
 
 
 class BeamProgress(NamedTuple):
-    """The state of a sentence's beam for a stopping rule; lengths count the end symbol."""
+    """The state of a sentence's beam for a stopping rule; lengths include the end symbol."""
 
     open: Sequence[OpenHypothesis]
     """Hypotheses of the beam, best first; dead hypotheses have a probability of zero."""
@@ -48,7 +48,7 @@ class BeamProgress(NamedTuple):
     end_token: int
     """The end symbol."""
     closed: set[int]
-    """Indices in the beam that have had an ended hypothesis; some rules add to the set."""
+    """Positions in the beam where a hypothesis has ended; some rules add to the set."""
 
     @property
     def best_open(self) -> float:
@@ -62,7 +62,7 @@ Pruned = tuple["Tensor", "Tensor", "Tensor"]
 
 class StoppingRule:
     """
-    The rule ``when-none-can-win``, and base class of the other rules.
+    The rule ``when-none-can-win``, and the base class of the other rules.
 
     The rule of a toolkit also determines how the beam is pruned and how lengths are counted.
     """
@@ -70,7 +70,7 @@ class StoppingRule:
     name: ClassVar[str] = "when-none-can-win"
     """The name in recipes and options."""
     fills_beam: ClassVar[bool] = False
-    """Whether as many hypotheses as the beam is wide must be complete."""
+    """Whether the number of complete hypotheses must reach the beam size."""
     extends_ended: ClassVar[bool] = False
     """Whether a hypothesis that has ended is extended like open hypotheses."""
     drop_reason: ClassVar[DropReason] = "win"
@@ -110,7 +110,7 @@ class StoppingRule:
 
     def goes_on(self, progress: BeamProgress) -> bool:
         """
-        Decide whether the search of a sentence continues; its beam is below the limit.
+        Decide whether the search of a sentence continues if its beam is below the limit.
 
         Parameters
         ----------
@@ -120,7 +120,8 @@ class StoppingRule:
         Returns
         -------
         bool
-            False if it ends. The paper's rule looks ahead to the limit; most others do not.
+            False if the search ends. The paper's rule looks ahead to the limit; most other rules do
+            not.
         """
         return can_still_win(
             progress.best_open,
@@ -131,22 +132,22 @@ class StoppingRule:
         )
 
     def resolved_for(self, penalty: LengthPenalty) -> str:
-        """Name the rule to apply with a length penalty."""
+        """Name the rule to apply with this length penalty."""
         del penalty
         return self.name
 
     def without_places(self) -> str:
-        """Name the rule for beams without fixed places, in groups and with constraints."""
+        """Name the rule for groups and constraints, with which beams have no fixed positions."""
         return self.name
 
     def counted(self, penalty: LengthPenalty) -> LengthPenalty:
-        """Return the penalty with the lengths that the toolkit counts; by default unchanged."""
+        """Adapt the penalty to how the toolkit counts lengths; unchanged by default."""
         return penalty
 
 
 @cache
 def stopping_rules() -> dict[str, StoppingRule]:
-    """Return the stopping rules by name, the paper's first; a module has its own in `RULES`."""
+    """Return the stopping rules by name: the paper's rule, then the rules of `MODULES`."""
     others = (rule for module in MODULES for rule in import_module(module).RULES)
     return {rule.name: rule for rule in (StoppingRule(), *others)}
 
@@ -159,9 +160,9 @@ class StoppingPolicy:
     """Name of the stopping rule."""
     length_limit_policy: str = "cut"
     """
-    The treatment of a hypothesis at its limit. ``cut``: it counts only if too few have ended.
-    ``end``: it gets the end symbol at no cost. ``force``: it gets the end symbol at the model's
-    probability (fairseq). ``keep``: it is cut and counts like any other.
+    The treatment of a hypothesis at its limit. ``cut``: it counts only if too few hypotheses have
+    ended. ``end``: it gets the end symbol at no cost. ``force``: it gets the end symbol at the
+    model's probability (fairseq). ``keep``: it is cut and counts like a complete hypothesis.
     """
 
     def __post_init__(self) -> None:
@@ -172,15 +173,15 @@ class StoppingPolicy:
 
     @property
     def rule(self) -> StoppingRule:
-        """The rule."""
+        """The stopping rule named `stop`."""
         return stopping_rules()[self.stop]
 
     def resolved_for(self, penalty: LengthPenalty) -> "StoppingPolicy":
-        """Return the policy for a penalty: ``as-ctranslate2`` depends on whether lengths count."""
+        """Return the policy for a penalty, on which ``as-ctranslate2`` depends."""
         return replace(self, stop=self.rule.resolved_for(penalty))
 
     def without_places(self) -> "StoppingPolicy":
-        """Return the policy for beams without fixed places, in groups and with constraints."""
+        """Return the policy for groups and constraints (`StoppingRule.without_places`)."""
         return replace(self, stop=self.rule.without_places())
 
 
@@ -194,11 +195,11 @@ def can_still_win(
     """
     Decide whether an open hypothesis may still enter the n-best list.
 
-    Log-probabilities only fall, so the upper bound is the present log-probability divided by the
-    largest divisor. A coverage penalty is at most 0. So the bound also holds with a coverage
-    penalty, but is less tight, because later attention may cover all positions. `best_open`:
-    log-probability of the best open hypothesis; `limit` includes the end symbol; `complete` is
-    sorted, best first; `wanted`: number of hypotheses to return.
+    Log-probabilities only fall, so the upper bound of a score is the current log-probability
+    divided by the largest divisor. A coverage penalty is at most 0. So the bound also holds with a
+    coverage penalty, but is less tight, because later attention may cover all positions.
+    `best_open`: log-probability of the best open hypothesis; `limit` includes the end symbol;
+    `complete` is sorted, best first; `wanted`: number of hypotheses to return.
     """
     if best_open == float("-inf"):
         return False

@@ -36,7 +36,7 @@ class BeamNode:
     log_probability: float
     """Natural logarithm of the probability of all tokens so far."""
     score: float
-    """The log-probability divided by the length penalty."""
+    """The log-probability divided by the length penalty, plus any coverage penalty."""
     status: NodeStatus
     """Whether the hypothesis stayed open, ended, was dropped, or was returned as the best."""
     why: str = ""
@@ -61,7 +61,7 @@ class Trace:
         Find the best hypothesis of a sentence.
 
         This is the complete hypothesis with the best score. If no hypothesis is complete, it is the
-        best of the first cut hypotheses of all steps. Raises `ValueError` if the sentence was not
+        best of the hypotheses that each step cut first. Raises `ValueError` if the search was not
         observed to its end.
         """
         _, chosen, complete = self._best(sentence)
@@ -148,10 +148,10 @@ def _status(
         reason = "It has the best score of all complete hypotheses."
         return (
             "best",
-            reason if complete else "No hypothesis ended within the limit; this one was cut there.",
+            reason if complete else "No hypothesis ended within the limit, where this one was cut.",
         )
     if seen in snapshot.ended:
-        return "ended", f"Its score, {seen.score:.3f}, is not above the best, {best_score:.3f}."
+        return "ended", f"Its score, {seen.score:.3f}, is not above {best_score:.3f}, the best."
     if seen in snapshot.dropped:
         count = len(snapshot.open) + sum(dropped.why in _FOLLOWED for dropped in snapshot.dropped)
         places = "The one place" if count == 1 else f"The {count} places"

@@ -16,7 +16,7 @@ from heedful.serve.limits import HttpError
 
 _NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?")
 _PORT = re.compile(r":[0-9]*\Z")
-# A name has at most 253 characters; a client may send any number.
+# A host name has at most 253 characters, but a client may send more.
 _MAX_SHOWN = 253
 
 
@@ -24,8 +24,8 @@ class AllowedHosts:
     """
     The host names that requests may be addressed to.
 
-    `names`: from --allow-host, in addition to those of this machine; ``*`` for any.
-    `address`: where the server listens.
+    `names`: names from --allow-host, in addition to the names of this machine; ``*`` allows any
+    name. `address`: the address on which the server listens.
     """
 
     def __init__(self, names: Iterable[str] = (), address: str = "0.0.0.0") -> None:
@@ -34,7 +34,7 @@ class AllowedHosts:
 
     def check(self, header: str) -> None:
         """
-        Check a header ``Host``, with or without a port.
+        Check the value of a ``Host`` header, with or without a port.
 
         Raises `HttpError`. A request without the header is not from a browser, so it is allowed.
         """
@@ -50,7 +50,7 @@ class AllowedHosts:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is a name or an address of this machine only."""
+    """Return whether a host is a loopback name or address, which only this machine can reach."""
     try:
         address = ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
     except ValueError:
@@ -60,7 +60,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _read_name(text: str) -> str:
-    """Parse a name of --allow-host, which must have no port."""
+    """Parse a host name from --allow-host; it must not include a port."""
     name = text.lower().rstrip(".")
     try:
         address = ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))

@@ -39,7 +39,7 @@ def make_app(service: Service) -> App:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
-        """Start the worker; give connections their limits."""
+        """Start the worker and pass the limits to connections; at the end, stop the worker."""
         del app
         service.worker.start()
         yield {"limits": service.limits, "metrics": service.metrics}
@@ -73,7 +73,7 @@ def make_app(service: Service) -> App:
 
 
 async def _answer(request: Request, error: Exception) -> Response:
-    """Return the error of a request; the middleware logs one that is not expected."""
+    """Return the error response to a request; the middleware logs unexpected errors."""
     del request
     if isinstance(error, HttpError):
         return error_response(error)

@@ -2,9 +2,9 @@
 The queue of jobs, and the choice of batches from it.
 
 The first sentence of a batch comes alternately from the request that was served least recently
-and from the request with the fewest waiting sentences. The batch is filled with the sentences
-nearest in length, from any request. So short texts need not wait for long texts, and batches have
-little padding.
+and from the request with the fewest waiting sentences. The batch is then filled with the sentences
+of any request that are closest in length to the first one. Therefore, short texts need not wait for
+long texts, and batches have little padding.
 """
 
 import asyncio
@@ -20,19 +20,19 @@ from heedful.translation.result import Translation
 
 @dataclass(frozen=True)
 class Search:
-    """Search settings of a job; jobs with equal settings can share a batch."""
+    """Search settings of a job; jobs of one model with equal settings can share a batch."""
 
     options: SearchOptions = field(default_factory=SearchOptions)
     """Options of the search; if the beam is None, the model's default is used."""
     probabilities: bool = False
     alignments: bool = False
     attention: bool = False
-    """Whether each of these results is returned in addition to the text."""
+    """Whether probabilities, alignments and attention are returned in addition to the text."""
     glossary: Mapping[str, str] | None = None
     protected: tuple[str, ...] = ()
-    """Terms of the request: translations, and strings that stay as they are."""
+    """The terms with their translations, and the strings that stay unchanged."""
     languages: tuple[str, str] = ("", "")
-    """Source and target language, if the model has many languages."""
+    """Source and target language of a model with language tokens; otherwise empty."""
 
 
 @dataclass(eq=False)
@@ -40,21 +40,21 @@ class TranslationJob:
     """
     The sentences of one request, and its future.
 
-    `waiting` holds sentences that are in no batch yet and belongs to the queue; `translations`
-    holds finished ones and belongs to the event loop.
+    `waiting` contains the sentences that are not in a batch yet; only the queue changes it.
+    `translations` contains the finished sentences; only the event loop changes it.
     """
 
     model: ServedModel
     search: Search
     texts: Sequence[str]
     lengths: Sequence[int]
-    """Subwords of each sentence."""
+    """Number of subwords of each sentence."""
     done: "asyncio.Future[list[Translation]]"
     on_sentence: Callable[[int, Translation], None] | None = None
-    """Called with each finished sentence."""
+    """Called with the index and the translation of each finished sentence."""
     observer: Callable[[int, Snapshot], None] | None = None
-    """Called with each step of a search."""
-    waiting: dict[int, int] = field(init=False)  # sentence number: subwords
+    """Called with the index of a sentence and each step of its search."""
+    waiting: dict[int, int] = field(init=False)  # index: number of subwords
     translations: dict[int, Translation] = field(default_factory=dict, init=False)
     gone: bool = field(default=False, init=False)  # whether the client has disconnected
 
@@ -63,11 +63,11 @@ class TranslationJob:
 
     @property
     def count(self) -> int:
-        """Number of sentences that are in no batch yet."""
+        """Number of sentences that are not in a batch yet."""
         return len(self.waiting)
 
     def alike(self, job: "TranslationJob") -> bool:
-        """Return whether sentences of two jobs can share a batch; a reloaded model is another."""
+        """Return whether two jobs can share a batch; a reloaded model counts as a new model."""
         return self.model is job.model and self.search == job.search
 
 
@@ -77,7 +77,7 @@ class FunctionJob:
 
     function: Callable[[], Any]
     done: "asyncio.Future[Any]"
-    """Future of its result."""
+    """The future of the function's result."""
     gone: bool = field(default=False, init=False)
     count: int = field(default=1, init=False)
 
@@ -93,7 +93,7 @@ class Queue:
     """
     The queue of jobs, with the choice of the next batch.
 
-    `batch_tokens`: source tokens of a batch, padding included.
+    `batch_tokens`: maximum number of source tokens in a batch, including padding.
 
     Not thread-safe: `Worker` holds the lock.
     """
@@ -108,7 +108,7 @@ class Queue:
         return bool(self._line)
 
     def put(self, job: TranslationJob | FunctionJob) -> None:
-        """Append a job, without a check for room."""
+        """Append a job; the caller checks the limit of the queue."""
         self._line.append(job)
         self.count += job.count
 
@@ -120,12 +120,12 @@ class Queue:
             self.count -= job.count
 
     def clear(self) -> list[TranslationJob | FunctionJob]:
-        """Remove and return all jobs, for the end of the server."""
+        """Remove and return all jobs when the server stops."""
         line, self._line, self.count = self._line, [], 0
         return line
 
     def is_enough(self) -> bool:
-        """Return whether the jobs may fill a batch; their models and settings are not compared."""
+        """Return whether the jobs may fill a batch, without comparing models and settings."""
         tokens = 0
         for job in self._line:
             if isinstance(job, FunctionJob):
@@ -137,8 +137,8 @@ class Queue:
 
     def take(self) -> list[QueuedSentence] | FunctionJob:
         """Choose a batch and remove it from the queue; the batch is empty if nothing waits."""
-        # The batch has sentences of one model with equal search settings, nearest in length to the
-        # first one. The request of the first sentence moves to the end of the queue.
+        # The batch has sentences of one model with equal search settings, closest in length to the
+        # first sentence. The request of the first sentence moves to the end of the queue.
         if not self._line:
             return []
         # 1. The first request: alternately the one that was served least recently and the one with
@@ -149,12 +149,12 @@ class Queue:
         if isinstance(first, FunctionJob):
             self.count -= 1
             return first
-        # 2. All sentences that may share a batch with its first one, nearest in length first.
+        # 2. All sentences that may share a batch with the first one, closest in length first.
         others = [job for job in self._line if isinstance(job, TranslationJob) and job.alike(first)]
         middle, anchor = next(iter(first.waiting.items()))
         rows = [QueuedSentence(job, row) for job in (first, *others) for row in job.waiting]
         rows.sort(key=lambda row: (row != (first, middle), abs(row[0].waiting[row[1]] - anchor)))
-        # 3. As many of these sentences as fit, padding included.
+        # 3. As many of these sentences as fit, including padding.
         batch: list[QueuedSentence] = []
         widest = 1
         for job, row in rows:

@@ -2,7 +2,7 @@
 A client connection with the limits that uvicorn lacks.
 
 A connection is closed if a request does not arrive in time or the client does not read in time. If
-too many are open, a new connection is closed at once. The errors of this level are JSON, too.
+too many are open, a new connection is closed at once. Errors at this level are also JSON.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from heedful.serve.limits import HttpError
 from heedful.serve.request_body import error_response
 
-# Seconds for a client to read an answer that was sent before its request was complete. Chosen, not
-# measured: long enough for a slow network, too short for such clients to occupy many connections.
+# Seconds for a client to read an answer that was sent before its request was complete. This is
+# long enough for a slow network, but too short for such clients to occupy many connections.
 _LINGER_SECONDS = 2
 
 
@@ -35,11 +35,11 @@ class _Transport:
         return getattr(self._transport, name)
 
     def is_closing(self) -> bool:
-        """Return whether reading and writing have ended."""
+        """Return whether the connection is closing."""
         return self.lingers or self._transport.is_closing()
 
     def close(self) -> None:
-        """End the answer now, and the connection when the client has ended its request."""
+        """End the answer now; if the client is still sending, close the connection later."""
         if self.is_closing() or not self._connection.awaits_more():
             self._transport.close()
             return
@@ -62,7 +62,7 @@ class Connection(H11Protocol):
     _writing: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Start, unless there are too many connections."""
+        """Start the timer for the first request, or refuse the connection if there are too many."""
         super().connection_made(_Transport(transport, self))  # type: ignore[arg-type]
         if self.client is not None:
             # A socket for IPv4 and IPv6 shows an IPv4 address as ::ffff:1.2.3.4.
@@ -76,7 +76,7 @@ class Connection(H11Protocol):
             self._reading = self.loop.call_later(self._limits.read_seconds, self._too_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel the timers. `exc`: the error, if an error closed the connection."""
+        """Cancel the timers; `exc` is the error that closed the connection, if any."""
         self._stop_reading_clock()
         self.resume_writing()
         super().connection_lost(exc)
@@ -138,7 +138,7 @@ class Connection(H11Protocol):
         return self.cycle is None and not self.transport.is_closing()
 
     def _end(self, status: int, text: str) -> None:
-        """Send an error, if HTTP still allows it, and close."""
+        """Send an error if HTTP still allows it, and close the connection."""
         self._stop_reading_clock()
         self._is_ended = True
         silent = not self._is_answering() or not self.cycle.response_started

@@ -1,11 +1,11 @@
-"""Translated files: kept in memory for some minutes under unguessable names."""
+"""Translated files, which stay in memory for some minutes under unguessable names."""
 
 import asyncio
 import secrets
 
 
 class FileStore:
-    """Translated files, kept until they are fetched or expire."""
+    """Translated files, deleted when they expire or when newer files need the memory."""
 
     def __init__(self, seconds: float = 600.0, most_bytes: int = 1 << 26) -> None:
         self.seconds, self.most_bytes = seconds, most_bytes
@@ -14,7 +14,7 @@ class FileStore:
 
     def keep(self, content: bytes, ending: str) -> str:
         """Store a file and return its name."""
-        # The name alone grants access and has 192 random bits.
+        # Anyone who knows the name can fetch the file, so it has 192 random bits.
         name = secrets.token_urlsafe(24) + ending
         self._kept[name] = content
         self._bytes += len(content)
@@ -24,7 +24,7 @@ class FileStore:
         return name
 
     def find(self, name: str) -> bytes | None:
-        """Look a file up, or return None; names are never opened as paths."""
+        """Return a file, or None if it does not exist; names are never opened as paths."""
         return self._kept.get(name)
 
     def _forget(self, name: str) -> None:

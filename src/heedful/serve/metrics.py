@@ -14,8 +14,8 @@ class Metrics:
     """
     Counts of requests, sentences and batches.
 
-    Each server has its own registry, so that several can share a process. No text, address or key
-    is ever a label.
+    Each server has its own registry, so that several servers can share a process. Labels never
+    contain texts, addresses or keys.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Metrics:
             buckets=_SECONDS,
         )
         self.gone = counter(
-            "heedful_clients_gone", "Clients that disconnected before their answer."
+            "heedful_clients_gone", "Clients that disconnected before they received an answer."
         )
         self.open = gauge("heedful_requests_open", "Requests being answered.")
         self.connections = gauge("heedful_connections_open", "Connections of clients.")
@@ -60,5 +60,5 @@ class Metrics:
         self.batch_seconds.observe(seconds)
 
     def page(self) -> bytes:
-        """Write all metrics in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self.registry)

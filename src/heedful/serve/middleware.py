@@ -1,8 +1,8 @@
 """
 ASGI middleware: time and size limits, security headers, metrics, shutdown.
 
-It is plain ASGI, so that a body that is too large is refused while it arrives. The limits of
-connections, below HTTP requests, are in `heedful.serve.connection`.
+It uses ASGI directly, so that a body that is too large is refused while it arrives. The limits on
+connections are in `heedful.serve.connection`.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 _ALWAYS = ("/health", "/metrics")
 # Log known methods only: a client can send any string.
 _METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
-# Defaults for answers without such headers: they are data, which a browser must not run or frame.
+# Default headers. A browser must neither run an answer as a script nor show it in a frame.
 HEADERS = {
     b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
     b"x-content-type-options": b"nosniff",
@@ -43,15 +43,15 @@ FAILED = HttpError(500, "the server failed; its log has the reason.")
 
 
 GONE = HttpError(499, "the client has gone.")
-"""Counted in the metrics; the client never receives it."""
+"""The error for a disconnected client, which appears only in the metrics."""
 
 
 class ServerState:
     """
     Running requests, and whether the server is stopping.
 
-    `stopping`: whether new work is refused. `leaving`: whether each connection ends with its
-    answer, because another process takes over.
+    `stopping`: whether new requests are refused. `leaving`: whether each connection is closed after
+    its answer, because the process will end.
 
     Used in the event loop only.
     """
@@ -65,7 +65,7 @@ class LimitsMiddleware:
     """
     ASGI middleware with limits, allowed hosts, headers, metrics and log.
 
-    Logs one line per request: its route, never its text, address or key.
+    It logs one line per request, with the route but never with the text, address or key.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class LimitsMiddleware:
             await answer.instead(FAILED)
 
     def _limit_body(self, receive: Receive) -> Receive:
-        """Limit the time and size of a body; afterwards wait for the disconnect."""
+        """Return a function like `receive` that limits the time and size of a body."""
         latest = time.monotonic() + self.limits.read_seconds
         size, complete = 0, False
 
@@ -138,7 +138,7 @@ class LimitsMiddleware:
                 async with asyncio.timeout(max(0.0, latest - time.monotonic())):
                     message = await receive()
             except TimeoutError:
-                text = f"a request must arrive within {self.limits.read_seconds:g} s, but did not."
+                text = f"the request did not arrive within {self.limits.read_seconds:g} s."
                 raise HttpError(408, text) from None
             size += len(message.get("body", b""))
             complete = not message.get("more_body", False)
@@ -149,7 +149,7 @@ class LimitsMiddleware:
         return take
 
     def _too_large(self) -> HttpError:
-        """Describe the size limit of a body."""
+        """Build the error for a body that is too large."""
         return HttpError(
             413,
             f"a body may have at most {self.limits.max_body:,} bytes, but this one has more; "
@@ -158,7 +158,7 @@ class LimitsMiddleware:
 
 
 class _TrackedResponse:
-    """The response being sent, with its headers."""
+    """A response that adds the default headers and records its own status."""
 
     def __init__(self, send: Send, state: ServerState) -> None:
         self._send, self._state = send, state

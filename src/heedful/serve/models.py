@@ -9,7 +9,7 @@ The models of a server: runs or exported folders, with their language pairs.
     en:de,de:en=runs/nllb          a run whose model has a token for each language
     runs/a+runs/b                  an ensemble of two runs
 
-This module does not import torch: folders of CTranslate2 are opened without it.
+This module does not import torch, because models exported to CTranslate2 run without it.
 """
 
 import threading
@@ -43,10 +43,10 @@ class Direction(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """A run as named on the command line."""
+    """A model as given on the command line."""
 
     paths: tuple[Path, ...]
-    """The run folder; several folders form an ensemble."""
+    """The folder of the model; several folders form an ensemble."""
     pairs: tuple[tuple[str, str], ...] = ()
     """Its translation directions; empty to read them from the folder."""
 
@@ -77,7 +77,8 @@ class ServedModel:
     """
     A loaded model with its name and languages.
 
-    Immutable: a reload makes new models, and the old models live until their last sentence is done.
+    It is immutable: a reload creates new models, and the old models stay in memory until their last
+    sentence is translated.
     """
 
     name: str
@@ -85,11 +86,11 @@ class ServedModel:
     engine: str
     """``torch`` or ``ctranslate2``."""
     resident: ResidentEngine
-    """The engine, used by the worker thread alone."""
+    """The engine; only the worker thread uses it."""
     directions: tuple[Direction, ...]
     """Its translation directions, at least one."""
     reader: TextReader
-    """The reader of its lines."""
+    """The reader of input lines."""
     facts: dict[str, Any]
     """Facts for ``GET /v1/models``: beam, length penalty, and size if known."""
     no_attention: str = ""
@@ -105,7 +106,7 @@ class ServedModel:
         return self.resident.use()
 
     def languages(self, direction: Direction) -> tuple[str, str]:
-        """Return the languages to name in a call; empty if the model has one direction."""
+        """Return the languages to pass to the engine; empty without language tokens."""
         has_many = bool(self.resident.tokenizer.languages)
         return (direction.source, direction.target) if has_many else ("", "")
 
@@ -116,27 +117,27 @@ class ServedModel:
         if self.no_coverage:
             raise SettingError(self.no_coverage)
         if options.beam is None:
-            replace(options, beam=self.facts["beam"])  # checked again: a beam of 1 compares nothing
+            replace(options, beam=self.facts["beam"])  # raises an error for a beam of 1
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
-        """Count the subwords of sentences, in any thread."""
+        """Count the subwords of each sentence; any thread may call this method."""
         lines = list(map(read_source, texts))
         return [len(ids) for ids in self.resident.tokenizer.encode_source(lines)]
 
 
 @dataclass(frozen=True)
 class ModelLoader:
-    """Options of `heedful serve` for opening models, the same at every reload."""
+    """Options of `heedful serve` for opening models; a reload uses them again."""
 
     engine: str = "torch"
     weights: str = "default"
-    """Weights of a run."""
+    """Which weights of a run to load."""
     device: str = "auto"
     precision: str = "auto"
     threads: int = 0
     """Number of CPU threads; 0 for all."""
     beam: int | None = None
-    """Default number of open hypotheses; the model's setting if None."""
+    """Default beam size; the model's setting if None."""
     reading: Reading | None = None
     """How lines are read; as in the model's settings if None."""
 
@@ -174,7 +175,7 @@ class ModelLoader:
 
 
 class Models:
-    """The served models, replaced all at once."""
+    """The served models; a reload replaces all of them at once."""
 
     def __init__(self, specs: Sequence[ModelSpec], loader: ModelLoader) -> None:
         self.specs, self.loader = tuple(specs), loader
@@ -195,7 +196,7 @@ class Models:
         return sum(model.resident.is_loaded for model in self.current)
 
     def languages(self) -> dict[str, list[str]]:
-        """List the languages for ``GET /languages``."""
+        """List the target languages of each source language, for ``GET /languages``."""
         pairs = (way[:2] for model in self.current for way in model.directions)
         by_source: dict[str, list[str]] = {}
         for source, target in dict.fromkeys(pairs):
@@ -203,12 +204,12 @@ class Models:
         return by_source
 
     def find(self, name: str | None) -> tuple[ServedModel, ...]:
-        """Find models by name."""
+        """Return the models with a name, or all models if the name is None."""
         return tuple(model for model in self.current if name in (None, model.name))
 
 
 def _names(models: Sequence[Sequence[Path]]) -> list[str]:
-    """Name models like their folders; a number distinguishes equal names."""
+    """Name models after their folders; a number distinguishes equal names."""
     names: list[str] = []
     for paths in models:
         plain = "+".join(path.resolve().name or "model" for path in paths)
@@ -218,7 +219,7 @@ def _names(models: Sequence[Sequence[Path]]) -> list[str]:
 
 
 def _directions(spec: ModelSpec, tokenizer: Tokenizer) -> tuple[Direction, ...]:
-    """Find the directions of a model: on the command line, else by its tags, else its settings."""
+    """Find a model's directions: on the command line, or else in its tags and settings."""
     tags = () if tokenizer.languages else tokenizer.tags
     codes = {tag.removeprefix(">>").removesuffix("<<"): tag for tag in tags}
     targets = codes or [tokenizer.target_language]
@@ -240,16 +241,16 @@ def _directions(spec: ModelSpec, tokenizer: Tokenizer) -> tuple[Direction, ...]:
         )
     if not codes and len(pairs) > 1:
         raise SettingError(
-            f"{spec} has no language tags, so it has one direction, but {len(pairs)} were "
-            "given; give one direction."
+            f"{spec} has no language tags, so it can have only one direction, but {len(pairs)} "
+            "were given; give one direction."
         )
     return tuple(Direction(source, target, codes.get(target, "")) for source, target in pairs)
 
 
 def _reasons(engine: str, translator: Any) -> tuple[str, str, str]:
-    """Explain why attention, alignment and a coverage penalty are missing; empty if available."""
+    """Return why attention, alignments and coverage penalties are unavailable, or empty strings."""
     if engine != "torch":
-        reason = "this model runs in CTranslate2, which provides neither"
+        reason = "this model runs in CTranslate2, which provides no attention or alignments"
         coverage = (
             "coverage_penalty needs a model that runs in torch, but this model runs in "
             "CTranslate2, which does not support it; leave coverage_penalty out."
@@ -263,11 +264,11 @@ def _reasons(engine: str, translator: Any) -> tuple[str, str, str]:
     except SettingError as error:
         no_coverage = str(error)
     if len(translator.models) > 1:
-        reason = "this model is an ensemble, whose members each have their own"
+        reason = "this model is an ensemble, whose members each have their own attention"
         return reason, reason, no_coverage
     config = translator.run.config.model
     if config.no_attention:
-        reason = f"this model's decoder has none ({config.no_attention})"
+        reason = f"this model's decoder has no attention ({config.no_attention})"
         return reason, reason, no_coverage
     if config.no_alignment:
         reason = f"this model's attention is the same for all words ({config.no_alignment})"
@@ -276,7 +277,7 @@ def _reasons(engine: str, translator: Any) -> tuple[str, str, str]:
 
 
 def _facts_of_run(translator: Any, weights: str) -> dict[str, Any]:
-    """Return the facts of a run."""
+    """Return the facts about a run for ``GET /v1/models``."""
     from heedful.analysis.info import count_parameters
     from heedful.families.registry import names_with
 
@@ -297,7 +298,7 @@ def _facts_of_run(translator: Any, weights: str) -> dict[str, Any]:
 
 
 def _add_member(facts: dict[str, Any], path: Path) -> None:
-    """Add one more run of an ensemble to the facts of the first."""
+    """Add another run of an ensemble to the facts of the first run."""
     from heedful.analysis.info import count_parameters
     from heedful.runs.run import Run
 

@@ -22,7 +22,7 @@ from heedful.serve.request_schemas import (
 from heedful.serve.response_schemas import ErrorResponse
 
 _WRONG = {
-    400: "The request is wrong.",
+    400: "The request is invalid.",
     403: "The key is missing or not valid.",
     404: "There is no such model, or no such file.",
     408: "The request did not arrive in time.",
@@ -46,7 +46,7 @@ def describe_route(
     """
     Describe a route for OpenAPI.
 
-    `response`: the body of the answer; None for text.
+    `response`: the class of the answer's body; None for text.
 
     `heedful.serve.request_body` reads bodies, as forms or JSON; FastAPI only documents them.
     """
@@ -75,7 +75,7 @@ def _reference(request: type[RequestBody], kind: str) -> str:
 
 
 def _form(schema: dict[str, Any]) -> dict[str, Any]:
-    """Describe a body as a form: without null."""
+    """Describe a body as a form, in which no field can be null."""
     properties = {}
     for name, field in schema["properties"].items():
         kinds = [kind for kind in field.get("anyOf", ()) if kind != {"type": "null"}]
@@ -103,7 +103,7 @@ def _narrow(schema: dict[str, Any], limits: Limits) -> None:
 
 
 def document(app: FastAPI, limits: Limits) -> dict[str, Any]:
-    """Build the OpenAPI document, with the bodies, which FastAPI does not know."""
+    """Build the OpenAPI document, and add the bodies, which FastAPI does not know."""
     if app.openapi_schema is None:
         specification = get_openapi(
             title="heedful",

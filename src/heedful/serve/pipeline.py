@@ -1,5 +1,5 @@
 """
-The pipeline of a translation: split into sentences, translate, join.
+The pipeline of a translation: split a text into sentences, translate them, join the translations.
 
 ::
 
@@ -42,8 +42,8 @@ def drop_tag(translation: Translation, tag: str) -> Translation:
     return replace(translation, alignment=without, alternatives=others)
 
 
-# Maximum number of sentences of a request with attention: the explorer's document of one sentence
-# has the weights of every head of every layer, about as much text as a book.
+# Maximum number of sentences in a request with attention. The explorer's document of one sentence
+# has the weights of every head in every layer, and may be as long as a book.
 MAX_WITH_ATTENTION = 16
 
 
@@ -56,8 +56,9 @@ class TextResult:
     translation: Translation
     """Translation of the text, with its alternatives."""
     pieces: tuple[str, ...] = ()
-    """Translations of its sentences."""
+    """Sentences of the source text."""
     translations: tuple[Translation, ...] = ()
+    """Translations of the sentences."""
 
 
 async def translate(
@@ -73,9 +74,9 @@ async def translate(
     """
     Translate a text and report progress.
 
-    `on_sentence`: called in the event loop with each finished sentence: its number, the sentence,
-    its translation. `on_step`: called in the worker thread after each step with the sentence's
-    number and the observed step.
+    `on_sentence`: called in the event loop with the index, source and translation of each finished
+    sentence. `on_step`: called in the worker thread with the index of a sentence and each step of
+    its search.
 
     Canceling removes the text's waiting sentences from the queue.
     """
@@ -108,7 +109,7 @@ async def translate_all(
     """
     Translate the texts of one request.
 
-    The sentences of all texts are queued together, so a request is accepted or refused as a whole.
+    The sentences of all texts for one model are queued together: all of them are accepted, or none.
     """
     size = sum(map(len, texts))
     terms = Terms.of(search.glossary, search.protected)
@@ -130,7 +131,7 @@ async def translate_all(
 
 
 def _check_attention(search: Search, sentences: int) -> None:
-    """Refuse attention for texts of several sentences."""
+    """Refuse attention for a request with too many sentences."""
     if search.attention and sentences > MAX_WITH_ATTENTION:
         raise HttpError(
             400,
@@ -149,7 +150,7 @@ class _SplitText:
 
     @classmethod
     def of(cls, text: str, route: ModelRoute, form: Form, terms: Terms | None) -> "_SplitText":
-        """Split a text, unless it needs no translation; `terms` are not cut apart."""
+        """Split a text, unless it needs no translation; `terms` are never divided."""
         if route.model is None:
             return cls(text, route, TextLayout((), (text,)))
         fits = route.model.reader.cut_rule(terms, route.direction.tag)
@@ -157,7 +158,7 @@ class _SplitText:
 
     @property
     def lines(self) -> list[str]:
-        """Sentences in the form that the model reads."""
+        """The sentences with the model's language tag, if it has tags."""
         return [self.route.tagged(piece) for piece in self.layout.pieces]
 
     @property

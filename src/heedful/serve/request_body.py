@@ -1,4 +1,4 @@
-"""Request bodies, JSON or form, parsed and validated; and encoding of responses."""
+"""Parsing and validation of request bodies (JSON or forms), and encoding of responses."""
 
 import json
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ _Body = TypeVar("_Body", bound=RequestBody)
 _JSON = "application/json"
 # Unknown field names are cut to this many characters in messages: a client chooses their length.
 _MAX_NAME_LENGTH = 40
-# Maximum number of wrong fields in a message: enough to correct a request, short enough to read.
+# Maximum number of wrong fields that a message lists, so that it stays short enough to read.
 _MAX_REPORTED = 10
 # Maximum number of fields in a body; the largest request here has fewer than twenty.
 _MAX_FIELDS = 100
@@ -32,7 +32,7 @@ async def read_body(request: Request, kind: type[_Body]) -> _Body:
     """
     Read and validate a body.
 
-    Raises `HttpError` with every field that is wrong. A form may repeat ``q``.
+    Raises `HttpError`, whose message lists the wrong fields. A form may repeat ``q``.
     """
     sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     sent = _JSON if not sent or sent.endswith("+json") else sent
@@ -49,7 +49,7 @@ async def read_body(request: Request, kind: type[_Body]) -> _Body:
         values = _url_encoded(body) if is_form else _json(body)
     if isinstance(values, dict) and len(values) > _MAX_FIELDS:
         raise HttpError(
-            400, f"a body may have at most {_MAX_FIELDS} fields, but got {len(values):,}."
+            400, f"a body may have at most {_MAX_FIELDS} fields, but this one has {len(values):,}."
         )
     try:
         return kind.model_validate(values, strict=kind.exact and not is_form)
@@ -74,7 +74,7 @@ def check_texts(texts: list[str], limits: Limits) -> None:
 
 
 def json_response(content: BaseModel | list[Any] | dict[str, Any], status: int = 200) -> Response:
-    """Answer in JSON."""
+    """Build a JSON response."""
     if isinstance(content, BaseModel):
         text = content.model_dump_json(exclude_none=True)
     else:
@@ -83,7 +83,7 @@ def json_response(content: BaseModel | list[Any] | dict[str, Any], status: int =
 
 
 def error_response(refused: HttpError) -> Response:
-    """Answer with an error."""
+    """Build an error response."""
     answer = json_response(ErrorResponse(error=refused.text), refused.status)
     if refused.retry_after is not None:
         answer.headers["Retry-After"] = str(refused.retry_after)
@@ -93,7 +93,7 @@ def error_response(refused: HttpError) -> Response:
 
 
 def _check_charset(content_type: str) -> None:
-    """Refuse charsets other than UTF-8; the parser of forms would use any codec of Python."""
+    """Refuse charsets other than UTF-8; the form parser would accept any codec of Python."""
     charset = parse_options_header(content_type)[1].get(b"charset", b"utf-8")
     if charset.lower() not in (b"utf-8", b"utf8"):
         raise HttpError(
@@ -110,11 +110,11 @@ async def _form(request: Request, body: bytes) -> dict[str, Any]:
     ) as form:
         for name, value in form.multi_items():
             if isinstance(value, UploadFile):
-                # the form deletes its file in the end
+                # the form deletes the file when the block ends
                 fields.append((name, UploadedFile(value.filename or "", await value.read())))
                 continue
-            # The form parser reads bytes that are not UTF-8 as Latin-1. Fields are in the order of
-            # the body, so the body is searched once.
+            # The form parser decodes invalid UTF-8 as Latin-1; such a value in UTF-8 is not in the
+            # body. Fields have the order of the body, so one pass over the body is enough.
             if not value.isascii() and (place := body.find(value.encode(), place)) < 0:
                 raise _not_utf_8()
             fields.append((name, value))
@@ -122,7 +122,7 @@ async def _form(request: Request, body: bytes) -> dict[str, Any]:
 
 
 def _url_encoded(body: bytes) -> dict[str, Any]:
-    """Read the fields of a URL-encoded form, which may contain plain UTF-8."""
+    """Read the fields of a URL-encoded form, which may contain unescaped UTF-8."""
     try:
         fields = parse_qsl(
             body.decode(),
@@ -143,12 +143,12 @@ def _not_utf_8() -> HttpError:
     """Build the error for a form in another encoding."""
     return HttpError(
         400,
-        "a form must be in UTF-8, plain or percent-encoded (%C3%A9), but holds other bytes.",
+        "a form must be in UTF-8, plain or percent-encoded (%C3%A9), but this one is not.",
     )
 
 
 def _by_name(fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Group the values of a form; those of a repeated field become a list."""
+    """Group the values of a form by field; a repeated field has a list of values."""
     values: dict[str, list[Any]] = {}
     for name, value in fields:
         values.setdefault(name, []).append(value)
@@ -160,18 +160,18 @@ def _json(body: bytes) -> Any:
     try:
         # Decoded here, because json.loads accepts invalid UTF-8 (lone surrogates) in bytes.
         value = json.loads(body.decode("utf-8-sig"))
-        # An escape such as \ud83d may be a lone surrogate; encoding raises an error then.
+        # An escape such as \ud83d may be a lone surrogate; encoding it raises an error.
         if b"\\ud" in body or b"\\uD" in body:
             json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise HttpError(
-            400, "the body must be a JSON object in UTF-8, but cannot be read."
+            400, "the body must be a JSON object in UTF-8, but it cannot be parsed."
         ) from None
     return value
 
 
 def _wrong(error: ValidationError, kind: type[RequestBody]) -> str:
-    """Name the fields that are wrong, never their values."""
+    """Write a message that names the wrong fields, but never their values."""
     messages: dict[str, str] = {}
     for problem in error.errors(include_url=False, include_input=False):
         field = str(problem["loc"][0]) if problem["loc"] else "the body"
@@ -190,5 +190,5 @@ def _unknown(field: str, kind: type[RequestBody]) -> str:
     """Report an unknown field and suggest a similar one."""
     known = [*kind.model_fields]
     near = get_close_matches(field[:_MAX_NAME_LENGTH].lower(), known, n=1, cutoff=0.5)
-    hint = f"the nearest is {near[0]}" if near else f"known are {', '.join(known)}"
+    hint = f"the most similar is {near[0]}" if near else f"the fields are {', '.join(known)}"
     return f"there is no such field; {hint}"

@@ -2,7 +2,7 @@
 Request bodies of LibreTranslate's API and of ``/v1``.
 
 Pydantic checks types and the bounds that never change. `heedful.serve.service` checks the limits
-that an operator may choose: characters, sentences, alternatives, the beam.
+that an operator may choose: on characters, texts, alternatives and the beam size.
 """
 
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ from heedful.settings.search import BEAM, COVERAGE_PENALTY, LENGTH_PENALTY, PENA
 Language = Annotated[
     str, Field(min_length=1, max_length=35, description="Code of the language, such as en.")
 ]
-# Bounds of a request's terms: each line is searched for all of them.
+# Limits on the number and length of a request's terms: each line is searched for every term.
 _MOST_TERMS, _LONGEST_TERM = 300, 100
 _Term = Annotated[str, Field(min_length=1, max_length=_LONGEST_TERM, pattern=r"\S")]
-# `fail_fast` stops at the first error: a list of a hundred thousand numbers must not cause as many.
+# `fail_fast` stops at the first error: a list of 100,000 wrong values must cause only one error.
 _Terms = Annotated[list[_Term], Field(max_length=_MOST_TERMS, fail_fast=True)]
 _PROTECTED = "Strings to keep unchanged; the translation contains each occurrence exactly once."
 RequestText = str | Annotated[list[str], Field(min_length=1, fail_fast=True)]
@@ -51,7 +51,7 @@ def _number(sent: object) -> object:
 
 
 _NUMBER = BeforeValidator(_number)
-_OR_THE_MODELS = "The model's setting if absent."
+_OR_THE_MODELS = "If absent, the model's setting is used."
 Flag = Annotated[bool, BeforeValidator(_flag)]
 JoinLines = Annotated[
     Flag,
@@ -78,7 +78,7 @@ class RequestBody(BaseModel):
     """
     Fields of every request body.
 
-    Unknown fields are ignored, as LibreTranslate does. An optional field that is null counts as
+    Unknown fields are ignored, as in LibreTranslate. An optional field that is null counts as
     absent.
     """
 
@@ -109,7 +109,7 @@ class RequestBody(BaseModel):
 
     @property
     def texts(self) -> list[str]:
-        """All texts of the body, for limits on lines and characters."""
+        """All texts of the body, for the limits on texts and characters."""
         return []
 
 
@@ -144,7 +144,7 @@ class TranslateRequest(_BodyWithTexts):
 class DetectRequest(_BodyWithTexts):
     """The body of ``POST /detect``, as LibreTranslate defines it."""
 
-    q: RequestText = Field(description="A text, or a list of texts that are joined to one.")
+    q: RequestText = Field(description="A text, or a list of texts that are joined into one.")
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class UploadedFile:
 
 
 class KnownFile(NamedTuple):
-    """An uploaded file of a kind that can be translated; it is not read yet."""
+    """An uploaded file of a kind that can be translated; its content is not parsed yet."""
 
     ending: str
     """Ending of its name, a key of `FILE_KINDS`."""
@@ -183,7 +183,7 @@ def _known_file(sent: object) -> KnownFile:
 
 
 class TranslateFileRequest(RequestBody):
-    """The body of ``POST /translate_file``; only as a form, because JSON has no files."""
+    """The body of ``POST /translate_file``; it must be a form, because JSON has no files."""
 
     types: ClassVar[tuple[str, ...]] = (MULTIPART,)
 

@@ -1,5 +1,5 @@
 """
-An engine that leaves memory while nobody uses it, and is opened again for the next request.
+An engine that is unloaded when nobody uses it and opened again for the next request.
 
 Only the worker thread uses and unloads the engine, so no search can lose its weights. A request
 during unloading waits until the engine is opened again.
@@ -61,10 +61,10 @@ class ResidentEngine:
         return self._engine
 
     def unload(self, idle_seconds: float) -> None:
-        """Free the memory of the engine, unless it was used within some seconds."""
+        """Free the memory of the engine, unless it was used in the last `idle_seconds`."""
         if self._engine is None or time.monotonic() < self.last_used + idle_seconds:
             return
         self._engine = None
-        gc.collect()  # modules refer to each other
+        gc.collect()  # modules form reference cycles
         give_memory_back()
         _log.info("%s was unloaded", self.name)

@@ -14,7 +14,7 @@ class ResponseBody(BaseModel):
 
 
 class ErrorResponse(ResponseBody):
-    """An error, in one paragraph; the body of every response that is not a success."""
+    """An error in one paragraph, which is the body of every unsuccessful response."""
 
     error: str
 
@@ -57,10 +57,10 @@ class TokenProbability(ResponseBody):
 
 class ScoredTranslation(ResponseBody):
     """
-    A translation of one sentence, or of a text, joined from its sentences.
+    The translation of a sentence, or of a text whose translated sentences are joined.
 
-    Links count words, separated by spaces, from 0. Attention is the explorer's document, for a
-    single sentence only.
+    `alignment` links words, which are separated by spaces and counted from 0. `attention` is the
+    explorer's document; only single sentences have it.
     """
 
     text: str
@@ -89,7 +89,7 @@ class SentenceTranslation(TranslationWithAlternatives):
 
 
 class TextTranslation(TranslationWithAlternatives):
-    """The translation of one text. `sentences` is present if the text has more than one."""
+    """The translation of one text. `sentences` is present if there are several."""
 
     sentences: list[SentenceTranslation] | None = None
     detected: DetectedLanguage | None = None
@@ -99,7 +99,7 @@ class TranslateV1Response(ResponseBody):
     """
     The response of ``POST /v1/translate``.
 
-    One translation for each text, in order. `detected` is the language of the first text.
+    It has one translation for each text, in order. `detected` is the language of the first text.
     """
 
     model: str
@@ -108,7 +108,7 @@ class TranslateV1Response(ResponseBody):
 
 
 class PartialHypothesis(ResponseBody):
-    """A hypothesis during the search, open or ended."""
+    """A hypothesis during the search, open or finished."""
 
     text: str
     log_probability: float
@@ -116,7 +116,7 @@ class PartialHypothesis(ResponseBody):
 
 
 class StepEvent(ResponseBody):
-    """A step of the search, a line of ``POST /v1/stream``; slow readers get fewer of them."""
+    """A step of the search, as a line of ``POST /v1/stream``; slow clients get fewer steps."""
 
     event: Literal["step"] = "step"
     sentence: int
@@ -133,7 +133,7 @@ class SentenceEvent(SentenceTranslation):
 
 
 class EndEvent(ResponseBody):
-    """The whole text; the last event."""
+    """The translation of the whole text, as the last event."""
 
     event: Literal["end"] = "end"
     model: str
@@ -142,7 +142,7 @@ class EndEvent(ResponseBody):
 
 
 class ErrorEvent(ErrorResponse):
-    """An error after the response has begun; the last event."""
+    """An error after the response has begun, as the last event."""
 
     event: Literal["error"] = "error"
 
@@ -151,7 +151,8 @@ class ModelInfo(ResponseBody):
     """
     A model and one of its translation directions.
 
-    An entry of ``GET /v1/models``. Facts that an exported folder does not record are absent.
+    This is an entry of ``GET /v1/models``. Facts that an exported folder does not record are
+    absent.
     """
 
     name: str

@@ -22,7 +22,8 @@ def text_translation(result: TextResult, shows_reading: bool = False) -> TextTra
     """
     Build the response for a text.
 
-    Attention and reading notes belong to the text if it is one sentence, else to each sentence.
+    Attention and reading notes belong to the text if it is one sentence, otherwise to each
+    sentence.
     """
     name, text = result.route.name, result.translation
     if len(result.translations) == 1:
@@ -49,7 +50,7 @@ def detected_language(guess: Guess | None) -> DetectedLanguage | None:
     """
     Build the response for a detected language.
 
-    `guess` is None if the request named the language. The confidence is rounded to 0.1 %.
+    `guess` is None if the request named the language. The confidence is rounded to one decimal.
     """
     if guess is None:
         return None

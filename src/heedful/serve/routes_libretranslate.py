@@ -1,8 +1,8 @@
 """
 LibreTranslate-compatible routes.
 
-The wire format is LibreTranslate's, the code is not. Bodies are JSON or forms, a list of texts is
-answered with lists, confidence is in percent, and every error is ``{"error": …}``.
+The wire format is LibreTranslate's, but the code is not. Bodies are JSON or forms, a list of texts
+is answered with lists, confidence is in percent, and every error is ``{"error": …}``.
 """
 
 import asyncio
@@ -83,20 +83,20 @@ def language_name(code: str) -> str:
     return f"{name} ({'-'.join(more)})" if more else name
 
 
-# Maximum number of office documents unpacked at a time; others wait. Each may take some 200 MB.
+# Maximum number of office documents in memory at a time; others wait. Each may take 200 MB.
 _MOST_DOCUMENTS = 2
 # The Host header comes from the client: only these characters may appear in a returned address.
 _HOST = re.compile(r"[A-Za-z0-9._\-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?")
 
 
 def libre_routes(service: Service) -> APIRouter:
-    """Create the routes; `/suggest` refuses everything."""
+    """Create the routes; `/suggest` refuses every request."""
     routes = APIRouter(tags=["LibreTranslate"])
     documents = asyncio.Semaphore(_MOST_DOCUMENTS)
 
     @routes.post("/translate", **describe_route(TranslateResponse, request=TranslateRequest))
     async def translate(request: Request) -> Response:
-        """Translate a text, or several."""
+        """Translate one text or several."""
         body = await service.read(request, TranslateRequest)
         result = await service.wait(request, _translate_texts(service, body))
         return json_response(_answer(body, result))
@@ -109,7 +109,7 @@ def libre_routes(service: Service) -> APIRouter:
         body = await service.read(request, TranslateFileRequest)
         content = await service.wait(request, _translated_file(service, body, documents))
         name = service.files.keep(content, body.file.ending)
-        # The address has the host name that the client used, as LibreTranslate does.
+        # The address has the host name that the client used, as in LibreTranslate.
         host = request.headers.get("host", "")
         if not _HOST.fullmatch(host):
             host = ":".join(map(str, request.scope["server"]))
@@ -122,16 +122,16 @@ def libre_routes(service: Service) -> APIRouter:
         content = service.files.find(name)
         if content is None:
             raise HttpError(
-                404, "there is no such file; translated files are kept for some minutes."
+                404, "there is no such file; translated files are kept for a few minutes."
             )
         ending = name[name.rfind(".") :]
-        # As an attachment: a browser must not show the file, because it may contain scripts.
+        # It is an attachment: a browser must not show the file, because it may contain scripts.
         headers = {"Content-Disposition": f'attachment; filename="translation{ending}"'}
         return Response(content, headers=headers, media_type=FILE_KINDS[ending].media_type)
 
     @routes.post("/suggest", include_in_schema=False)
     async def suggest() -> Response:
-        """Refuse suggestions, as LibreTranslate does where they are switched off."""
+        """Refuse suggestions, as LibreTranslate does when they are disabled."""
         raise HttpError(403, "this server does not accept suggestions.")
 
     @routes.post("/detect", **describe_route(list[DetectedLanguage], request=DetectRequest))
@@ -147,7 +147,7 @@ def libre_routes(service: Service) -> APIRouter:
 
     @routes.get("/languages", **describe_route(list[LanguageInfo]))
     async def languages() -> Response:
-        """List the languages, and the target languages of each."""
+        """List the source languages, each with its target languages."""
         known = service.models.languages()
         return json_response(
             [
@@ -158,7 +158,7 @@ def libre_routes(service: Service) -> APIRouter:
 
     @routes.get("/frontend/settings", **describe_route(dict[str, Any]))
     async def settings() -> Response:
-        """Return the settings of a translation page."""
+        """Return the settings for a translation page."""
         source, targets = next(iter(service.models.languages().items()))
         needed = service.auth.needs_keys
         return json_response(
@@ -179,7 +179,7 @@ def libre_routes(service: Service) -> APIRouter:
 
     @routes.get("/health", **describe_route(dict[str, str]))
     async def health() -> Response:
-        """Return whether new work is accepted."""
+        """Return whether the server accepts new requests."""
         if service.state.stopping:
             return json_response({"status": "stopping"}, 503)
         return json_response({"status": "ok"})
@@ -197,12 +197,12 @@ def libre_routes(service: Service) -> APIRouter:
 async def _translated_file(
     service: Service, body: TranslateFileRequest, documents: asyncio.Semaphore
 ) -> bytes:
-    """Translate a file as a whole; `documents` bounds how many are unpacked at a time."""
+    """Translate a file as a whole; `documents` limits the office documents in memory."""
     kind = FILE_KINDS[body.file.ending]
     form: Form = "wrapped" if body.join_lines and kind.form == "text" else kind.form
     # An unpacked document stays in memory until its translation is written.
     async with documents if kind.form == "office" else nullcontext():
-        # In a thread, because unpacking takes a long time and would block the event loop.
+        # This runs in a thread, because unpacking takes long enough to block the event loop.
         try:
             read = await asyncio.to_thread(kind.read, body.file.content)
         except TextError as error:
@@ -228,7 +228,7 @@ async def _translate_texts(service: Service, body: TranslateRequest) -> list[Tex
 
 
 def _answer(body: TranslateRequest, result: list[TextResult]) -> TranslateResponse:
-    """Answer with one text or with lists, like the request."""
+    """Build an answer with one text or with lists, as in the request."""
     texts = [text_result.translation.text for text_result in result]
     guesses = [
         guess for text_result in result if (guess := detected_language(text_result.route.detected))

@@ -60,7 +60,7 @@ def own_routes(service: Service) -> APIRouter:
 
     @routes.post("/attend", **describe_route(dict[str, Any], request=AttentionRequest))
     async def attend(request: Request) -> Response:
-        """Show attention and the search step by step, as the explorer draws it."""
+        """Return the attention and the steps of the search, as the explorer draws them."""
         body = await service.read(request, AttentionRequest)
         document = await service.wait(request, _compute_attention(service, body))
         return await asyncio.to_thread(json_response, document)
@@ -115,7 +115,7 @@ async def _compute_attention(service: Service, body: AttentionRequest) -> dict[s
 async def _choose_models(
     service: Service, body: SearchRequest, texts: list[str]
 ) -> list[ModelRoute]:
-    """Choose the models."""
+    """Choose the model and languages of each text."""
     return await choose_route(service.models, texts, body.source, body.target, body.model)
 
 

@@ -11,20 +11,20 @@ from heedful.serve.limits import HttpError
 from heedful.serve.models import Direction, Models, ServedModel
 from heedful.text.language_codes import in_another_script, look_up
 
-# A text is left as it is if its language is the target language with at least this confidence. The
+# A text is left unchanged if its language is the target language with at least this confidence. The
 # threshold is high, because a wrong guess returns the text untranslated.
 _SURE = 50.0
 # Below this confidence, a text of many words counts as being in none of the server's languages.
-# Little text is lost by this rule, because these languages have prior odds of 300.
+# Few texts are misjudged, because the detector gives these languages prior odds of 300 to 1.
 _FOREIGN = 5.0
 
 
 @dataclass(frozen=True)
 class ModelRoute:
-    """The model and languages chosen for a text; made by `choose_route`."""
+    """The model and languages that `choose_route` chooses for a text."""
 
     model: ServedModel | None
-    """The model; None if the text is left as it is."""
+    """The model; None if the text is left unchanged."""
     direction: Direction
     """Source and target language."""
     detected: Guess | None = None
@@ -50,9 +50,9 @@ async def choose_route(
     form: Form = "text",
 ) -> list[ModelRoute]:
     """
-    Choose the model and languages for some texts.
+    Choose the model and languages for each text.
 
-    `target`: code of the target language; None for the first one of the models.
+    `target`: code of the target language; None for the first target language of the models.
     `name`: name of a model; any model if None.
 
     Raises `HttpError` if no model fits.
@@ -60,8 +60,8 @@ async def choose_route(
     if source.lower() != "auto":
         return [_choose_model(models, "", source, target, name)] * len(texts)
 
-    # In a thread, because detection takes a long time and would block the event loop. Names of
-    # tags look like English, so only the visible text counts.
+    # Detection runs in a thread, because it takes long enough to block the event loop. The names of
+    # HTML tags look like English, so only the visible text counts.
     return await asyncio.to_thread(
         lambda: [
             _choose_model(models, words_of(text, form), source, target, name) for text in texts
@@ -119,7 +119,7 @@ def _without_translation(directions: Sequence[Direction], source: str, target: s
 
 
 def _refuse(rule: str, code: str, known: Sequence[str]) -> NoReturn:
-    """Refuse a language; the message says so if only its script differs."""
+    """Refuse a language; the message names a known language that differs only in its script."""
     near = in_another_script(code, known)
     script = f"; {near} is written in another script" if near else ""
     raise HttpError(400, f"{rule}, but is {code!r}{script}.")
@@ -129,8 +129,8 @@ def _detect(text: str, sources: Sequence[str], target: str) -> tuple[Guess, str]
     """
     Detect the language of a text, and choose the language to translate it from.
 
-    The choice is the target language if the text is left as it is. Such a text is in the target
-    language, or surely in none of the languages: it has another script, or many words.
+    The choice is the target language if the text is left unchanged. Such a text is in the target
+    language, or it has a low confidence in every language and has another script or many words.
     """
     languages = list(dict.fromkeys([*sources, target]))
     guesses = detect(text, languages)

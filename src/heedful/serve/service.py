@@ -1,4 +1,4 @@
-"""The state that the routes share, such as models, worker and limits; also waits for jobs."""
+"""The state that the routes share, such as the models, the worker and the limits."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -29,8 +29,9 @@ class Service:
     """
     State shared by all routes.
 
-    `cors`: allowed origins of pages; ``*`` for all. `hosts`: host names that requests may have.
-    `terms`: terms of every request. `batch_tokens`, `gather_seconds`: options of the worker.
+    `cors`: allowed origins of pages; ``*`` for all. `hosts`: host names that requests may be sent
+    to. `terms`: terms that apply to every request. `batch_tokens`, `gather_seconds`: options of the
+    worker.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Service:
         """
         Wait for a job until it is done, the client disconnects or the time limit passes.
 
-        Raises `HttpError` at the time limit.
+        Raises `HttpError` if the time limit passes or the client disconnects.
         """
         task = asyncio.ensure_future(work)
         gone = asyncio.ensure_future(_wait_for_disconnect(request))
@@ -103,7 +104,8 @@ class Service:
         most = self.limits.max_alternatives
         if count > most:
             raise HttpError(
-                400, f"at most {most} alternatives can be returned, but the request has {count}."
+                400,
+                f"at most {most} alternatives can be returned, but the request asks for {count}.",
             )
 
     def search_options(

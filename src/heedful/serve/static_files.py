@@ -62,7 +62,7 @@ def _sender(file: PageFile) -> Callable[[Request], Awaitable[Response]]:
 
 
 def _docs_files() -> dict[str, PageFile]:
-    """Read the files of the OpenAPI page; Swagger UI is the copy in fastapi_offline."""
+    """Read the files of the OpenAPI page; the package fastapi_offline contains Swagger UI."""
     folder = files("fastapi_offline") / "static"
     contents = {"start.js": _START, **{name: (folder / name).read_bytes() for name in _SWAGGER}}
     scripts = {f"/docs/{name}": page_file(name, content) for name, content in contents.items()}

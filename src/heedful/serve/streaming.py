@@ -2,8 +2,8 @@
 Streamed responses: one line of JSON per event.
 
 The worker thread reports every step. Up to 64 steps wait here for the client to read them; beyond
-that, only the newest step of each sentence waits. So a client can follow even a very short search,
-and a slow client gets fewer steps and costs no more memory.
+that, only the newest step of each sentence waits. A client can follow even a very short search, and
+a slow client receives fewer steps, so it uses no more memory.
 """
 
 import asyncio
@@ -49,11 +49,11 @@ class Stream:
     ) -> None:
         self.service, self.route, self.search = service, route, search
         self._shows_reading = shows_reading
-        # Waiting steps by sentence, with hypotheses finished by then: one of them may be the best.
+        # Waiting steps by sentence, with the finished hypotheses: one of them may be the best.
         self._steps: dict[int, list[_Step]] = {}
         # Finished hypotheses by sentence, without their end symbols.
         self._over: dict[int, tuple[HypothesisView, ...]] = {}
-        # Finished sentences, converted to JSON only when the client reads: attention is large.
+        # Finished sentences; they become JSON only when the client reads, as attention is large.
         self._done: list[tuple[int, str, Translation]] = []
         self._news = asyncio.Event()
         self._loop = asyncio.get_running_loop()
@@ -62,7 +62,7 @@ class Stream:
         """
         Start translating and wait for the first event.
 
-        Raises `HttpError` while the response can still have an HTTP status.
+        Errors until then raise `HttpError`, because the response can still have an HTTP status.
         """
         self._task = asyncio.ensure_future(
             translate(
@@ -85,7 +85,7 @@ class Stream:
             self._task.result()
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """Yield all events as lines, within the time limit of every answer; call after `begin`."""
+        """Yield all events as lines, within the time limit for answers; call `begin` first."""
         task = self._task
         latest = time.monotonic() + self.service.limits.max_seconds
         try:
@@ -107,7 +107,7 @@ class Stream:
             task.cancel()
 
     async def _wait(self, seconds: float) -> None:
-        """Wait for news; after a step, wait a moment longer to combine it with the next step."""
+        """Wait for an event; after a step, wait a moment longer to combine several steps."""
         try:
             async with asyncio.timeout(seconds):
                 await self._news.wait()
@@ -127,14 +127,14 @@ class Stream:
         if snapshot.group == 0:
             ended = (replace(seen, tokens=seen.tokens[:-1]) for seen in snapshot.ended)
             self._over[number] = (*self._over.get(number, ()), *ended, *snapshot.cut)
-            steps = self._steps  # the event loop may take them and leave an empty dict
+            steps = self._steps  # the event loop may replace the attribute with an empty dict
             waiting = sum(map(len, steps.values()))
             earlier = steps.get(number, []) if waiting < _WAITING_STEPS else []
             steps[number] = [*earlier, (snapshot, self._over[number])]
             self._loop.call_soon_threadsafe(self._news.set)
 
     async def _lines(self) -> AsyncIterator[bytes]:
-        """Write pending events: steps, then finished sentences, which follow their own steps."""
+        """Yield the pending events as lines: first steps, then finished sentences."""
         done, self._done = self._done, []
         steps, self._steps = self._steps, {}
         for number, of_sentence in sorted(steps.items()):
@@ -156,7 +156,7 @@ class Stream:
     def _step_event(
         self, number: int, snapshot: Snapshot, over: tuple[HypothesisView, ...]
     ) -> StepEvent | None:
-        """Write the open and ended hypotheses of a sentence, best first."""
+        """Build the event of a step, with open and finished hypotheses, best first."""
         model = self.route.model
         if model is None or not snapshot.open:
             return None
@@ -173,7 +173,7 @@ class Stream:
         return StepEvent(sentence=number, step=snapshot.step, text=beam[0].text, beam=beam)
 
     def _end(self, result: TextResult) -> EndEvent:
-        """Write the whole text."""
+        """Build the last event, with the translated text."""
         detected = detected_language(self.route.detected)
         return EndEvent(model=self.route.name, text=result.translation.text, detected=detected)
 

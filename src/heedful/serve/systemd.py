@@ -2,7 +2,7 @@
 Listening sockets that systemd passes to a service, and its address for status messages.
 
 The sockets belong to systemd and stay open while the service restarts: clients that connect
-meanwhile wait in the kernel's queue. The protocols are those of sd_listen_fds(3) and sd_notify(3).
+meanwhile wait in the kernel's queue. sd_listen_fds(3) and sd_notify(3) describe the protocols.
 """
 
 import os
@@ -11,12 +11,12 @@ from contextlib import suppress
 
 from heedful.errors import SettingError
 
-# Number of the first socket; 0, 1 and 2 are the standard streams.
+# File descriptor of the first socket; 0, 1 and 2 are the standard streams.
 _FIRST = 3
 
 
 def passed_sockets() -> list[socket.socket]:
-    """Take the sockets that were passed to this process; empty if there are none."""
+    """Return the sockets that were passed to this process; empty if there are none."""
     process, count = os.environ.pop("LISTEN_PID", ""), os.environ.pop("LISTEN_FDS", "")
     os.environ.pop("LISTEN_FDNAMES", None)
     # Variables that a parent process has left are not for this process.
@@ -53,7 +53,7 @@ def notify(state: str) -> None:
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:
         return
-    # perhaps nobody listens there, if a parent process has left the variable
+    # nobody listens at the address if a parent process has left the variable
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as messages:
         # A leading @ stands for the zero byte of an abstract address.
         messages.connect(f"\0{address[1:]}" if address.startswith("@") else address)

@@ -5,11 +5,12 @@ The worker thread that translates for all clients in batches.
 
     requests ─ sentences wait ─ a batch of one model, one search, similar lengths ─ answers
 
-A batch waits a few milliseconds for more sentences, also from clients that were just answered.
-Otherwise two halves of the clients would take turns forever. Sentences of disconnected clients are
-dropped before they are translated.
+A batch waits a few milliseconds for more sentences, including those of clients that were just
+answered. Otherwise, two halves of the clients could alternate forever. Sentences of disconnected
+clients are dropped before they are translated.
 
-asyncio submits jobs (`Worker.translate`), the thread computes; `_shared` locks their common state.
+The event loop submits jobs (`Worker.translate`), and the thread runs them. The lock `_shared`
+protects their common state.
 """
 
 import asyncio
@@ -31,8 +32,8 @@ _log = logging.getLogger("heedful.serve")
 _Result = TypeVar("_Result")
 
 # Waiting for more sentences may take a tenth of the time of the last batch. A batch begins earlier
-# if no sentence arrives for a hundredth of that time. Both are chosen, not measured: a slow model
-# gains more from larger batches, and nobody notices a tenth.
+# if no sentence arrives for a hundredth of that time. A slow model gains more from larger batches,
+# and users hardly notice a delay of a tenth.
 _WAITING_SHARE, _QUIET_SHARE = 0.1, 0.01
 # Texts with more characters are split, tokenized and joined in a thread, because this work
 # would block the event loop.
@@ -40,7 +41,7 @@ _AT_ONCE = 2000
 
 
 async def aside(size: int, work: Callable[..., _Result], *arguments: object) -> _Result:
-    """Call a function directly, or for texts of many characters in a thread."""
+    """Call a function directly, or in a thread if its texts have many characters."""
     return work(*arguments) if size <= _AT_ONCE else await asyncio.to_thread(work, *arguments)
 
 
@@ -48,10 +49,10 @@ class Worker:
     """
     The worker thread, which batches and translates the sentences of all requests.
 
-    `batch_tokens`: source tokens of a batch, padding included. `on_batch`: called after each batch
-    with its sentences, tokens and seconds.
+    `batch_tokens`: maximum number of source tokens in a batch, including padding. `on_batch`:
+    called after each batch with the numbers of its sentences, tokens and seconds.
 
-    `start` it in an event loop; `stop` lets the running batch finish.
+    Call `start` in an event loop; `stop` lets the running batch finish.
     """
 
     def __init__(
@@ -109,7 +110,8 @@ class Worker:
         """
         Translate some sentences.
 
-        Raises `HttpError` if too many sentences wait. Canceling drops those that are in no batch.
+        Raises `HttpError` if too many sentences wait. Canceling removes the sentences that are not
+        in a batch yet.
         """
         if not texts:
             return []
@@ -124,7 +126,7 @@ class Worker:
         return await self._enqueue(FunctionJob(function, done), done)
 
     def _put(self, job: TranslationJob | FunctionJob) -> None:
-        """Queue sentences if there is room; an empty queue always has room."""
+        """Queue a job if there is room; an empty queue always has room."""
         with self._shared:
             if self._closed:
                 raise HttpError(503, "the server is stopping.", 1)
@@ -144,7 +146,7 @@ class Worker:
     async def _enqueue(
         self, job: TranslationJob | FunctionJob, done: "asyncio.Future[_Result]"
     ) -> _Result:
-        """Queue a job and wait; canceling removes it."""
+        """Queue a job and wait for its result; canceling removes the job."""
         self._put(job)
         try:
             return await done
@@ -252,7 +254,7 @@ class Worker:
         return translations
 
     def _post(self, function: Callable[..., None], *arguments: object) -> None:
-        """Continue in the event loop, unless it has ended."""
+        """Call a function in the event loop, unless the loop has ended."""
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(function, *arguments)
 

@@ -21,9 +21,9 @@ class AttentionSettings(SettingsTable):
     table: ClassVar[str] = "model.attention"
 
     encoder: Annotated[str, ActsIf("model.encoder", ("transformer",))] = "attention"
-    """The part that mixes positions in each encoder layer."""
+    """Mechanism by which each encoder layer combines positions."""
     decoder: Annotated[str, ActsIf("model.decoder", ("transformer",))] = "attention"
-    """The part that mixes positions in each decoder layer."""
+    """Mechanism by which each decoder layer combines positions."""
     score: Annotated[
         Literal["scaled", "unscaled", "additive"],
         _WITH_PAIRS,
@@ -33,14 +33,14 @@ class AttentionSettings(SettingsTable):
     qk_norm: Annotated[str, _WITH_PAIRS] = "none"
     """Norm of queries and keys in each head."""
     kv_heads: Annotated[Width | None, _WITH_PAIRS] = None
-    """Number of key-value heads; each serves a group of query heads. None means heads."""
+    """Number of key-value heads, each for a group of query heads. None means one per query head."""
     dropout: Annotated[Share, _WITH_PAIRS] = 0.0
-    """Dropout probability of attention weights; the paper has none there."""
+    """Dropout probability of the attention weights; the paper uses none."""
     window: Annotated[Width | None, ActsIf(_MIXERS, ("attention",), families_with="window")] = None
-    """Neighbors r that self-attention sees: half on each side, or the last r. None means all."""
+    """Window r of self-attention: r // 2 positions on each side, or the last r. None means all."""
 
     def changed(self) -> list[tuple[str, object]]:
-        """List settings that differ from the paper, except dropout, which acts only in training."""
+        """List the settings that differ from the paper, except dropout, which acts in training."""
         values = self.model_dump(exclude={"dropout"})
         paper = {name: field.default for name, field in type(self).model_fields.items()}
         return [(f"{self.table}.{name}", v) for name, v in values.items() if v != paper[name]]

@@ -1,5 +1,5 @@
 """
-Settings that act only where another setting has a certain value.
+Settings that act only if another setting has a certain value.
 
 The annotation of a setting, or of a whole table, contains the condition::
 
@@ -36,7 +36,7 @@ class ActsIf:
         return (self.settings,) if isinstance(self.settings, str) else self.settings
 
     def with_families(self, names_with: "NamesWith") -> "ActsIf":
-        """Replace traits by names of families. `names_with`: finds the names by a trait."""
+        """Replace traits with names of families. `names_with`: finds the names by a trait."""
         values, unless = self.values, self.unless
         if self.families_with:
             names = names_with(self.families_with, self.names)
@@ -56,7 +56,7 @@ class ActsIf:
         return f"{names} is {wanted}"
 
     def advice(self) -> str:
-        """Write which setting to change to fulfill the condition."""
+        """Describe which setting to change to fulfill the condition."""
         names = " or ".join(f"`{name}`" for name in self.names)
         if self.values:
             return f"set {names} to {list_values(self.values)}"
@@ -64,7 +64,7 @@ class ActsIf:
 
 
 NamesWith = Callable[[str, tuple[str, ...]], tuple[str, ...]]
-"""Maps a trait and some settings to those values that name families with the trait."""
+"""Maps a trait and names of settings to those values that name families with the trait."""
 Conditions = Mapping[str, tuple[ActsIf, ...]]
 """Conditions by dotted names of settings; all conditions of a setting must hold."""
 
@@ -87,8 +87,8 @@ def idle_settings(
         now = [format_value(values[setting]) for setting in condition.names]
         is_now = f"that is {now[0]}" if len(now) == 1 else f"they are {' and '.join(now)}"
         complaints.append(
-            f"`{name}` acts only if {condition.describe()}, but {is_now}; leave `{name}` out, or "
-            f"{condition.advice()}"
+            f"`{name}` applies only if {condition.describe()}, but {is_now}; leave `{name}` out, "
+            f"or {condition.advice()}"
         )
     return complaints
 

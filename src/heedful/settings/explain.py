@@ -1,4 +1,4 @@
-"""Error messages for invalid settings, one paragraph that names each of them."""
+"""The error message for invalid settings, one paragraph that names each of them."""
 
 from collections.abc import Collection, Iterator, Sequence
 from difflib import SequenceMatcher
@@ -108,7 +108,7 @@ def _leaves(name: str, value: object) -> Iterator[str]:
 
 
 def describe_rule(details: Any) -> str:
-    """Describe in our words the rule that one of pydantic's errors is about."""
+    """Describe, in our own words, the rule behind one of pydantic's errors."""
     rule = _RULES.get(details["type"])
     message = str(details["msg"]).removeprefix("Value error, ")
     if details["type"] == "value_error" and " is not one of " in message:

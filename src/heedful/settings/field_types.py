@@ -9,7 +9,7 @@ from heedful.settings.search import PENALTY_FORM, SearchSetting
 
 
 def written_as(pattern: str, rule: str) -> AfterValidator:
-    """Return a check that refuses text of another form than `pattern`, with the rule as error."""
+    """Return a check that refuses text that does not match `pattern`; the error states the rule."""
 
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text):
@@ -32,7 +32,11 @@ def list_as_text(value: object) -> object:
 
 
 def explained(setting: SearchSetting, more: str = "", **field: Any) -> Any:
-    """Declare a search setting. `more`: text after its help. `field`: replaces its properties."""
+    """
+    Declare a search setting.
+
+    `more`: text after its help. `field`: properties that replace the setting's own.
+    """
     text = f"{setting.text} {more}".rstrip()
     own = {"description": text, "ge": setting.least, "le": setting.most}
     return Field(**own | field)

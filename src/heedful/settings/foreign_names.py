@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 
 def _by_name(names: Mapping[tuple[str, ...], str]) -> dict[str, tuple[str, ...]]:
-    """Invert a table from our names to foreign names, which spaces separate."""
+    """Invert a table from our names to foreign names, which are separated by spaces."""
     return {name: ours for ours, theirs in names.items() for name in theirs.split()}
 
 

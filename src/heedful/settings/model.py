@@ -39,59 +39,59 @@ class ModelSettings(SettingsTable):
     d_ff: Annotated[Width, TRANSFORMER] = 2048
     """Inner width of the position-wise feed-forward networks."""
     heads: Annotated[Width, TRANSFORMER, _WITH_HEADS] = 8
-    """Attention heads of every layer."""
+    """Number of attention heads in every layer."""
     d_k: Annotated[Width | None, TRANSFORMER, _WITH_PAIRS] = None
     """Width of one head's queries and keys. None means d_model / heads."""
     d_v: Annotated[Width | None, TRANSFORMER, _WITH_PAIRS] = None
     """Width of one head's values. None means d_model / heads."""
     encoder_layers: Annotated[Depth, DEPTHS[0]] = 6
-    """Layers of the encoder."""
+    """Number of encoder layers."""
     decoder_layers: Annotated[Depth, DEPTHS[1]] = 6
-    """Layers of the decoder."""
+    """Number of decoder layers."""
     encoder_sharing: Annotated[Sharing, ENCODER] = ""
-    """Number of the weights of each encoder layer, such as 1,1,2,2. Empty: each has its own."""
+    """Encoder layers with equal numbers share weights, such as 1,1,2,2. Empty means no sharing."""
     decoder_sharing: Annotated[Sharing, DECODER] = ""
-    """Number of the weights of each decoder layer, such as 1,1,2,2. Empty: each has its own."""
+    """Decoder layers with equal numbers share weights, such as 1,1,2,2. Empty means no sharing."""
     encoder_heads: Annotated[Width | None, ENCODER, _HEADS] = None
-    """Attention heads of the encoder. None means heads."""
+    """Number of attention heads in the encoder. None means model.heads."""
     decoder_heads: Annotated[Width | None, DECODER] = None
-    """Attention heads of the decoder. None means heads."""
+    """Number of attention heads in the decoder. None means model.heads."""
     encoder_d_ff: Annotated[Width | None, ENCODER] = None
-    """Inner width of the encoder's feed-forward networks. None means d_ff."""
+    """Inner width of the encoder's feed-forward networks. None means model.d_ff."""
     decoder_d_ff: Annotated[Width | None, DECODER] = None
-    """Inner width of the decoder's feed-forward networks. None means d_ff."""
+    """Inner width of the decoder's feed-forward networks. None means model.d_ff."""
     activation: Annotated[Literal["relu", "gelu", "gelu_tanh", "silu"], TRANSFORMER] = "relu"
-    """Non-linearity of the feed-forward networks; gelu_tanh is the approximation by tanh."""
+    """Activation function of the feed-forward networks; gelu_tanh approximates gelu by tanh."""
     gated: Annotated[bool, TRANSFORMER] = False
-    """Whether one product's activation gates a second: act(x W) * (x V) (Shazeer 2020)."""
+    """Whether one linear layer's activation gates another: act(x W) * (x V) (Shazeer 2020)."""
     feed_forward_bias: Annotated[bool, TRANSFORMER] = True
-    """Whether the products of the feed-forward networks have a bias."""
+    """Whether the linear layers of the feed-forward networks have a bias."""
     dropout: Share = 0.1
-    """Dropout probability of each sub-layer's output and of the sum of embedding and position."""
+    """Dropout probability of sub-layer outputs and of the embedding plus position encoding."""
     norm_kind: Annotated[str, TRANSFORMER] = "layer"
-    """Kind of norms: layer norm (paper), another kind, or none."""
+    """Kind of normalization; layer is the paper's layer norm."""
     norm: Annotated[Norm, TRANSFORMER, _WITH_NORM] = "post"
-    """Norm after each sum (paper), before each sub-layer, or before it without a final norm."""
+    """Norm after each sum (paper) or before each sub-layer; pre-no-final has no norm at the end."""
     encoder_norm: Annotated[Norm | None, ENCODER, _WITH_NORM] = None
-    """Where the encoder normalizes. None means norm."""
+    """Where the encoder normalizes. None means model.norm."""
     decoder_norm: Annotated[Norm | None, DECODER, _WITH_NORM] = None
-    """Where the decoder normalizes. None means norm."""
+    """Where the decoder normalizes. None means model.norm."""
     norm_epsilon: Annotated[Positive, TRANSFORMER, _WITH_NORM] = 1e-6
-    """Added to the variance inside every norm."""
+    """Epsilon in the denominator of every norm."""
     residuals: Annotated[bool, TRANSFORMER] = True
     """Whether the input of a sub-layer is added to its output; false only for demonstration."""
     causal_mask: Annotated[bool, DECODER] = True
     """Whether the decoder hides later positions in training; false only for demonstration."""
     positions: Annotated[str, POSITIONS] = "interleaved"
-    """Sinusoids alternating (paper), in halves (its code), grouped (Marian); learned, or none."""
+    """Position encoding; interleaved is the paper's, halves its code's, and grouped Marian's."""
     position_offset: Annotated[CountOrZero, POSITIONS, ActsIf("model.positions", SINUSOIDS)] = 0
-    """Number of the first position; the paper does not define it."""
+    """Index of the first position; the paper does not define it."""
     embedding_norm: Annotated[
         bool, TRANSFORMER, POSITIONS, ActsIf("model.norm_kind", ("layer",))
     ] = False
-    """Whether the sum of embedding and position is normalized first, as in BART."""
+    """Whether a layer norm follows the sum of embedding and position encoding, as in BART."""
     tie_embeddings: Literal["all", "output", "embeddings", "none"] = "all"
-    """Shared matrices: all three, target and output, source and target (embeddings), or none."""
+    """Shared matrices: source, target and output; target and output; source and target; none."""
     projection_bias: Annotated[bool, TRANSFORMER, _WITH_HEADS] = True
     """Whether the query, key, value and output projections have a bias."""
     output_bias: bool = False
@@ -99,7 +99,7 @@ class ModelSettings(SettingsTable):
     scale_embeddings: Annotated[bool, TRANSFORMER] = True
     """Whether a Transformer's embeddings are multiplied by the square root of d_model."""
     scale_output: Annotated[bool, DECODER] = False
-    """Whether a Transformer's decoder multiplies its last states by d_model^-0.5 (T5)."""
+    """Whether a Transformer's decoder multiplies its output by d_model^-0.5 (T5)."""
     decoder_start: Literal["symbol", "zero", "pad", "end"] = "symbol"
     """First input of the decoder: a start symbol, a zero vector, padding or the end symbol."""
     source_end: bool = True
@@ -115,7 +115,7 @@ class ModelSettings(SettingsTable):
         raise LookupError(f"no family has the table {table.table}")
 
     def sharing(self, side: str) -> tuple[int, ...]:
-        """Return, for each layer of the encoder or decoder, the number of its weights, from 1."""
+        """Return, for each layer of the encoder or decoder, the index of its weights, from 1."""
         numbers = getattr(self, f"{side}_sharing")
         if not numbers:
             return tuple(range(1, getattr(self, f"{side}_layers") + 1))

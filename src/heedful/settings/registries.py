@@ -3,9 +3,9 @@ The registries of parts that settings name, except families (`heedful.families.r
 
 ::
 
-    model.attention.score    SCORES          build(heads, d_k) makes a module of queries and keys
+    model.attention.score    SCORES          build(heads, d_k) makes a module that scores keys
     train.objective          OBJECTIVES      build(run, machine) makes an `Objective`
-    train.schedule           SCHEDULES       rate(schedule, step, decays) is a learning rate
+    train.schedule           SCHEDULES       rate(schedule, step, decays) returns a rate
     train.best_by            METRICS         a `ValidationMetric`
     search.rules             RULES           build(tokenizer, lines, limits, device) makes a rule
     data.augment             AUGMENTATIONS   change(source, target, generator) returns a pair
@@ -39,13 +39,13 @@ class ValidationMetric:
     """
 
     key: str
-    """The metric's name in `log.jsonl`; a plugin's also in `train.best_by`."""
+    """The metric's name in `log.jsonl`; for a plugin, also in `train.best_by`."""
     label: str
     """The metric's name in printed text."""
     higher_is_better: bool
     """Whether a higher number is better."""
     score: BuildScore | str = ""
-    """The function that computes the metric from text, or its ``module:name``; empty for none."""
+    """The function that `of` calls, or its ``module:name``; empty for a metric without text."""
 
     def of(self, references: Sequence[str], language: str) -> ScoreText:
         """Return the function that scores translations of the references."""
@@ -79,7 +79,7 @@ def _wrong_metric(name: str, part: Any) -> str:
     return cannot_take(part.score, ("references", "language"))
 
 
-# `MultiHeadAttention` computes our own scores, with kernels, so their parts are None.
+# `MultiHeadAttention` itself computes our own scores, with kernels, so their parts are None.
 SCORES: Registry[Any] = Registry(
     "attention score",
     dict.fromkeys(("scaled", "unscaled", "additive")),

@@ -28,11 +28,11 @@ class Registry(Mapping[str, Part]):
     Parameters
     ----------
     kind : str
-        What messages call a part of this kind.
+        The noun for a part of this kind in messages.
     own : mapping of str to object
-        Heedful's own parts; text is ``module:name``.
+        Heedful's own parts; a string is ``module:name``.
     refusal : callable, optional
-        Maps a name and a part to an error message; empty if they can be registered.
+        Maps a name and a part to an error message, which is empty if the part can be registered.
 
     Notes
     -----
@@ -139,7 +139,7 @@ def registering(plugin: Any) -> Iterator[None]:
 
 
 def cannot_take(function: Any, names: Sequence[str]) -> str:
-    """Return an error if a function cannot take these arguments; empty if it can."""
+    """Return an error message if a function cannot take these arguments; empty if it can."""
     wanted = f"must be a function of ({', '.join(names)})"
     if not callable(function):
         return f"{wanted}, but is {type(function).__name__}"

@@ -2,8 +2,8 @@
 Help text and range of each search setting, shared by all places that declare it.
 
 These places are a recipe's table (`heedful.config.search`), `heedful.SearchOptions` with the flags
-of commands, and bodies of requests (`heedful.serve.request_schemas`). Does not import pydantic: the
-command line starts without it.
+of commands, and bodies of requests (`heedful.serve.request_schemas`). This module does not import
+pydantic, because the command line starts without it.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,9 @@ class SearchSetting(NamedTuple):
 
 
 # For each sentence, a step holds `beam` rows of the vocabulary's size in memory.
-BEAM = SearchSetting("Beam size: hypotheses kept at every step; 1 is greedy search.", 1, 10_000)
+BEAM = SearchSetting(
+    "Beam size: the number of hypotheses kept at each step; 1 is greedy search.", 1, 10_000
+)
 LENGTH_PENALTY = SearchSetting("Length penalty: gnmt:ALPHA (the paper's), power:ALPHA or none.")
 PENALTY_FORM = r"none|(gnmt|power):(10(\.0+)?|[0-9](\.[0-9]+)?)"
 """The form of a length penalty."""
@@ -26,10 +28,12 @@ PENALTY_FORM = r"none|(gnmt|power):(10(\.0+)?|[0-9](\.[0-9]+)?)"
 COVERAGE_PENALTY = SearchSetting(
     "Beta of GNMT's coverage penalty, for recurrent decoders; 0 is off.", 0, 10
 )
-MAX_LENGTH = SearchSetting("Maximum tokens of a translation: input+N or N, without the end symbol.")
+MAX_LENGTH = SearchSetting(
+    "Maximum tokens of a translation without the end symbol: N, or input+N for N more than the "
+    "source."
+)
 MIN_LENGTH = SearchSetting(
-    "Minimum tokens of a translation, without the end symbol; the maximum wins if the two "
-    "conflict.",
+    "Minimum tokens of a translation without the end symbol; the maximum takes precedence.",
     0,
     1_000_000,
 )

@@ -2,8 +2,8 @@
 The tasks other than translation, one line for each.
 
 The order of tasks determines the order of their tables in a printed recipe, and of their commands
-in the help. Importing this module loads no task, because the command line initially needs only
-their names.
+in the help. Importing this module loads no task, because the command line initially needs only the
+names of the tasks.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from heedful.families.family import Recipe
     from heedful.tasks.task import Task
 
-# Each folder has a module `task` with a `TASK`; the folder's last name is the task's name.
+# Each package has a module `task` with a `TASK`; the last part of its name is the task's name.
 FOLDERS: Sequence[str] = [
     "heedful.tasks.parsing",
 ]
@@ -43,7 +43,7 @@ def tasks() -> tuple["Task", ...]:
 
 
 def translation() -> "Task":
-    """Return the task of runs without another active task."""
+    """Return the task of translation, which is the default."""
     task: Task = import_module("heedful.tasks.task").TRANSLATION
     return task
 

@@ -49,7 +49,7 @@ class Task:
     """A note to users about a model that `exported` has changed."""
 
     def acts(self, settings: Settings) -> bool:
-        """Tell whether a run with these settings has this task."""
+        """Return whether a run with these settings has this task."""
         del settings
         return False
 
@@ -73,7 +73,7 @@ class Task:
         """Refuse `settings` of a fine-tuned run that do not fit the settings of its origin."""
 
     def beyond_transformer(self, settings: Settings) -> list[tuple[str, object]]:
-        """List settings, with values, of model parts that the paper's Transformer does not have."""
+        """List settings, with values, of model parts that the paper's Transformer lacks."""
         del settings
         return []
 

@@ -2,15 +2,16 @@
 White space in a sentence that a model reads.
 
 Tokenization keeps every blank, and training text has single spaces nearly everywhere. An extra
-blank is a symbol that the model has hardly seen, and it changes the whole translation. So all text
-for a trained model passes through `read_source`. The translation gets the blanks that surrounded
-the sentence. White space is defined by `str.isspace`: spaces of all widths, tabs, line ends.
+blank is a symbol that the model has hardly seen, and it can change the whole translation. So all
+text for a trained model passes through `read_source`. The translation gets the blanks that
+surrounded the sentence. White space is defined by `str.isspace`: spaces of all widths, tabs, line
+ends.
 """
 
 import re
 
 _RUN = re.compile(r"\s{2,}")
-# White space at which some program ends a line.
+# Whitespace characters that some programs treat as line ends.
 _LINE_END = re.compile("[\n-\r\x1c-\x1f\x85\u2028\u2029]")
 
 
@@ -26,7 +27,7 @@ def read_source(text: str) -> str:
 
 def read_target(text: str) -> str:
     r"""
-    Reduce runs of white space in a given translation.
+    Reduce runs of white space in a given translation to single spaces.
 
     A single no-break space stays, since a model learns to write it: “10\u00a0%”, “Quoi\u202f?”.
 
@@ -38,7 +39,7 @@ def read_target(text: str) -> str:
 
 def outer_blanks(text: str) -> tuple[str, str]:
     r"""
-    Return the white space before and after a sentence; a blank line has white space only before.
+    Return the white space before and after a sentence; for a blank line, all of it is before.
 
     Line ends are left out, because a translation is one line.
 

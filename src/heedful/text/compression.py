@@ -3,7 +3,7 @@ Compressed files: the first bytes of a file decide how it is unpacked.
 
 The suffix may be missing, written in capitals, or unknown. A file is refused if its suffix
 promises a compression that its bytes lack: it may be the error page of a download. Archives hold
-several files, so they are refused with the command that unpacks them.
+several files, so they are refused, and the message names the command that unpacks them.
 """
 
 import bz2
@@ -22,10 +22,10 @@ from heedful.errors import TextError
 
 _BUFFER = 1 << 17
 _MOST_MAGIC = 16
-_LEAST = 6  # bytes that even an empty compressed file has
+_LEAST = 6  # minimum size of a compressed file, in bytes
 
 DAMAGED: tuple[type[Exception], ...] = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
-"""Errors of readers for a truncated or damaged file."""
+"""Errors that readers raise for a truncated or damaged file."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ COMPRESSIONS = (
 """Compressions that are unpacked while they are read."""
 
 UNPACKING = {kind.suffix: kind.unpack for kind in COMPRESSIONS}
-"""The command for each suffix, which writes the content to the standard output."""
+"""For each suffix, the command that writes the unpacked content to the standard output."""
 SUFFIXES = tuple(UNPACKING)
 
 # Refused kinds of files: first bytes, description, and the command that converts a file.
@@ -97,8 +97,8 @@ _ARCHIVES = (
     (re.compile(rb"PK\x03\x04"), "a zip archive or an office document", "unzip {}"),
     (re.compile(rb"7z\xbc\xaf\x27\x1c"), "a 7z archive", "7z x {}"),
     (re.compile(rb"Rar!\x1a\x07"), "a rar archive", "unrar x {}"),
-    (re.compile(rb"\x04\x22\x4d\x18"), "compressed with lz4", "lz4 -d {}"),
-    (re.compile(rb"\x1f\x9d"), "compressed with compress", "gzip -d {}"),
+    (re.compile(rb"\x04\x22\x4d\x18"), "a file compressed with lz4", "lz4 -d {}"),
+    (re.compile(rb"\x1f\x9d"), "a file compressed with compress", "gzip -d {}"),
     (re.compile(rb"%PDF-"), "a PDF document", "pdftotext {}"),
 )
 
@@ -127,8 +127,8 @@ def open_unpacked(path: Path, stack: ExitStack) -> BufferedReader:
     for magic, what, command in _ARCHIVES:
         if magic.match(start):
             raise TextError(
-                f"{path} must be text, but its first bytes are those of {what}; unpack it "
-                f"({command.format(path)}) and give the unpacked file."
+                f"{path} must be text, but its first bytes are those of {what}; convert it "
+                f"({command.format(path)}) and give the text file."
             )
     if path.suffix.lower() in SUFFIXES:
         _refuse_uncompressed(path, start)

@@ -1,8 +1,8 @@
 """
 Sentence pairs from text files.
 
-Line n of the source belongs to line n of the target. `heedful.text.file_formats` defines the lines
-of each kind of file.
+Line n of the source corresponds to line n of the target. `heedful.text.file_formats` defines the
+lines of each kind of file.
 """
 
 import glob
@@ -23,8 +23,8 @@ Change = Callable[[Iterator[tuple[str, str]]], Iterator[tuple[str, str]]]
 """A function that changes pairs as they are read."""
 
 _SHOWN = 60
-# A name with an ending, and perhaps a part. Any other text counts as a sentence if it has a blank,
-# an end mark or a character that is not ASCII.
+# A file name with a suffix, and perhaps a part. Any other text counts as a sentence if it has a
+# blank, final punctuation or a character that is not ASCII.
 _FILE_NAME = re.compile(r"\.[\w-]{1,12}(:[\w:+-]+)?$")
 _SENTENCE = re.compile(r"\s|[.!?…。！？]$|[^\x00-\x7f]")
 
@@ -40,11 +40,11 @@ def expand(patterns: Sequence[str | Path]) -> list[TextSource]:
     once.
 
     Raises `TextError` if nothing was given, a file is missing or not regular, or a pattern matches
-    no file. Also raises it if a name promises something other than text, or if a part is missing or
-    superfluous.
+    no file. Also raises it if a suffix shows that a file is not plain text, or if a part is missing
+    or superfluous.
     """
     if not patterns:
-        raise TextError("At least one text file must be given, and none was.")
+        raise TextError("At least one text file must be given, but none was.")
     for pattern in map(str, patterns):
         _refuse_sentence(pattern)
     named = [split_name(str(pattern)) for pattern in patterns]
@@ -80,7 +80,7 @@ def read_lines(file: TextSource | Path, skipped: SkippedRows | None = None) -> I
 
 def language_of(file: TextSource | Path) -> str:
     """
-    Return the ending of a file name without compression, or the part of a TMX file; else empty.
+    Return the language that a text's name shows, such as its suffix; empty if it shows none.
 
     >>> language_of(Path("train.en.gz"))
     'en'
@@ -109,13 +109,13 @@ class Corpus:
         self._change: Change | None = None
 
     def changed(self, change: Change) -> "Corpus":
-        """Return a corpus whose pairs a function changes, but not their number and order."""
+        """Return a corpus whose pairs a function changes, keeping their number and order."""
         corpus, before = copy(self), self._change
         corpus._change = change if before is None else lambda pairs: change(before(pairs))
         return corpus
 
     def with_characters_read(self) -> "Corpus":
-        """Return the same text with its characters normalized like those of a user's text."""
+        """Return the same corpus with its characters normalized like text to be translated."""
         return Corpus(
             [replace(text, read_as="source") for text in self.source],
             [replace(text, read_as="target") for text in self.target],
@@ -129,8 +129,8 @@ class Corpus:
         that lack one side are left out. A difference in length is found only at the end of the
         shorter side.
 
-        Raises `TextError` if the sides differ in their number of lines, hold no line, or cannot be
-        read.
+        Raises `TextError` if the sides differ in their number of lines, contain no line, or cannot
+        be read.
         """
         pairs = self._read()
         return pairs if self._change is None else self._change(pairs)
@@ -183,14 +183,14 @@ def _refuse_sentence(name: str) -> None:
         return
     shown = " ".join(name.split())
     raise TextError(
-        "Text must be given by file names, but there is no file "
+        "Text must be given as files, but there is no file "
         f"“{shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}”; correct the name, "
         f"or {WRITE_SENTENCES}."
     )
 
 
 def _refuse_same(source: TextSource, target: TextSource) -> None:
-    """Refuse one text as both sides of a pair, under one name or two."""
+    """Refuse the same text as source and target, even under two names."""
     if source.part.lower() != target.part.lower():
         return
     try:
@@ -202,7 +202,7 @@ def _refuse_same(source: TextSource, target: TextSource) -> None:
         raise TextError(
             "Source and target must be two texts, but "
             f"{f'got {source} for both' if str(source) == str(target) else alike}; give the "
-            "translation of the source; to train on a copy on purpose, give a copy of the file."
+            "translation of the source. To train on a copy on purpose, give a copy of the file."
         )
 
 
@@ -219,7 +219,7 @@ def _expand_one(pattern: str) -> list[Path]:
             f"“{error.strerror or error}”; correct the name or its permissions."
         ) from error
     except ValueError as error:
-        raise TextError(f"{pattern!r} must be a file name: {error}.") from error
+        raise TextError(f"{pattern!r} must be a file name, but is not: {error}.") from error
     if exists:
         kind = "a folder" if path.is_dir() else "a pipe or a device"
         raise TextError(

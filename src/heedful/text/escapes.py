@@ -42,7 +42,7 @@ def unescape(line: str) -> str:
 
 
 class Unescaping:
-    """A change of pairs that resolves escapes and counts the pairs that have any."""
+    """A change of pairs that resolves escapes and counts the pairs that contain any."""
 
     def __init__(self) -> None:
         self.pairs = 0

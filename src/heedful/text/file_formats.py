@@ -3,14 +3,14 @@ Text sources: supported formats, and names for the parts of a file.
 
 ::
 
-    train.en           every line; every ending that is not listed here is read like this, but
-                       other tables and documents (.xlsx, .json, .docx, …) are refused
+    train.en           every line; files with other suffixes than those below are read like this,
+                       except tables and documents (.xlsx, .json, .docx, …), which are refused
     pairs.tsv:2        column 2, counted from 1; tabs separate columns, and nothing is quoted
     pairs.tsv:fr       the column that the first line calls “fr”
     pairs.csv:fr       a column of CSV, whose cells may be quoted
     pairs.jsonl:fr     a field of each line's object; “meta.fr” is a field of a field
-    memory.tmx:en      the English of a translation memory
-    memory.tmx:en+de   the same, but only of the units that have German too
+    memory.tmx:en      the English segments of a translation memory
+    memory.tmx:en+de   the same, but only from the units that also have German
     set-src.en.sgm     the segments of a WMT test set
     set.xml:src        the source of a newer test set; other sides: ref, ref:A, hyp:online-A
 
@@ -42,7 +42,7 @@ _LANGUAGE = re.compile(r"(?:.*\.)?([a-z]{2}(?:[-_][A-Za-z]{2,4})?)")
 
 @dataclass(frozen=True)
 class FileFormat:
-    """A kind of text file; `example` is empty where the file is one text."""
+    """A format of text files; `example` is empty if a file holds a single text."""
 
     endings: tuple[str, ...]
     read: Callable[[BufferedReader, str, Sequence[str], SkippedRows], _Rows]
@@ -100,9 +100,10 @@ _READERS = {"source": read_source_characters, "target": read_target_characters}
 @dataclass(frozen=True)
 class TextSource:  # numpydoc ignore=PR02
     """
-    A text file, or one text in a file of several.
+    A text file, or one text in a file that holds several.
 
-    Raises `TextError` if a file of this format needs a part but none is named, or the reverse.
+    Raises `TextError` if the format needs a part but none is named, or if a part is named but the
+    file is one text.
     """
 
     path: Path
@@ -110,7 +111,7 @@ class TextSource:  # numpydoc ignore=PR02
     part: str = ""
     """A column, a field, a language or a side; empty if the file is one text."""
     tag: str = ""
-    """A language tag such as “>>de<<”, which is prepended to every line; not in the file."""
+    """A language tag such as “>>de<<” to prepend to every line; the file does not contain it."""
     read_as: Literal["", "source", "target"] = ""
     """The side whose rules normalize the characters; empty for no change."""
 
@@ -141,7 +142,7 @@ class TextSource:  # numpydoc ignore=PR02
 
     @property
     def ending(self) -> str:
-        """Suffix of the file without that of compression, in lower case."""
+        """Suffix of the file in lower case, without a compression suffix."""
         return without_compression(self.path).suffix.lower()
 
     @property
@@ -169,7 +170,7 @@ def split_name(name: str) -> tuple[str, str]:
     """
     Split a name into the file and the part of it.
 
-    `part`: the part, ``2``; empty if there is none, or if a file has the whole name.
+    The part, such as ``2``, is empty if there is none, or if a file has the whole name.
 
     A colon separates a part only after a suffix of a format that has parts.
     """
@@ -201,7 +202,7 @@ def read_rows(
 
     All formats are streamed.
 
-    Raises `TextError` if the file cannot be read, contradicts its ending, or lacks a part.
+    Raises `TextError` if the file cannot be read, contradicts its suffix, or lacks a part.
     """
     kind = TextSource(path, parts[0]).kind
     with open_text(path) as stream:

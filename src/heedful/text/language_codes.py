@@ -1,5 +1,5 @@
 """
-Language codes as people and programs write them, and their match among known codes.
+Language codes as people and programs write them, and the best match among known codes.
 
 ::
 
@@ -8,11 +8,11 @@ Language codes as people and programs write them, and their match among known co
     pt_BR.UTF-8  por_BR  pb           pt-BR
     sr_RS@latin                       sr-Latn
 
-`look_up` follows RFC 4647, section 3.4: the last part of a code is removed until it equals a known
-code. Before that, codes are normalized by the tables of BCP 47's registry and Unicode's CLDR. A
-part that the language implies is left out, such as the country in `zh_CN`. If no code is equal, any
-code of the language in the same script matches: `pt` and `pt-PT` match `pt-BR` if no code is
-nearer. A code in another script never matches.
+`look_up` follows RFC 4647, section 3.4: the last part of a code is removed repeatedly until the
+code equals a known one. Before that, codes are normalized with the tables of BCP 47's registry and
+Unicode's CLDR. A part that the language implies is left out, such as the country in `zh_CN`. If no
+code is equal, any code of the language in the same script matches: `pt` and `pt-PT` match `pt-BR`
+if no code is closer. A code in another script never matches.
 """
 
 import re
@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-# Every two-letter code of ISO 639, also the withdrawn ones, and LibreTranslate's pb and zt.
+# Every two-letter code of ISO 639, including withdrawn ones, and LibreTranslate's pb and zt.
 _TWO_LETTERS = (
     "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv "
     "cy da de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr "
@@ -31,13 +31,13 @@ _TWO_LETTERS = (
     "ve vi vo wa wo xh yi yo za zh zt zu"
 )
 BARE_CODE = re.compile(r"[a-z]{2,3}_[A-Z][A-Za-z]{1,3}")
-"""Codes that are entries of a vocabulary, such as deu_Latn and en_XX; no text contains them."""
+"""Language codes in vocabularies, such as deu_Latn and en_XX; text does not contain them."""
 TWO_LETTERS = frozenset(_TWO_LETTERS.split())
 _ENDINGS = "bio bpe csv dat ids low lst out raw ref seg sp spm src tgt tok trg tsv txt"
 ENDINGS = frozenset(_ENDINGS.split())
-"""Usual endings of text files that say nothing about the language."""
-# Two-letter codes of codes of three letters: both kinds of ISO 639-2, and the main language of a
-# macrolanguage, such as cmn for Chinese.
+"""Common suffixes of text files that say nothing about the language."""
+# Three-letter codes and their two-letter equivalents: both kinds of ISO 639-2, and the main
+# language of a macrolanguage, such as cmn for Chinese.
 _THREE_LETTERS = (
     "aar=aa abk=ab afr=af aka=ak alb=sq als=sq amh=am ara=ar arb=ar arg=an arm=hy asm=as ava=av "
     "ave=ae aym=ay ayr=ay aze=az azj=az bak=ba bam=bm baq=eu bel=be ben=bn bis=bi bod=bo bos=bs "
@@ -64,7 +64,7 @@ _ALIASES = {
     **{"in": "id", "iw": "he", "ji": "yi", "jw": "jv", "mo": "ro", "no": "nb", "nor": "nb"},
     **{"pb": "pt-br", "sh": "sr-latn", "zt": "zh-hant"},
 }
-# The languages of two letters that imply each script; all others imply Latin.
+# The two-letter codes that imply each script; all other two-letter codes imply Latin.
 _SCRIPTS = {
     "arab": "ar fa ks ps sd ug ur",
     "armn": "hy",
@@ -129,7 +129,7 @@ class LanguageTag(NamedTuple):
 
     @property
     def written_in(self) -> str:
-        """The script, also where the language implies it; empty if it is not known."""
+        """The script, even if the language implies it; empty if it is unknown."""
         implied = "latn" if self.language in TWO_LETTERS else ""
         return self.script or _SCRIPT_OF.get(self.language, implied)
 
@@ -137,7 +137,7 @@ class LanguageTag(NamedTuple):
 @cache
 def parse_code(code: str) -> LanguageTag | None:
     """
-    Parse the code of a language; None if it has another form.
+    Parse a language code; None if the text does not have the form of one.
 
     >>> parse_code("zho_Hant_HK")
     LanguageTag(language='zh', script='hant', region='hk', variants=())
@@ -176,7 +176,7 @@ def parse_code(code: str) -> LanguageTag | None:
 
 def language_of_code(code: str) -> str:
     """
-    Return the language of a code, in two letters if it has such a code.
+    Return the language of a code, as a two-letter code if there is one.
 
     >>> language_of_code("deu_AT"), language_of_code("gsw"), language_of_code("Klingon")
     ('de', 'gsw', 'klingon')
@@ -187,7 +187,7 @@ def language_of_code(code: str) -> str:
 
 def look_up(code: str, known: Sequence[str]) -> str | None:
     """
-    Find the known code that fits a code best; None if none fits.
+    Find the known code that best matches a code; None if none matches.
 
     >>> look_up("zh-CN", ["en", "zh"]), look_up("zh-TW", ["en", "zh"])
     ('zh', None)

@@ -1,13 +1,14 @@
 """
-Line files: opened, unpacked, decoded, and checked for binary content.
+Text files read as lines: unpacked, decoded, and checked for binary content.
 
 Text is read as a stream, plain or compressed, and split at line feeds only. Other line breaks of
 `str.splitlines` (U+2028, form feed, a lone carriage return, …) are text. Invalid text (a broken
 encoding, a NUL) is reported with file, line and byte. The length of a line is limited, because a
 small compressed file may hold a line that fills the memory.
 
-Byte tokens let a model write any character, so stricter rules hold for a model's lines. They have
-no control character but the tab, and no character at which other programs end a line.
+Byte tokens let a model write any character, so stricter rules apply to the lines that a model
+writes. These lines have no control characters except the tab, and no characters at which other
+programs end a line.
 """
 
 import json
@@ -46,7 +47,7 @@ def open_text(path: Path) -> Iterator[BufferedReader]:
     except DAMAGED as error:
         raise _damage_error(path, error) from error
     except OSError as error:
-        if error.errno is None:  # bz2 has no error of its own
+        if error.errno is None:  # bz2 reports damage with a plain OSError
             raise _damage_error(path, error) from error
         raise TextError(
             f"{path} must be a text file that can be read, but the system says "
@@ -66,8 +67,8 @@ def plain_lines(path: Path) -> Iterator[str]:
     """
     Read every line of a file, whatever format its suffix suggests.
 
-    For files whose format is known: word lists may be called ``.tsv`` and have no columns to
-    choose.
+    This is for files whose format is known: a word list may be called ``.tsv`` but has no columns
+    to choose.
 
     Raises `TextError` if the file cannot be read or is not text.
     """
@@ -77,12 +78,12 @@ def plain_lines(path: Path) -> Iterator[str]:
 
 def two_columns(path: Path, what: str, comment: str = "") -> Iterator[tuple[int, str, str]]:
     """
-    Read lines of a word or term, a tab and its translation; yields each with its number.
+    Read lines of a word or term, a tab and its translation; yields each with its line number.
 
     `what`: a name of the first column, for messages. `comment`: the beginning of lines that are
     skipped, as empty lines are.
 
-    Raises `TextError` with the line of an entry that has another form.
+    Raises `TextError` with the number of a line that does not have this form.
     """
     for number, line in enumerate(plain_lines(path), start=1):
         if not line.strip() or (comment and line.startswith(comment)):
@@ -144,7 +145,7 @@ def on_one_line(text: str) -> str:
 
 def without_controls(text: str) -> tuple[str, int]:
     r"""
-    Replace control characters and line ends by spaces; also return their number.
+    Replace control characters and line ends with spaces; also return their number.
 
     >>> without_controls("le chien\r\ndort\x00")
     ('le chien  dort ', 3)
@@ -153,7 +154,7 @@ def without_controls(text: str) -> tuple[str, int]:
 
 
 def json_line(content: object) -> str:
-    """Write JSON on one line; characters such as U+2028, which end lines elsewhere, are escaped."""
+    """Write JSON on one line; characters such as U+2028, which may end a line, are escaped."""
     text = json.dumps(content, ensure_ascii=False)
     return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 

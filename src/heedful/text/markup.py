@@ -1,5 +1,5 @@
 """
-A safe XML reader, which yields events.
+A safe XML reader that yields events.
 
 Expat is used directly, because `xml.etree` cannot refuse the declaration of an entity before its
 use. No entity is ever expanded, and no other file or address is opened. A document type that only
@@ -9,7 +9,7 @@ Expat decodes UTF-8, UTF-16, ISO-8859-1 and ASCII. Other encodings are decoded h
 processors know them. Python's further encodings, such as unicode_escape, would change the text.
 
 A character or reference that XML forbids (``&#x1F;``, ``R&D``, ``&nbsp;``) would make a parser
-stop. The reader replaces it by `UNREADABLE`, so only its segment is left out. Files in UTF-16 are
+stop. The reader replaces it with `UNREADABLE`, so only its segment is left out. Files in UTF-16 are
 not repaired.
 """
 
@@ -39,7 +39,7 @@ _DECODED_HERE = re.compile(
 )
 
 UNREADABLE = "\ufdd0"
-"""Replacement of characters and references that XML does not allow; a Unicode noncharacter."""
+"""Replacement for characters and references that XML does not allow; a Unicode noncharacter."""
 
 _MARK = b"&#xFDD0;"
 _REPAIRED = frozenset(("", "utf-8", "us-ascii", "iso-8859-1"))
@@ -59,9 +59,9 @@ class Event(NamedTuple):
     tag: str
     """Name of the element, without a prefix."""
     attributes: dict[str, str] | None
-    """Attributes as they are written if the element begins; None if it ends."""
+    """Attributes if the element starts; None if it ends."""
     text: str
-    """Text of the element, on one line, if it is a segment that ends; else empty."""
+    """Text of a segment, on one line, when the segment ends; else empty."""
 
 
 def read_events(
@@ -72,7 +72,7 @@ def read_events(
 
     The file is parsed in chunks of 64 kilobytes. Characters and references that XML does not allow
     become `UNREADABLE`. Tags inside a segment are dropped; elements among `codes` are dropped with
-    their content. An element among `flat` must not contain another of its name.
+    their content. An element among `flat` must not contain another element with the same name.
 
     Raises `TextError` if the file is not XML, has a wrong or unknown encoding, or declares or uses
     entities. Also raises it for nested flat elements and for segments or tags longer than
@@ -166,7 +166,7 @@ class _Handler:
             self.segment_size += len(piece)
 
     def _open(self, tag: str) -> None:
-        """Remember where a flat element begins; refuse it inside another of its name."""
+        """Remember where a flat element begins; refuse it inside one with the same name."""
         line = self._parser.CurrentLineNumber
         if began := self._began[tag]:
             raise TextError(
@@ -183,20 +183,20 @@ class _Repair:
         # U+FFFE and U+FFFF are forbidden too
         pattern = _SUSPECTS + (rb"|\xef\xbf[\xbe\xbf]" if is_utf8 else b"")
         self._suspects = re.compile(pattern)
-        self._held = b""
+        self._pending = b""
         self._in_cdata = False
 
     def __call__(self, chunk: bytes) -> bytes:
         """Filter a chunk; hold back its end if something forbidden may begin there."""
-        content = self._held + chunk
+        content = self._pending + chunk
         cut = _CUT.search(content, max(0, len(content) - _LONGEST_SUSPECT))
         end = cut.start() if cut else len(content)
-        self._held = content[end:]
+        self._pending = content[end:]
         return self._suspects.sub(self._check_piece, content[:end])
 
     def rest(self) -> bytes:
         """Filter the rest of the file, which was held back."""
-        return self._suspects.sub(self._check_piece, self._held)
+        return self._suspects.sub(self._check_piece, self._pending)
 
     def _check_piece(self, match: re.Match[bytes]) -> bytes:
         """Return a piece of the file if XML allows it, else `_MARK`."""
@@ -245,7 +245,7 @@ def _declared_encoding(start: bytes) -> str:
 
 
 def _declaration_check(known: str, name: str) -> Callable[[str, str | None, int], None]:
-    """Build a handler that refuses a declaration that goes beyond the first chunk."""
+    """Build a handler that refuses a declaration that extends beyond the first chunk."""
 
     def check(_version: str, encoding: str | None, _standalone: int) -> None:
         if (encoding or "") != known:
@@ -262,7 +262,7 @@ def _decoder(encoding: str, parser: expat.XMLParserType, name: str) -> Callable[
     if not _DECODED_HERE.fullmatch(encoding):
         raise TextError(
             f"{name} must be XML in an encoding that XML processors know, but line 1 declares "
-            f"“{encoding}”; convert the file to UTF-8 and declare that."
+            f"“{encoding}”; convert the file to UTF-8 and declare it."
         )
     decoder = codecs.getincrementaldecoder(encoding.lower().replace("windows-874", "cp874"))()
 
@@ -298,7 +298,7 @@ def _refuse_entities(parser: expat.XMLParserType, name: str) -> None:
     def refuse(entity: str, what: str) -> None:
         raise TextError(
             f"{name} must not have entities of its own, but line {parser.CurrentLineNumber} "
-            f"{what} “{entity}”; replace it by its text."
+            f"{what} “{entity}”; replace it with its text."
         )
 
     parser.EntityDeclHandler = lambda entity, *_: refuse(entity, "declares")

@@ -1,5 +1,5 @@
 """
-Files whose names say that they are not lines of text: tables, records and documents.
+Files whose names show that they are not lines of text: tables, records and documents.
 
 If they were read as lines, a model would be trained on headers, quotes and brackets without a
 warning. Each is refused with a command that converts it to text.
@@ -29,11 +29,11 @@ _DOCUMENTS = (".docx", ".odt", ".rtf", ".pdf", ".html", ".htm", ".epub")
 _ARCHIVES = (".tar", ".tgz", ".tbz2", ".txz", ".zip", ".7z", ".rar")
 
 ENDINGS = (".json", *_READERS, *_DOCUMENTS, *_ARCHIVES)
-"""Endings of files that are not lines of text, without those of compression."""
+"""Suffixes of files that are not lines of text, without compression suffixes."""
 
 
 def refuse_other_files(path: Path, part: str = "") -> None:
-    """Raise `TextError` for a name that promises something other than lines; `part`: a column."""
+    """Raise `TextError` if a suffix shows that a file is not plain text; `part`: a column."""
     plain = without_compression(path)
     ending = plain.suffix.lower()
     if ending not in ENDINGS:
@@ -41,7 +41,7 @@ def refuse_other_files(path: Path, part: str = "") -> None:
     kind = "a document"
     advice = (
         "translate it as it is with heedful translate --input, or save it as plain text and split "
-        "that into sentences"
+        "the text into sentences"
     )
     if ending in _ARCHIVES:
         kind, advice = "an archive", "unpack it and give a text file in it"

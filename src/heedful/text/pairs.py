@@ -1,7 +1,7 @@
 """
 Pairs of sentences from Python: lists and generators, and tables of other libraries.
 
-No library is imported for its tables, which are recognized by their methods:
+No library is imported for its tables, which are recognized by their attributes:
 
 ::
 
@@ -10,7 +10,7 @@ No library is imported for its tables, which are recognized by their methods:
     datasets, csv.DictReader          rows are dicts of two columns, or have a column `translation`,
                                       which is a dict of two languages
 
-The first column is the source, unless the columns have the names of the run's languages in another
+The first column is the source, unless the columns are named after the run's languages in reverse
 order. A `translation` of `datasets` sorts its languages, so only their names count.
 
 Pairs in memory are stored as two files, one sentence a line. So a sentence must not have a line
@@ -61,7 +61,7 @@ class PairRows:
             )
 
     def ordered(self, source_language: str, target_language: str) -> tuple[Any, ...]:
-        """Return the columns, source first: by the languages' names, or else in their order."""
+        """Return the columns, source first: by the languages' names, or else in the given order."""
         if not self.columns:
             return ()
         first, second = self.columns
@@ -84,7 +84,7 @@ class PairRows:
             yield self._sentence(number, "source", source), self._sentence(number, "target", target)
 
     def _pair(self, number: int, row: object, columns: tuple[Any, ...]) -> list[Any]:
-        """Take the two sides of a row."""
+        """Return the source and the target of a row."""
         if columns and isinstance(row, Mapping):
             fields = _fields(row)
             if fields.keys() == set(columns):
@@ -147,7 +147,7 @@ def store_pairs(folder: Path, name: str, pairs: Iterable[Iterable[str]]) -> Corp
     """Write pairs atomically to two files."""
     folder.mkdir(exist_ok=True)
     for leftover in folder.glob(f".{name}.*"):
-        leftover.unlink()  # by a process that was killed
+        leftover.unlink()  # left by a process that was killed
     source, target = (folder / f"{name}.{side}" for side in _SIDES)
     # The source is renamed last, so the target exists if the source does.
     with replacing_file(source) as source_file, replacing_file(target) as target_file:
@@ -158,7 +158,7 @@ def store_pairs(folder: Path, name: str, pairs: Iterable[Iterable[str]]) -> Corp
 
 
 def first_difference(corpus: Corpus, pairs: Iterable[Iterable[str]]) -> int | None:
-    """Find the number of the first pair that differs from the stored one; None if none does."""
+    """Find the index of the first pair that differs from the stored one; None if none does."""
     for number, (stored, pair) in enumerate(zip_longest(corpus.pairs(), pairs)):
         if stored is None or pair is None or stored != tuple(pair):
             return number

@@ -9,7 +9,7 @@ from heedful.text.corpus import Corpus, expand
 from heedful.text.pairs import PairRows
 
 Files = str | PathLike[str] | Sequence[str | PathLike[str]]
-"""A file or several, by name or pattern."""
+"""One file or several, by name or pattern."""
 Pairs = Iterable[Any]
 """Sentences in memory with their translations, in any form that `PairRows` reads."""
 
@@ -26,7 +26,7 @@ def sentence_pairs(
     Iterate over the pairs of two texts, or over pairs in memory.
 
     `owner`: the function's name, for messages.
-    `languages`: source and target language, by which columns of tables are named.
+    `languages`: source and target language, after which a table's columns may be named.
     `warn`: called at the end with a note on the rows of each table that were skipped.
     """
     if pairs is not None and source is None and target is None:
@@ -50,11 +50,11 @@ def _corpus_pairs(
 
 
 def file_list(files: Files) -> list[str]:
-    """List the names of a file or of several."""
+    """List the names of one file or of several."""
     names = [files] if isinstance(files, str | PathLike) else files
     return [fspath(name) for name in names]
 
 
 def pairs_in_memory(pairs: Pairs, languages: Sequence[str] = ("", "")) -> Iterator[tuple[str, str]]:
-    """Iterate over pairs of strings or the rows of a table. `languages`: of source and target."""
+    """Iterate over pairs of strings or the rows of a table. `languages`: source, target."""
     yield from PairRows("pairs", pairs).read(*languages)

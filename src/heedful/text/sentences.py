@@ -7,8 +7,8 @@ Sentence splitting that keeps the text between sentences.
       pieces   Hello.   How are you?   Fine.
       gaps     "  "  " "  "\n\n- "  "\n"
 
-A model translates one sentence at a time; it never sees a line break. Pieces and gaps together are
-the whole text, so unchanged pieces restore it exactly. No cut is inside a placeholder or a term
+A model translates one sentence at a time; it never sees a line break. Pieces and gaps together make
+up the whole text, so unchanged pieces restore it exactly. No cut is inside a placeholder or a term
 (`CutRule`).
 """
 
@@ -24,7 +24,7 @@ except ImportError:
     segment = None
 
 Links = Iterable[tuple[int, int]]
-"""Indices of a source word and of a target word, from 0; words are separated by spaces."""
+"""Pairs of a source word index and a target word index, from 0; spaces separate words."""
 # Start and end.
 Span = tuple[int, int]
 
@@ -36,7 +36,7 @@ class CutRule:
     fits: Callable[[str], bool]
     """Whether a model can read a sentence as a whole."""
     unbroken: Callable[[str], Sequence[Span]]
-    """Finds the parts of a text that may not be cut, such as placeholders and terms."""
+    """Finds the parts of a text that must not be cut, such as placeholders and terms."""
 
     def __call__(self, sentence: str) -> bool:
         """Whether a model can read a sentence as a whole."""
@@ -46,7 +46,7 @@ class CutRule:
 Fits = Callable[[str], bool]
 """Whether a model can read a sentence as a whole; a `CutRule` also says where to cut it."""
 
-# The line breaks of `str.splitlines`.
+# The text between the line breaks of `str.splitlines`.
 _LINE = re.compile("[^\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029]+")
 # Columns are separated by a tab or at least three spaces; two spaces may follow a sentence.
 _CELL = re.compile(r"(?:(?!\t| {3}).)+", re.DOTALL)
@@ -56,7 +56,8 @@ _NUMBER = re.compile(r"\s*(\d{1,3})\.\s+")
 _ADDRESS = re.compile(r"\w[\w+.-]*://\S+|(?:www\.)\S+|\S+@\S+\.\w+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _INITIAL = re.compile(r"(?<!\w)[^\W\d_]\.\s*\Z")
-# Where a sentence that is too long is split, best first: after an end mark, a comma, or a space.
+# Where a sentence that is too long is split, best first: after an end mark, after a comma, or at a
+# space.
 _CUTS = [re.compile(cut) for cut in (r"(?<=[.!?;:…。！？；：।])\s*", r"(?<=[,،、，])\s*", r"\s+")]
 _MOST_CHARACTERS = 1000
 
@@ -77,7 +78,7 @@ class TextLayout:
 
     def fill(self, translations: Sequence[str], links: Sequence[Links | None] = ()) -> str:
         """
-        Replace the sentences by translations.
+        Replace the sentences with translations.
 
         ``layout.fill(layout.pieces)`` is the original text.
         """
@@ -93,7 +94,7 @@ def split(text: str, language: str, fits: Fits | None = None) -> TextLayout:
     spans: list[Span] = []
     numbered = _numbered_lines(text)
     for line in _LINE.finditer(text):
-        start = _behind_bullet(text, line.start(), line.end(), numbered)
+        start = _skip_bullet(text, line.start(), line.end(), numbered)
         for cell in _CELL.finditer(text, start, line.end()):
             spans += (
                 (cell.start() + begin, cell.start() + end)
@@ -162,7 +163,7 @@ def _segments(line: str, language: str) -> Iterator[Span]:
 
 
 def _unbroken(text: str, fits: Fits | None) -> list[Span]:
-    """Find the parts of a text that may not be cut; overlapping parts are joined."""
+    """Find the parts of a text that must not be cut; overlapping parts are joined."""
     parts: list[Span] = []
     for start, end in sorted(fits.unbroken(text)) if isinstance(fits, CutRule) else ():
         if parts and start < parts[-1][1]:
@@ -173,7 +174,7 @@ def _unbroken(text: str, fits: Fits | None) -> list[Span]:
 
 
 def _join(segments: Iterable[Span], parts: Sequence[Span]) -> Iterator[Span]:
-    """Join sentences if a part that may not be cut crosses their boundary."""
+    """Join sentences if a part that must not be cut crosses their boundary."""
     waiting: Span | None = None
     for start, end in segments:
         if waiting is not None and _broken_part(waiting[1], start, parts):
@@ -193,7 +194,7 @@ def _broken_part(start: int, end: int, parts: Sequence[Span]) -> Span | None:
 
 
 def _is_inside(start: int, end: int, parts: Sequence[Span]) -> bool:
-    """Whether a span lies within a part that may not be cut."""
+    """Whether a span lies within a part that must not be cut."""
     place = bisect_right(parts, start, key=lambda part: part[1])
     return place < len(parts) and parts[place][0] <= start and end <= parts[place][1]
 
@@ -218,7 +219,7 @@ def _cut(
     is_readable: Callable[[int, int], bool],
     parts: Sequence[Span],
 ) -> Iterator[Span]:
-    """Halve a sentence that is too long near its middle until the model can read all parts."""
+    """Split a sentence that is too long near its middle until the model can read all parts."""
     waiting = [(start, end)]
     while waiting:
         start, end = waiting.pop()
@@ -227,7 +228,7 @@ def _cut(
                 yield start, end
             continue
         middle = (start + end) // 2
-        cut = _beside_part(middle, (start, end), parts)
+        cut = _middle_cut(middle, (start, end), parts)
         for mark in _CUTS:
             inside = [
                 match.span()
@@ -243,18 +244,18 @@ def _cut(
         waiting += [_trim(text, cut[1], end), _trim(text, start, cut[0])]
 
 
-def _beside_part(middle: int, sentence: Span, parts: Sequence[Span]) -> Span:
+def _middle_cut(middle: int, sentence: Span, parts: Sequence[Span]) -> Span:
     """Return an empty cut at the middle of a sentence, or at an end of a protected part there."""
     start, end = sentence
     part = _broken_part(middle, middle, parts)
-    # A part that is too long for the model is cut like any text.
+    # A part that is too long for the model is cut like any other text.
     edges = [edge for edge in part or () if start < edge < end]
     place = min(edges, key=lambda edge: abs(edge - middle), default=middle)
     return place, place
 
 
 def _numbered_lines(text: str) -> set[int]:
-    """Find the starts of lines of numbered lists; “3. October” alone is no such line."""
+    """Find the starts of lines of numbered lists; a single “3. October” is not such a line."""
     lines = [
         (line.start(), int(match.group(1)))
         for line in _LINE.finditer(text)
@@ -264,7 +265,7 @@ def _numbered_lines(text: str) -> set[int]:
     return {start for start, number in lines if {number - 1, number + 1} & numbers}
 
 
-def _behind_bullet(text: str, start: int, end: int, numbered: set[int]) -> int:
+def _skip_bullet(text: str, start: int, end: int, numbered: set[int]) -> int:
     """Find where the text of a line begins after its bullet."""
     mark = _NUMBER if start in numbered else _BULLET
     match = mark.match(text, start, end)

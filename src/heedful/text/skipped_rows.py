@@ -13,7 +13,7 @@ _SHOWN = 3
 
 
 class SkippedRows:
-    """The rows that one reading of some files left out."""
+    """The rows that were left out while files were read."""
 
     def __init__(self, *, refuse: bool = False) -> None:
         self._refuses = refuse
@@ -35,7 +35,7 @@ class SkippedRows:
             shown.append(f"{place} {reason}")
 
     def remark(self, name: str, text: str) -> None:
-        """Record how a file is read if that was uncertain."""
+        """Record an assumption about how a file must be read."""
         self._remarks[name, text] = None
 
     def notes(self) -> Iterator[str]:

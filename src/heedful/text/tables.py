@@ -10,8 +10,8 @@ Tables whose columns are texts: tab-separated lines, CSV, and lines of JSON.
     pairs.jsonl:meta.fr      the field “fr” of the field “meta” of each line's object
 
 A row is skipped and counted if it lacks a column. Cells of CSV may be separated by semicolons or
-tabs, as spreadsheets in some countries write them. The separator is the mark that gives the first
-rows equally many cells, or that of Excel's line ``sep=;``.
+tabs, as spreadsheets in some countries write them. The separator is the character that gives the
+first rows equally many cells, or the one that Excel's line ``sep=;`` names.
 """
 
 import csv
@@ -103,8 +103,8 @@ def read_jsonl(
     if is_empty:
         known = ", ".join(f"“{field}”" for field in fields)
         raise TextError(
-            f"{name} must have objects with text in the field {_list_names(parts)}, but none has; "
-            f"{f'fields are {known}' if known else 'no line is a JSON object'}."
+            f"{name} must have objects with text in the field {_list_names(parts)}, but has none; "
+            f"{f'the fields are {known}' if known else 'no line is a JSON object'}."
         )
 
 
@@ -135,7 +135,7 @@ def _with_note_on_header(
 
 
 def _csv_rows(lines: Iterable[str], name: str, skipped: SkippedRows) -> Iterator[Row]:
-    """Parse CSV: rows with the number of their first line, and why a row is not CSV."""
+    """Parse CSV; yields each row's first line number, and its cells or why it is not CSV."""
     lines = iter(lines)
     sample: list[str] = []
     for line in lines:
@@ -158,7 +158,7 @@ def _csv_rows(lines: Iterable[str], name: str, skipped: SkippedRows) -> Iterator
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            # the end came between quotation marks
+            # the file ended inside quotation marks
             if "unexpected end" in str(error):
                 raise row_lines.endless() from None
             yield start, f"is not CSV ({error})"
@@ -201,10 +201,10 @@ class _RowLines:
 
 
 def _separator(sample: Sequence[str]) -> str:
-    """Find the separator of cells: the mark by which most rows have as many cells as the first."""
+    """Find the separator of cells: the one that gives most rows as many cells as the first."""
 
     def even_rows(mark: str) -> float:
-        """Count the share of rows that are as wide as the first, if the first has several cells."""
+        """Return the share of rows as wide as the first; 0 if the first has a single cell."""
         rows = csv.reader((f"{line}\n" for line in sample), delimiter=mark)
         try:
             widths = [len(row) for row in rows if row]
@@ -221,19 +221,19 @@ def _select_named(
     """Select columns by the names in the first row, or by their number."""
     _, header = next(rows, (0, ()))
     if isinstance(header, str):
-        raise TextError(f"{name} must name its columns in its first line, but that {header}.")
+        raise TextError(f"{name} must name its columns in its first line, but this line {header}.")
     names = [cell.strip() for cell in header]
     columns = [_column(names, part, name) for part in parts]
     if len(set(columns)) < len(set(parts)):
         raise TextError(
             f"{name} must be read from different columns, but {_list_names(parts)} are the same "
-            "column; give another."
+            "column; give another column."
         )
     return _select(rows, name, columns, skipped)
 
 
 def _column(names: Sequence[str], part: str, name: str) -> int:
-    """Find the column with a name."""
+    """Return the index of the column with a name."""
     places = [number for number, column in enumerate(names) if column == part]
     if len(places) == 1:
         return places[0]
@@ -251,7 +251,7 @@ def _column(names: Sequence[str], part: str, name: str) -> int:
     shown = ", ".join(f"“{column[:40]}”" for column in names[:_SHOWN])
     more = ", …" if len(names) > _SHOWN else ""
     raise TextError(
-        f"{name} must have a column “{part}” in its first line, but that has "
+        f"{name} must have a column “{part}” in its first line, but this line has "
         f"{f'{shown}{more}' if shown else 'none'}; name one of them, or a number: {name}:1."
     )
 

@@ -39,10 +39,10 @@ def read_units(
     A unit with a character or a reference that XML does not allow is skipped.
 
     Language codes are matched without regard to case, ``-`` and ``_``. A unit has ``en`` if it has
-    exactly that or else a variant such as ``en-GB``; of several variants the first is taken.
+    this code or a variant such as ``en-GB``; of several variants the first is used.
 
-    Raises `TextError` if no unit has a language, or none has all of them, if units are nested, or
-    if the file is not XML.
+    Raises `TextError` if a language is in no unit, no unit has all languages, units are nested, or
+    the file is not XML.
     """
     wanted = [_normal(part.partition("+")[0]) for part in parts]
     needed = dict.fromkeys(_normal(code) for part in parts for code in part.split("+"))

@@ -46,11 +46,11 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[tuple[tuple[str, 
     Yields for each segment the document's name and the segment's number, then the text.
 
     Everything before the end tag is text. ``&amp;``, ``&lt;``, ``&gt;``, ``&quot;``, ``&apos;`` and
-    numbers such as ``&#233;`` are resolved. (sacreBLEU does not resolve them when it reads a file,
-    and its tokenizer 13a resolves the first four.)
+    numeric references such as ``&#233;`` are resolved. (sacreBLEU does not resolve them when it
+    reads a file, but its tokenizer 13a resolves the first four.)
 
-    Raises `TextError` if there is no segment, one is not closed, or their numbers decrease within a
-    document.
+    Raises `TextError` if there is no segment, a segment is not closed, or segment numbers decrease
+    within a document.
     """
     scan = _Scan(lines, name)
     last, has_segment, document = 0, False, ""
@@ -87,8 +87,8 @@ def read_sides(
     are aligned. Test suites, which are documents without a reference, are skipped as in sacreBLEU.
     A segment is also skipped if any side has a character or a reference that XML does not allow.
 
-    Raises `TextError` if no document has a side, ``ref`` or ``hyp`` is ambiguous, or documents are
-    nested.
+    Raises `TextError` if a requested side is in no document, ``ref`` or ``hyp`` is ambiguous, or
+    documents are nested.
     """
     available: dict[str, None] = {}
     for _, document in _documents(stream, name, skipped):

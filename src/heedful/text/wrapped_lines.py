@@ -2,8 +2,8 @@
 Joining of lines that were wrapped at a width, for example in a mail or a PDF.
 
 A paragraph ends at an empty line, a page break or a line with columns, and before a list item or a
-quotation. Between the lines of a paragraph a space replaces the break; between letters of scripts
-without spaces, nothing does.
+quotation. A break within a paragraph becomes a space; between letters of scripts without spaces, it
+is removed.
 """
 
 import re
@@ -22,7 +22,7 @@ _UNSPACED = re.compile(
 
 
 class _JoinedLines:
-    """The lines of a paragraph that were joined so far."""
+    """The lines of a paragraph that have been joined so far."""
 
     def __init__(self, line: str) -> None:
         self._lines, self._last = [line], line
@@ -38,7 +38,7 @@ class _JoinedLines:
         """Whether a line continues the paragraph."""
         if self._is_blank or not line.strip() or _ITEM.match(line):
             return False
-        # “3. October” begins no item, unless the paragraph is an item too.
+        # “3. October” does not begin an item, unless the paragraph is a numbered item, too.
         number = _NUMBER.match(line)
         if number and (self._number or number.group(1) == "1"):
             return False

@@ -1,10 +1,10 @@
 """
 Byte-pair merging, deterministic or with dropout.
 
-The best pair of neighbors is merged wherever it occurs, then the next best, until no pair has a
-merge. Sennrich et al. (2016) describe it in “Neural Machine Translation of Rare Words with Subword
-Units”. BPE-dropout omits each possible merge with some probability at every step, so a word is
-split differently each time. Provilkov et al. (2020) describe it in “BPE-Dropout: Simple and
+The best pair of neighboring symbols is merged wherever it occurs, then the next best, until no pair
+can be merged. Sennrich et al. (2016) describe it in “Neural Machine Translation of Rare Words with
+Subword Units”. BPE-dropout omits each possible merge with some probability at every step, so a word
+is split differently each time. Provilkov et al. (2020) describe it in “BPE-Dropout: Simple and
 Effective Subword Regularization”.
 """
 
@@ -15,9 +15,10 @@ from random import Random
 
 Positions = tuple[int, ...]
 
-# About a hundred megabytes of states; a text of some hundred thousand different words needs fewer.
+# These states take about 100 MB; text with a few hundred thousand distinct words needs fewer.
 _MOST_STATES = 200_000
-# Most symbols of a cached state: a line without spaces rarely recurs, and its states are long.
+# Maximum number of symbols in a cached state: a line without spaces rarely recurs, and its states
+# are long.
 _LONGEST_REMEMBERED = 64
 
 
@@ -29,7 +30,7 @@ class Merges:
     None if they cannot be merged. `is_greedy`: whether a new pair with a lower rank is merged
     before further occurrences of the current pair.
 
-    Not thread-safe, because of its cache.
+    It is not thread-safe, because of its cache.
     """
 
     def __init__(self, rank: Callable[[str, str], float | None], is_greedy: bool = False) -> None:
@@ -40,7 +41,7 @@ class Merges:
         """Merge until no pair can be merged."""
         # All occurrences of the best pair are merged, from left to right, before the next pair is
         # considered: “x x x” becomes “xx x”. With the heap, a word of n characters takes n log n
-        # steps, so a line of a megabyte without a space is possible.
+        # steps, so even a one-megabyte line without spaces is feasible.
         parts, end = list(symbols), len(symbols)
         after, before = list(range(1, end + 1)), list(range(-1, end - 1))
         heap: list[tuple[float, int, str, str]] = []
@@ -74,9 +75,9 @@ class Merges:
 
     def sample(self, symbols: Sequence[str], dropout: float, generator: Random) -> tuple[str, ...]:
         """Merge with dropout."""
-        # A step draws a random number for each occurrence of a pair, in the order of the pairs'
-        # ranks. It stops at the first pair that survives, because only that pair is merged. Each
-        # result is cached.
+        # A step draws a random number for each occurrence of each pair, in the order of the pairs'
+        # ranks. It stops at the first pair with an occurrence that survives, because only that pair
+        # is merged. Each result is cached.
         draw = generator.random
         state = self._state(tuple(symbols))
         while True:
@@ -93,7 +94,7 @@ class Merges:
             state = following
 
     def _state(self, symbols: tuple[str, ...]) -> "_State":
-        """Return the state of some symbols, from the cache if possible."""
+        """Return the state of a sequence of symbols, from the cache if possible."""
         state = self._states.get(symbols)
         if state is None:
             places: dict[tuple[float, str, str], list[int]] = {}

@@ -1,10 +1,10 @@
 """
-Byte-pair codes learned by subword-nmt, read and applied.
+Reading and application of byte-pair codes that subword-nmt learned.
 
 A codes file lists one merge a line, the best first: two symbols with a space between them. The
-symbol ``</w>`` marks the end of a word. Version 0.1 counts it as a symbol of its own, version 0.2
-as part of the last character. Words are separated by spaces, and every subword but a word's last
-ends in ``@@``.
+symbol ``</w>`` marks the end of a word. Version 0.1 treats it as a separate symbol, version 0.2 as
+part of the last character. Words are separated by spaces, and every subword but a word's last ends
+in ``@@``.
 """
 
 import re
@@ -39,7 +39,7 @@ class BpeCodes:
         self.known = None if known is None else frozenset(known)
         version, pairs = _parse(content)
         self._end_apart = version == "0.1"
-        # If a merge is repeated, or if several merges form the same symbol, the first counts.
+        # If a merge is repeated, or if several merges form the same symbol, the first is used.
         self._ranks = {pair: rank for rank, pair in reversed(list(enumerate(pairs)))}
         self._parts = {first + second: (first, second) for first, second in reversed(pairs)}
         self._merges = Merges(lambda first, second: self._ranks.get((first, second)))
@@ -54,7 +54,7 @@ class BpeCodes:
         return [piece for word in words_of(line) for piece in self.cut(word)]
 
     def possible_subwords(self, words: Iterable[str]) -> set[str]:
-        """List all subwords into which dropout can split some words."""
+        """Return all subwords into which dropout can split some words."""
         # A vocabulary for sampled subwords must contain all of them, or samples become unknown.
         results = {symbol for symbol in self._parts if symbol != _END}
         longest = max((len(symbol.removesuffix(_END)) for symbol in results), default=1)
@@ -100,7 +100,9 @@ class BpeCodes:
         piece = text if final else text + SEPARATOR
         parts = None if piece in vocabulary else self._parts.get(text + _END if final else text)
         if parts is not None and parts[1] == _END:
-            parts = self._parts.get(parts[0])  # in version 0.1 the end is a symbol but no subword
+            parts = self._parts.get(
+                parts[0]
+            )  # in version 0.1 the end is a symbol but not a subword
         if parts is None:
             yield piece
         else:
@@ -131,16 +133,16 @@ def _parse(content: bytes) -> tuple[str, list[tuple[str, str]]]:
         lines = content.decode("utf-8").rstrip("\n").split("\n")
     except UnicodeDecodeError as error:
         raise TokenizerError(
-            f"Byte-pair codes must be UTF-8 text, but byte {error.start:,} is not; give the file "
-            "that subword-nmt wrote."
+            f"Byte-pair codes must be UTF-8 text, but byte {error.start:,} is invalid; give the "
+            "file that subword-nmt wrote."
         ) from error
     version, first = "0.1", 0
     if lines[0].startswith(VERSION_MARK):
         version, first = lines[0].split()[-1].removeprefix(VERSION_MARK), 1
         if version not in ("0.1", "0.2"):
             raise TokenizerError(
-                f"Byte-pair codes must be of version 0.1 or 0.2, but these say {version!r}; learn "
-                "them again with subword-nmt 0.3."
+                f"Byte-pair codes must be of version 0.1 or 0.2, but these are of {version!r}; "
+                "learn them again with subword-nmt 0.3."
             )
     pairs = []
     for number, line in enumerate(lines[first:], start=first + 1):

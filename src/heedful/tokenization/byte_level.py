@@ -5,7 +5,7 @@ Byte-level BPE, the subwords of GPT-2 and BART.
 
     text        it's  naïve
     words       it | 's | · | ·naïve           by GPT-2's regular expression; · is a space
-    symbols     Ġ n a Ã ¯ v e                  a printable character for each byte of UTF-8
+    symbols     Ġ n a Ã ¯ v e                  one printable character for each UTF-8 byte
     subwords    Ġna Ã¯ ve                      symbols merged in the order of a list
 
 Every text can be encoded without loss. The best merge is applied first, from left to right, as in
@@ -26,8 +26,9 @@ from heedful.tokenization.bpe_codes import VERSION_MARK
 SPACE_SYMBOL = "Ġ"
 """The symbol of a space."""
 
-# GPT-2's expression over classes of characters: ``a`` stands for letters, ``1`` for numbers, a tab
-# for white space except spaces, a dot for others. Letters of contractions stand for themselves.
+# GPT-2's expression over character classes: ``a`` stands for letters, ``1`` for numbers, a tab for
+# white space except spaces, a dot for all other characters. Letters of contractions stand for
+# themselves.
 _WORDS = re.compile(r"'(?:[stmd]|re|ve|ll)| ?[adelmrstv]+| ?1+| ?[.']+|[ \t]+(?![^ \t])|[ \t]+")
 _THEMSELVES = frozenset("'delmrstv ")
 _SPACES = frozenset("\t\n\v\f\r\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000") | {
@@ -83,11 +84,11 @@ class ByteLevelBpe:
         for rank, (number, first, second) in enumerate(_parse(content)):
             if not known >= {first, second, first + second}:
                 raise TokenizerError(
-                    "Merges must join two subwords of the vocabulary to a third, but line "
+                    "Merges must join two subwords of the vocabulary into a third, but line "
                     f"{number} is {f'{first} {second}'[:60]!r}; give the merges and the vocabulary "
                     "of one model."
                 )
-            ranks[first, second] = rank  # if a merge is repeated, the last counts
+            ranks[first, second] = rank  # if a merge is repeated, its last rank is used
         self._known, self._is_spaced = known, is_spaced
         self._merges = Merges(lambda *pair: ranks.get(pair), is_greedy=True)
         self._cut_word = lru_cache(_CACHED_WORDS)(self._merge)
@@ -117,7 +118,7 @@ def words_of_text(text: str) -> list[str]:
 
 def to_symbols(text: str) -> str:
     """
-    Spell the bytes of a text, each by a printable character.
+    Write each byte of a text as a printable character.
 
     >>> to_symbols(" né")
     'ĠnÃ©'
@@ -126,7 +127,7 @@ def to_symbols(text: str) -> str:
 
 
 def from_symbols(symbols: str) -> str:
-    """Join symbols to text; bytes that are not UTF-8 become “�”, and other characters stay."""
+    """Join symbols to text; invalid UTF-8 becomes “�”, and other characters stay."""
     numbers = _bytes_of_symbols()
     return b"".join(
         numbers[symbol] if symbol in numbers else symbol.encode() for symbol in symbols
@@ -150,12 +151,12 @@ def _bytes_of_symbols() -> Mapping[str, bytes]:
 
 
 def _parse(content: bytes) -> Iterator[tuple[int, str, str]]:
-    """Read merges, each with the number of its line."""
+    """Read merges, each with its line number."""
     try:
         lines = content.decode().splitlines()
     except UnicodeDecodeError as error:
         raise TokenizerError(
-            f"Merges must be UTF-8 text, but byte {error.start:,} is not; copy merges.txt again."
+            f"Merges must be in UTF-8, but byte {error.start:,} is invalid; copy merges.txt again."
         ) from error
     for number, line in enumerate(lines, start=1):
         if line.startswith(VERSION_MARK) or not line:

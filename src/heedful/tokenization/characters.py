@@ -1,15 +1,15 @@
 """
 Choice of the characters of a text that get a subword of their own.
 
-A text from the web has characters that occur in only a few lines. Each would take an entry of the
-vocabulary, and a noisy line can have thousands. So `data.character_coverage` is the minimum share
-of lines with all characters in the vocabulary. The characters of the fewest lines are left out as
-long as that share is reached. SentencePiece's setting of that name counts characters, so a long
-noisy line would weigh as much as a hundred clean ones.
+Text from the web has characters that occur in only a few lines. Each would take a vocabulary entry,
+and noisy lines can contain thousands of them. So `data.character_coverage` is the minimum share of
+lines with all characters in the vocabulary. The characters that occur in the fewest lines are left
+out as long as this share is reached. SentencePiece's setting of that name counts characters, so a
+long noisy line would weigh as much as a hundred clean ones.
 
 By default one line in 2,000 may lose characters, which is less than one line of a small text. If
 characters would take most of the vocabulary, at least one line may lose some. If the characters
-would not fit at all, one line in a hundred may.
+would not fit at all, one line in a hundred may lose some.
 """
 
 import math
@@ -22,7 +22,7 @@ _SHOWN = 5
 
 
 class CharacterLines:
-    """The number of lines with each character of a text, and the first of these lines."""
+    """For each character of a text, the number of lines with it, and the first such line."""
 
     def __init__(self, lines: Iterable[str] = ()) -> None:
         self.total = 0
@@ -40,9 +40,10 @@ class CharacterLines:
             self._first[character] = self.total
 
     def rarest(self, most_lines: int) -> list[str]:
-        """List the characters of at most `most_lines` lines, the rarest first."""
+        """List the characters that occur in at most `most_lines` lines, the rarest first."""
         rare = [c for c, count in self.counts.items() if count <= most_lines]
-        # Characters with the same first line are grouped, and the largest group comes first.
+        # Equally rare characters are grouped by their first line, and the largest group comes
+        # first.
         groups = Counter((self.counts[c], self._first[c]) for c in rare)
         return sorted(
             rare,
@@ -64,16 +65,16 @@ class CharacterLines:
 
 
 class Losses(NamedTuple):
-    """Lines that a text loses with its rarest characters."""
+    """The number of lines that contain at least one of a text's rarest characters."""
 
     characters: Sequence[str]
     """Candidates, the rarest first."""
     lines: Sequence[int]
-    """For each character: lines that contain it or a rarer character."""
+    """For each character: the number of lines that contain it or a rarer candidate."""
 
     @classmethod
     def of(cls, characters: Sequence[str], lines: Iterable[str]) -> "Losses":
-        """Count the lines that each candidate costs together with the rarer ones."""
+        """Count the lines that contain each candidate or a rarer one."""
         rank = {character: place for place, character in enumerate(characters)}
         candidates, newly = frozenset(rank), [0] * len(rank)
         for line in lines:
@@ -102,7 +103,7 @@ def lines_to_lose(coverage: float, total: int) -> int:
 
 def coverage_for(lines: int, total: int) -> float:
     """
-    Return the largest coverage, in few digits, that lets `lines` lines lose characters.
+    Return a coverage with few digits that lets at least `lines` lines lose characters.
 
     >>> coverage_for(3, 4000)
     0.9992
@@ -115,7 +116,7 @@ def coverage_for(lines: int, total: int) -> float:
 
 
 def show_characters(characters: Iterable[str]) -> str:
-    """Show the first few characters, invisible ones by their numbers."""
+    """Show the first few characters; invisible ones are shown as code points."""
     first = list(islice(characters, _SHOWN + 1))
     text = " ".join(c if c.isprintable() and not c.isspace() else f"U+{ord(c):04X}" for c in first)
     return text if len(first) <= _SHOWN else f"{text.rpartition(' ')[0]} …"

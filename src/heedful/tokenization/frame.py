@@ -3,7 +3,7 @@ Special tokens around each text, such as the token of its language.
 
 ::
 
-    source "before"    de_DE Guten Tag </s>       M2M100, NLLB, mBART-50; BART with <s>
+    source "before"    de_DE Guten Tag </s>       M2M100, NLLB, mBART-50; BART uses <s>
     source "behind"    Guten Tag </s> de_DE       mBART
     target "first"     </s> en_XX Good morning    the first token is fixed, not searched
     target "start"     en_XX Good morning         decoding starts with it
@@ -30,7 +30,7 @@ class Frame:
     """The tokens around each text of a source and a target."""
 
     source: str = "before"
-    """Place of a source's token: “before” the source, or “behind” the source and its end symbol."""
+    """Where a source's token is: “before” the source, or “behind” the source and its end symbol."""
     target: str = "first"
     """Role of a target's token: the “first” token of the target, or the “start” of decoding."""
     languages: Mapping[str, int] = field(default_factory=dict)
@@ -46,15 +46,16 @@ class Frame:
         return ([token], []) if self.source == "before" else ([], [END, token])
 
     def before_target(self, language: str) -> list[int]:
-        """List the tokens that each target begins with."""
+        """List the tokens with which each target begins."""
         return [self.token(language)] if self.target == "first" else []
 
     def code(self, language: str, option: str) -> str:
         """
         Find the model's own code of a language.
 
-        `language`: in any form, such as ``de`` for ``deu_Latn``. `option`: name of the option, for
-        messages. Raises `SettingError` with the most similar languages.
+        `language`: a code in any form, such as ``de`` for ``deu_Latn``. `option`: name of the
+        option, for messages. Raises `SettingError` if there is none; the message lists the most
+        similar languages.
         """
         known = [*self.languages]
         if not known:
@@ -91,7 +92,7 @@ class Frame:
         """
         Read a frame from JSON, which may be untrusted. `size`: number of ids in the vocabulary.
 
-        Raises `TokenizerError` if the JSON has another form.
+        Raises `TokenizerError` if the JSON is invalid.
         """
         if isinstance(record, dict) and isinstance(record.get("languages"), list):
             pairs = record["languages"]
@@ -106,6 +107,6 @@ class Frame:
             if fits:
                 return cls(record["source"], record["target"], dict(pairs))
         raise TokenizerError(
-            "The frame of a tokenizer must give the place and a known id of each language token, "
-            "but this one does not; copy the run folder again."
+            "The frame of a tokenizer must give the position and a known id of each language "
+            "token, but this one does not; copy the run folder again."
         )

@@ -30,7 +30,7 @@ from heedful.tokenization.tokenizer import Tokenizer
 from heedful.tokenization.vocabulary import Vocabulary
 from heedful.tokenization.vocabulary_model import learn_codes_vocabulary, learn_word_vocabulary
 
-# A special symbol with its score, in the first lines of the .vocab file of `spm_train`.
+# A special symbol with its score, as in the first lines of a .vocab file of `spm_train`.
 _SCORED_SYMBOL = re.compile(r"<[^\t]+>\t-?0(\.0+)?")
 
 
@@ -57,7 +57,7 @@ def read_given(path: Path) -> SentencePieceModel | CodesFile | WordList:
     Codes have a version in their first line, or two symbols in every line. A line of a word list is
     a word, or a word and a count.
 
-    Raises `TokenizerError` if the file has another form, `TextError` if it does not exist.
+    Raises `TokenizerError` if the file has another format, `TextError` if it does not exist.
     """
     path = one_file(path).path
     if path.suffix == ".model":
@@ -126,13 +126,14 @@ def tokenizer_from_files(
     """
     Load a tokenizer from the user's file or folder.
 
-    `vocabulary_size`: maximum entries of a vocabulary built from the text, special ones included.
+    `vocabulary_size`: maximum number of entries in a vocabulary built from the text, including
+    special symbols.
 
     Text for BPE codes and word lists must already be tokenized, as for subword-nmt.
 
-    Raises `TokenizerError` for another format, or if sharing differs from the setting. Raises
-    `RunFolderError` if a file of the folder is missing or damaged. Raises `TextError` if the file
-    does not exist, or the text is empty or cannot be read.
+    Raises `TokenizerError` for an unsupported format, or if the sides share a vocabulary although
+    `shared` is False, or the reverse. Raises `RunFolderError` if a file of the folder is missing or
+    damaged. Raises `TextError` if the file does not exist, or the text is empty or cannot be read.
     """
     path = Path(path)
     models: list[SubwordModel]
@@ -163,9 +164,9 @@ def tokenizer_from_files(
 
 def _with_languages(tokenizer: Tokenizer, source: str, target: str) -> Tokenizer:
     """
-    Return the tokenizer of a folder for text in these languages.
+    Return a folder's tokenizer, set to these languages.
 
-    If the ending of a file is not a language, the tokenizer keeps its own language. Raises
+    If a file's suffix is not a language, the tokenizer keeps its own language. Raises
     `SettingError` for a language without a token.
     """
     frame = tokenizer.frame
@@ -179,7 +180,7 @@ def _with_languages(tokenizer: Tokenizer, source: str, target: str) -> Tokenizer
 
 
 def _is_language(name: str) -> bool:
-    """Whether an ending of files is the code of a language, unlike “src”."""
+    """Whether a file suffix is a language code, unlike “src”."""
     tag = parse_code(name)
     return tag is not None and tag.language not in ENDINGS
 
@@ -214,6 +215,6 @@ def _check_shared(models: Sequence[SubwordModel], shared: bool, path: Path) -> N
     if shared != share_vocabulary(models):
         raise TokenizerError(
             f"data.shared_vocabulary must be {str(not shared).lower()} for the tokenizer in "
-            f"{path}, which has {'two vocabularies' if shared else 'one vocabulary'}, but it is "
+            f"{path}, which has {'two vocabularies' if shared else 'one vocabulary'}, but is "
             f"{str(shared).lower()}; change data.shared_vocabulary."
         )

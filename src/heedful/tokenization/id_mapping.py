@@ -1,8 +1,8 @@
 """
 Mapping between another toolkit's ids and ours.
 
-Our four special ids come first, so the rows of an imported model are reordered. The original ids
-are kept for an export.
+Our four special ids come first, so the embedding rows of an imported model are reordered. The
+original ids are kept for an export.
 """
 
 import json
@@ -37,10 +37,10 @@ class IdMapping:
         `special`: the toolkit's spelling of ``pad``, ``unknown``, ``start`` and ``end``; None or
         missing for a symbol that the toolkit lacks.
 
-        The order of the other tokens stays, so that an export can be compared by eye.
+        The other tokens keep their order, so that an export is easy to compare.
 
-        Raises `TokenizerError` if an id is used twice or exceeds the table, or a special symbol is
-        missing.
+        Raises `TokenizerError` if an id is used twice or exceeds the embedding table, or if a
+        special symbol is missing.
         """
         _check_numbers(numbers, special, rows)
         spelled: dict[int, str] = {number: piece for piece, number in numbers.items()}
@@ -71,7 +71,7 @@ class IdMapping:
 
     @property
     def rows(self) -> int:
-        """Number of rows of the original table."""
+        """Number of rows of the original embedding table."""
         return len(self.ours)
 
     def to_ours(self, ids: Sequence[int]) -> list[int]:
@@ -89,7 +89,7 @@ class IdMapping:
 
         Every entry is checked, because the file may be untrusted.
 
-        Raises `TokenizerError` if the file has another form.
+        Raises `TokenizerError` if the file is invalid.
         """
         try:
             record = json.loads(content)

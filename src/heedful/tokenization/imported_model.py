@@ -1,8 +1,8 @@
 """
 An imported SentencePiece or BPE model with its toolkit's vocabulary.
 
-Text is segmented as in that toolkit: by a sentencepiece model, by codes of subword-nmt, by merges
-of bytes, or at its spaces. `heedful.tokenization.id_mapping` maps the pieces to our ids.
+Text is segmented as in that toolkit: by a sentencepiece model, by codes of subword-nmt, by
+byte-level BPE, or at spaces. `heedful.tokenization.id_mapping` maps the pieces to our ids.
 """
 
 import re
@@ -30,14 +30,14 @@ CUTTERS = {
     "spaced-bytes": ("merges",),
     "spaces": (),
 }
-"""Each kind of segmentation with the endings of its files."""
+"""Each kind of segmentation with the suffixes of its files."""
 BYTE_KINDS = (f"{PREFIX}bytes", f"{PREFIX}spaced-bytes")
-"""Kinds whose subwords are bytes, so that a text may have any character."""
+"""Kinds of byte-level subwords, which can encode any character."""
 _SENTINEL = re.compile(r"<extra_id_\d+>")
 
 
 def is_imported(kind: str) -> bool:
-    """Whether a tokenizer came from another toolkit."""
+    """Whether a tokenizer of this kind was imported from another toolkit."""
     return kind.startswith(PREFIX)
 
 
@@ -45,9 +45,9 @@ class ImportedModel:
     """
     The tokenizer of an imported model.
 
-    Pieces that look like language tags are tags: no text produces them or special symbols. T5's
-    sentinels, such as “<extra_id_0>”, are not in its sentencepiece model; they may occur anywhere
-    in a text.
+    Pieces that look like language tags are tags: no text produces them, and no text produces
+    special symbols. T5's sentinels, such as “<extra_id_0>”, are not in its sentencepiece model;
+    they may occur anywhere in a text.
 
     Raises `TokenizerError` if the sentencepiece model or the codes cannot be read.
     """
@@ -103,7 +103,7 @@ class ImportedModel:
         return f" {UNKNOWN_TEXT} ".join(parts).replace(SPACE, " ").strip()
 
     def piece(self, number: int) -> str:
-        """Return the text of one id, where ▁ is a space."""
+        """Return the text of one id; ▁ stands for a space."""
         name = self._name(number)
         return name if self._bytes is None else name.replace(SPACE_SYMBOL, SPACE)
 
@@ -124,7 +124,7 @@ class ImportedModel:
 
         Every entry is checked, because the files may be untrusted.
 
-        Raises `TokenizerError` if the files have another form.
+        Raises `TokenizerError` if the files are invalid.
         """
         cutter = kind.removeprefix(PREFIX)
         content = b"".join(files[ending] for ending in CUTTERS[cutter])

@@ -2,11 +2,10 @@
 The lattice of all segmentations of a word, for sampling by probability.
 
 A unigram model gives each subword a probability; the probability of a segmentation is the product
-over its subwords. Subword regularization draws a segmentation in proportion to that product to the
-power alpha. Here all segmentations are candidates: forward sums are computed, then a path is drawn
-backwards from the end.
-Kudo (2018) describes it in “Subword Regularization: Improving Neural Network Translation Models
-with Multiple Subword Candidates”.
+over its subwords. Subword regularization draws a segmentation in proportion to this product raised
+to the power alpha. Here all segmentations are candidates: forward sums are computed, then a path is
+drawn backward from the end. Kudo (2018) describes it in “Subword Regularization: Improving Neural
+Network Translation Models with Multiple Subword Candidates”.
 """
 
 import math
@@ -45,7 +44,7 @@ class Lattice:
         return pieces[::-1]
 
     def _cumulative_starts(self, word: str) -> list[tuple[list[int], list[float]]]:
-        """List, for each end, the starts of the last subword with cumulative relative weights."""
+        """List, for each end, the last subword's possible starts and their cumulative weights."""
         forward = [0.0]
         arrivals: list[tuple[list[int], list[float]]] = [([], [])]
         for end in range(1, len(word) + 1):

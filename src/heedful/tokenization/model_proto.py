@@ -2,8 +2,8 @@
 The protocol buffer of a SentencePiece model: its kind, its special ids and its pieces.
 
 Ids are the positions of the pieces in the file and do not affect segmentation. So a model is
-adapted by moving its special symbols to the front and adding missing symbols. Field numbers are
-taken from sentencepiece_model.proto.
+adapted by moving its special symbols to the front and adding missing ones. Field numbers are taken
+from sentencepiece_model.proto.
 """
 
 import struct
@@ -28,7 +28,7 @@ FLAGS = "--pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3"
 
 
 def kind_of(model: bytes) -> str:
-    """Read how a model splits text; “bpe” for a damaged model, which sentencepiece will report."""
+    """Read a model's kind; “bpe” for a damaged model, which sentencepiece will report later."""
     try:
         trainer = dict(_fields(model)).get(_TRAINER_SPEC, b"")
         kind = dict(_fields(trainer)).get(_MODEL_TYPE, 1) if isinstance(trainer, bytes) else 0
@@ -41,7 +41,7 @@ def with_our_ids(model: bytes, processor: Any) -> bytes:
     """
     Move the special symbols of a model to our ids.
 
-    `processor`: the loaded model. Returns the same bytes if they have these ids already.
+    `processor`: the loaded model. Returns the same bytes if the model already has these ids.
 
     Raises `TokenizerError` if an ordinary piece has the name of a special symbol that is missing.
     """
@@ -92,9 +92,9 @@ def with_pieces(model: bytes, added: Sequence[AddedPiece]) -> bytes:
 def _assemble(
     fields: Sequence[tuple[int, Any]], pieces: Sequence[bytes], numbers: dict[int, int]
 ) -> bytes:
-    """Serialize a model with other pieces, and other numbers in its training settings."""
+    """Serialize a model with new pieces, and with new numbers in its training settings."""
     trainer: bytes = dict(fields).get(_TRAINER_SPEC, b"")
-    # If a field occurs twice, the last value counts.
+    # If a field occurs twice, readers use its last value.
     rest = [(number, content) for number, content in fields if number > _TRAINER_SPEC]
     return _model(pieces, trainer + _message(numbers), rest)
 
@@ -116,8 +116,9 @@ def unigram_model(
     """
     Write a unigram model.
 
-    `pieces`: text and score of each. `special`: the ids of ``unknown``, ``end`` and so on.
-    `characters`: sentencepiece's compiled map of characters; empty for none.
+    `pieces`: the text and score of each piece. `special`: the ids of ``unknown``, ``end`` and so
+    on.
+    `characters`: sentencepiece's compiled character map; empty for none.
     """
     types = dict.fromkeys(special.values(), _CONTROL) | {special["unknown"]: _UNKNOWN}
     numbers = {_MODEL_TYPE: 1, _VOCABULARY_SIZE: len(pieces)}
@@ -143,7 +144,7 @@ def _score(score: float) -> bytes:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """Iterate over the fields of a message: bytes, or a whole number."""
+    """Iterate over the numbers and values (bytes or integers) of a message's fields."""
     place = 0
 
     def varint() -> int:
@@ -173,14 +174,14 @@ def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
 
 
 def _field(number: int, content: bytes | int) -> bytes:
-    """Serialize a field: bytes with their length, or a whole number."""
+    """Serialize a field: bytes with their length, or an integer."""
     if isinstance(content, int):
         return _varint(number << 3) + _varint(content)
     return _varint(number << 3 | 2) + _varint(len(content)) + content
 
 
 def _varint(number: int) -> bytes:
-    """Serialize a whole number, seven bits a byte."""
+    """Serialize an integer, with seven bits in each byte."""
     content = bytearray()
     while number > 0x7F:
         content.append(number & 0x7F | 0x80)
@@ -195,9 +196,9 @@ def build_model(
     """
     Serialize a model from the pieces and scores of another format.
 
-    `kind`: “unigram” or “bpe”. `charsmap`: rules of normalization as sentencepiece compiles them;
-    empty for none. `names`: the spellings of the unknown, start and end symbols; they need not be
-    in `pieces`.
+    `kind`: “unigram” or “bpe”. `charsmap`: normalization rules as compiled by sentencepiece; empty
+    for none. `names`: the spellings of the unknown, start and end symbols; they need not be in
+    `pieces`.
     """
     special = {"unknown": _UNKNOWN, "start": _CONTROL, "end": _CONTROL}
     content = [
@@ -221,6 +222,6 @@ def build_model(
 
 
 def charsmap_of(model: bytes) -> bytes:
-    """Return the compiled rules of normalization of a model; empty if it has none."""
+    """Return the compiled normalization rules of a model; empty if it has none."""
     spec = dict(_fields(model)).get(_NORMALIZER_SPEC, b"")
     return bytes(dict(_fields(spec)).get(_CHARACTERS_MAP, b""))

@@ -1,11 +1,11 @@
 """
-Normalization of text by a learned model before it is split: `data.normalization`.
+Normalization of text before a trained model splits it: `data.normalization`.
 
-SentencePiece uses a table in the model's file, so every reader of the file normalizes alike. It
-comes with tables of NFKC with additions for translation (blanks, control characters, Japanese
-tildes), with or without case folding. It has no table of NFC, so this table is generated here: a
-letter and its accents become one character. If a mark that does not combine precedes a combining
-mark, the table changes neither. No language's usual spelling has such letters.
+SentencePiece uses a table in the model's file, so every program that reads the file normalizes
+alike. It comes with tables for NFKC with additions for translation (blanks, control characters,
+Japanese tildes), with or without case folding. It has no table for NFC, so one is generated here: a
+letter and its accents become one character. If a mark that does not compose comes before one that
+does, the table changes neither. No language's usual spelling contains such sequences.
 """
 
 import sys
@@ -24,7 +24,7 @@ IDENTITY, NFC = "identity", "nfc"
 
 
 def normalizer(rule: str) -> Callable[[str], str] | None:
-    """Return a function that rewrites a line as a model with this rule; None for no change."""
+    """Return a function that normalizes a line by this rule; None for no change."""
     if rule == IDENTITY:
         return None
     if rule == NFC:
@@ -60,7 +60,7 @@ def _compositions() -> list[tuple[str, str]]:
         if parts == character:
             continue
         composed = unicodedata.normalize("NFC", character)
-        # decomposed in any order of its marks, and composed up to any of them
+        # every order of the marks, with the first marks composed or not
         spellings = [character]
         for marks in permutations(parts[1:]):
             spelled = parts[0] + "".join(marks)
@@ -73,5 +73,5 @@ def _compositions() -> list[tuple[str, str]]:
 
 
 def _numbers(text: str) -> str:
-    """Write the characters of a text as SentencePiece's tables do."""
+    """Write the code points of a text as in SentencePiece's tables."""
     return " ".join(f"{ord(character):X}" for character in text)

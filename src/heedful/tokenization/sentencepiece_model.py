@@ -1,9 +1,9 @@
 """
-A SentencePiece model: encode, decode, sample.
+A SentencePiece model, which encodes, decodes and samples.
 
-Sentencepiece itself encodes and decodes. It does not sample, because samples of version 0.2.3 are
-not reproducible: the same seed gives different subwords in every process. So samples are drawn here
-from the same distribution, with a generator that the caller seeds.
+Sentencepiece itself encodes and decodes. It is not used for sampling, because samples of version
+0.2.3 are not reproducible: the same seed gives different subwords in every process. So samples are
+drawn here from the same distribution, with a generator that the caller seeds.
 """
 
 import re
@@ -36,7 +36,7 @@ class SentencePieceModel:
     """
     One SentencePiece model.
 
-    Its control symbols that look like language tags are language tags: no text produces them.
+    Control symbols that look like language tags are treated as tags: no text produces them.
 
     Raises `TokenizerError` if the model cannot be read or its special ids differ from heedful's.
     """
@@ -117,7 +117,7 @@ class SentencePieceModel:
         return sorted(numbers, key=self.piece)
 
     def _sampler(self, rate: float) -> Callable[[str, Random], Sequence[str]]:
-        """Choose the sampling method of the model's type."""
+        """Choose the sampling method for the model's type."""
         if any(SPACE in piece[1:] for piece in self._numbers):
             raise TokenizerError(
                 "Subword sampling needs subwords within words, but some subwords of this "
@@ -147,9 +147,9 @@ class SentencePieceModel:
 
 
 def encode_lines(processor: Any, texts: Sequence[str], out_type: type) -> list[list[Any]]:
-    """Encode lines with SentencePiece, without threads if the system refuses them."""
+    """Encode lines with SentencePiece, one by one if the system refuses to start a thread."""
     try:
-        # One thread: more speed comes from encoding in several processes.
+        # A single thread, because text is encoded in several processes for speed.
         rows: list[list[Any]] = processor.encode(list(texts), out_type=out_type, num_threads=1)
     except RuntimeError:
         rows = [processor.encode(text, out_type=out_type) for text in texts]
@@ -160,8 +160,8 @@ def load_processor(model: bytes) -> Any:
     """
     Load a SentencePiece model and read all of its subwords.
 
-    Raises `TokenizerError` for other bytes, and if a subword or the text for unknown subwords is
-    not UTF-8.
+    Raises `TokenizerError` if the bytes are not a model, or if a subword or the text for unknown
+    subwords is not UTF-8.
     """
     processor = sentencepiece.SentencePieceProcessor()
     try:

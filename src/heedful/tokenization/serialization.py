@@ -1,9 +1,9 @@
 """
 The files of a tokenizer in a run folder.
 
-``tokenizer.json`` has the kind, and the SHA-256 of the other files. These are sentencepiece's
-``tokenizer.model``, ``tokenizer.codes`` and ``tokenizer.vocabulary.json``, or another toolkit's
-files with ``tokenizer.imported.json``. If the sides differ, each has its own file:
+``tokenizer.json`` holds the kind and the SHA-256 of the other files. The other files are
+sentencepiece's ``tokenizer.model``, or ``tokenizer.codes`` and ``tokenizer.vocabulary.json``, or
+another toolkit's files and ``tokenizer.imported.json``. If the sides differ, each has its own file:
 ``tokenizer.source.model`` and ``tokenizer.target.model``.
 """
 
@@ -24,7 +24,7 @@ from heedful.tokenization.vocabulary import Vocabulary
 from heedful.tokenization.vocabulary_model import VocabularyModel
 
 RECORD = "tokenizer.json"
-"""The file that describes the others."""
+"""The file that describes the other files."""
 
 _ENDINGS = {
     **dict.fromkeys(("bpe", "unigram", "character", "word"), ("model",)),
@@ -35,8 +35,8 @@ _ENDINGS = {
 KINDS = tuple(_ENDINGS)
 """How text is split: by a sentencepiece model, BPE codes, a word list, or as another tool does."""
 
-# Format 2 added language tags, codes and word lists; 3 imported vocabularies; 4 a target of another
-# kind than the source; 5 text before every source line; 6 tokens around each text.
+# Format 2 added language tags, codes and word lists; 3 imported vocabularies; 4 a target whose kind
+# differs from the source's; 5 text before every source line; 6 tokens around each text.
 _FORMATS = (1, 2, 3, 4, 5, 6)
 _TEXTS = ("source_language", "target_language", "source_prefix")
 LONGEST_PREFIX = 1000
@@ -44,7 +44,7 @@ LONGEST_PREFIX = 1000
 
 
 class TokenizerFacts(NamedTuple):
-    """Fields of ``tokenizer.json`` besides the models."""
+    """Fields of ``tokenizer.json`` that do not describe the models."""
 
     source_language: str
     target_language: str
@@ -58,8 +58,8 @@ def write_models(folder: Path, models: list[SubwordModel], facts: TokenizerFacts
     """
     Write the files of a tokenizer.
 
-    Each file is written under another name, synced and renamed. ``tokenizer.json`` comes last: if
-    it exists, the models do.
+    Each file is written under another name, synced and renamed. ``tokenizer.json`` is written last,
+    so if it exists, the models exist, too.
 
     Raises `StorageError` if a file cannot be written.
     """
@@ -94,9 +94,9 @@ def read_models(folder: Path) -> tuple[list[SubwordModel], TokenizerFacts]:
 
     File names are never taken from ``tokenizer.json``, which may be untrusted.
 
-    Raises `RunFolderError` if a file is missing, cannot be read, or has another checksum than
-    recorded. Raises `TokenizerError` if ``tokenizer.json`` is not what this version writes, or a
-    model cannot be read.
+    Raises `RunFolderError` if a file is missing, cannot be read, or does not have the recorded
+    checksum. Raises `TokenizerError` if ``tokenizer.json`` does not have a supported format, or if
+    a model cannot be read.
     """
     path = Path(folder) / RECORD
     record = _checked_record(_read(path), path)

@@ -14,14 +14,14 @@ from heedful.errors import TextError
 PAD = 0
 """Padding, which fills the shorter lines of a batch."""
 UNKNOWN = 1
-"""Replaces a character that the training text lacks."""
+"""Replaces text that the vocabulary lacks."""
 START = 2
 """Begins a target sentence as input of the decoder."""
 END = 3
 """Ends a sentence."""
 
 SPECIAL_IDS = {"pad": PAD, "unknown": UNKNOWN, "start": START, "end": END}
-"""The ids by the names that ``tokenizer.json`` gives them."""
+"""The special ids by their names in ``tokenizer.json``."""
 SPECIAL_PIECES = ("<pad>", "<unk>", "<s>", "</s>")
 """The text of the special ids, in their order."""
 UNKNOWN_TEXT = "⁇"
@@ -44,10 +44,11 @@ def split_tag(text: str, spaced: bool = True) -> tuple[str, str]:
     """
     Split the language tag from the beginning of a line.
 
-    `spaced`: whether a space must follow a tag; for MarianTokenizer it need not.
+    `spaced`: whether a space must follow a tag; MarianTokenizer does not require one.
 
-    Returns the tag, empty if the line begins with none, and the text. One space belongs to the tag,
-    further spaces to the text. A second tag is text. A line may end after its tag.
+    Returns the tag (empty if the line does not begin with one) and the text. One space belongs to
+    the tag, further spaces to the text. A second tag is treated as text. A line may end after its
+    tag.
 
     >>> split_tag(">>de<< Good morning.")
     ('>>de<<', 'Good morning.')

@@ -73,7 +73,8 @@ def models_of_sides(
 
 def share_vocabulary(models: Sequence[SubwordModel]) -> bool:
     """Whether both sides have the same ids."""
-    # OPUS-MT splits the two sides by different SentencePiece models into pieces of one vocabulary.
+    # OPUS-MT splits the two sides with different SentencePiece models into pieces of one
+    # vocabulary.
     first, last = models[0], models[-1]
     if first is last:
         return True

@@ -1,9 +1,9 @@
 """
-The tokenizer: text to subword ids and back.
+The tokenizer, which converts text to subword ids and back.
 
-One interface over every kind of segmentation: subwords that sentencepiece learned, byte-pair codes
-of subword-nmt, lists of words. Language tags before source lines become symbols of their own. No
-text can produce a special symbol, not even “</s>”.
+It is one interface for every kind of segmentation: subwords that sentencepiece learned, byte-pair
+codes of subword-nmt, lists of words. Language tags before source lines become symbols of their own.
+No text can produce a special symbol, not even “</s>”.
 """
 
 from collections.abc import Iterable, Sequence
@@ -42,9 +42,9 @@ class Tokenizer:
     before every source line, such as the name of a task. `frame`: tokens around each text, such as
     those of the two languages.
 
-    Trained subwords are lossless except for two characters that SentencePiece reserves. U+2581 (▁)
-    becomes a space, and U+2585 (▅) is unknown without byte fallback. Codes and word lists lose the
-    number of spaces between words.
+    Encoding with trained subwords is lossless, except for two characters that SentencePiece
+    reserves. U+2581 (▁) becomes a space, and U+2585 (▅) is unknown without byte fallback. Codes and
+    word lists lose the number of spaces between words.
     """
 
     def __init__(
@@ -66,8 +66,8 @@ class Tokenizer:
         self._source, self._target = self._models[0], self._models[-1]
         around = () if frame is None else frame.languages.values()
         self._silent = frozenset((PAD, START, *self._target.tags.values(), *around))
-        before, behind = ([], []) if frame is None else frame.around_source(source_language)
-        self._before_source, self._behind_source = before, behind
+        before, after = ([], []) if frame is None else frame.around_source(source_language)
+        self._before_source, self._after_source = before, after
         self.before_target = [] if frame is None else frame.before_target(target_language)
 
     @classmethod
@@ -95,8 +95,9 @@ class Tokenizer:
         give the same model files.
 
         The paper shares one vocabulary of about 37,000 byte-pair subwords between English and
-        German (section 5.1). From 4,000 subwords on, unseen characters are encoded as bytes instead
-        of being unknown. Below that the 256 bytes would take too much of the vocabulary.
+        German (section 5.1). From 4,000 subwords on, the kinds “bpe” and “unigram” encode unseen
+        characters as bytes instead of as unknown. Below this size, the 256 bytes would take too
+        much of the vocabulary.
 
         Raises `TokenizerError` if the text does not allow that vocabulary size; the message names
         an allowed size. Raises `TextError` if the text is empty or cannot be read.
@@ -129,7 +130,7 @@ class Tokenizer:
         return self.changed(self._source, learn_symbols(target_files))
 
     def changed(self, *models: SubwordModel, **facts: Any) -> "Tokenizer":
-        """Return a tokenizer with other models or `TokenizerFacts`; what is not given stays."""
+        """Return a tokenizer with other models or `TokenizerFacts`; all else stays the same."""
         return Tokenizer(*(models or self._models), **self._facts._replace(**facts)._asdict())
 
     def between(
@@ -174,7 +175,7 @@ class Tokenizer:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages with a token, in the model's own codes; often none."""
+        """The languages with a token, in the model's own codes; often empty."""
         return () if self.frame is None else tuple(self.frame.languages)
 
     @property
@@ -187,11 +188,11 @@ class Tokenizer:
     @property
     def around_source(self) -> tuple[int, int]:
         """Number of special tokens before and after each source text."""
-        return len(self._before_source), len(self._behind_source)
+        return len(self._before_source), len(self._after_source)
 
     @property
     def shared(self) -> bool:
-        """Whether both sides have one vocabulary."""
+        """Whether both sides share one vocabulary."""
         return share_vocabulary(self._models)
 
     @property
@@ -225,13 +226,14 @@ class Tokenizer:
         """
         Convert source text to ids.
 
-        `sampling`: 0 for the same subwords always, else the probability that BPE-dropout omits a
+        `sampling`: 0 for deterministic segmentation, else the probability that BPE-dropout omits a
         merge (“bpe”, “codes”) or the alpha of sampling (“unigram”). Returns the ids of each line,
-        the tag's first, without other special symbols; empty for a line without text.
+        with the id of its tag and the tokens of `frame`, but without other special symbols; empty
+        for a line without text.
 
-        Special symbols are added where batches are made, so that ids on disk serve every model. A
-        tokenizer without tags treats a tag as text. The same generator state gives the same ids in
-        every process, which SentencePiece's own sampling (0.2.3) does not guarantee.
+        The other special symbols are added when batches are built, so that ids on disk suit every
+        model. A tokenizer without tags treats a tag as text. The same generator state gives the
+        same ids in every process, which SentencePiece's own sampling (0.2.3) does not guarantee.
 
         Raises `TextError` if a line has half a surrogate pair, or an unknown language tag although
         this tokenizer knows others. Raises `TokenizerError` if `sampling` is not 0 but this kind
@@ -248,7 +250,7 @@ class Tokenizer:
             if tag and tag not in tags:
                 raise TextError(
                     f"A language tag must be one that the tokenizer knows ({', '.join(tags)}), "
-                    f"but text {number} of {len(texts)} begins with another: "
+                    f"but text {number} of {len(texts)} begins with another tag: "
                     f"“{texts[number - 1][:60]}”; correct it, or train with text that has it."
                 )
         rows = self._encode(self._source, [rest for _, rest in parts], sampling, generator)
@@ -273,7 +275,7 @@ class Tokenizer:
     def decode(self, ids: Iterable[int]) -> str:
         """Convert target ids to text."""
         # An id past the vocabulary is unknown too: a model's output may be padded to a round size.
-        # Byte tokens can spell any character, a line feed included.
+        # Byte tokens can spell any character, including a line feed.
         known = []
         for number in map(int, ids):
             if number == END:
@@ -283,7 +285,7 @@ class Tokenizer:
         return self._target.decode(known)
 
     def decode_source(self, ids: Iterable[int]) -> str:
-        """Convert source ids to text without the prefix; encoding the text may give other ids."""
+        """Convert source ids to text without the prefix; encoding it may give different ids."""
         numbers = list(ids)
         if self.frame is not None:
             special = {START, END, *self.frame.languages.values()}
@@ -294,19 +296,19 @@ class Tokenizer:
         return self._source.decode(numbers)
 
     def pieces_source(self, ids: Iterable[int]) -> list[str]:
-        """Return the subwords of source ids, as labels of attention maps and alignments."""
+        """Return the subwords of source ids, as labels for attention maps and alignments."""
         return _pieces(self._source, ids)
 
     def pieces_target(self, ids: Iterable[int]) -> list[str]:
-        """Return the subwords of target ids, as labels of attention maps and alignments."""
+        """Return the subwords of target ids, as labels for attention maps and alignments."""
         return _pieces(self._target, ids)
 
     def save(self, folder: Path) -> None:
         """
         Write the tokenizer into a run folder.
 
-        Each file is written under another name, synced and renamed. ``tokenizer.json`` comes last:
-        if it exists, the models do.
+        Each file is written under another name, synced and renamed. ``tokenizer.json`` is written
+        last, so if it exists, the models exist, too.
 
         Raises `StorageError` if a file cannot be written.
         """
@@ -319,29 +321,29 @@ class Tokenizer:
 
         File names are never taken from ``tokenizer.json``, which may be untrusted.
 
-        Raises `RunFolderError` if a file is missing, cannot be read, or has another checksum than
-        it was saved with. Raises `TokenizerError` if ``tokenizer.json`` is not what this version
-        writes, or a model cannot be read.
+        Raises `RunFolderError` if a file is missing, cannot be read, or does not have the recorded
+        checksum. Raises `TokenizerError` if ``tokenizer.json`` does not have a supported format, or
+        if a model cannot be read.
         """
         models, facts = read_models(folder)
         return cls(*models, **facts._asdict())
 
     def _frame(self, row: list[int]) -> list[int]:
         """Put the tokens around a source text; an empty line stays empty."""
-        return [*self._before_source, *row, *self._behind_source] if row else []
+        return [*self._before_source, *row, *self._after_source] if row else []
 
     def _encode(
         self, model: SubwordModel, texts: Sequence[str], sampling: float, generator: Random | None
     ) -> list[list[int]]:
         """Convert lines to ids, sampled if requested."""
         if not sampling and self.frame is not None:
-            tokens = self._silent  # no text may produce these, whatever its subwords are
+            tokens = self._silent  # text must never produce these, whatever its subwords are
             return [[UNKNOWN if n in tokens else n for n in row] for row in model.encode(texts)]
         if not sampling:
             return model.encode(texts)
         if self.kind not in SAMPLED_KINDS:
             raise TokenizerError(
-                f"data.subword_sampling needs subwords that can be cut further (of kind "
+                f"data.subword_sampling needs subwords that can be split further (of kind "
                 f"{', '.join(SAMPLED_KINDS)}), but this tokenizer is of kind {self.kind}; set "
                 "data.subword_sampling=0."
             )

@@ -2,8 +2,9 @@
 Training of a subword model.
 
 Sentencepiece does the work. Text of any size and line length is read as a stream, and learning is
-reproducible. Characters of few lines are left out (`heedful.tokenization.characters`). If the text
-does not allow a vocabulary size, the error names an allowed size, or that size is used.
+reproducible. Characters that occur in few lines are left out (`heedful.tokenization.characters`).
+If the text does not allow a vocabulary size, the error names an allowed size, or the largest
+possible size is used.
 """
 
 import io
@@ -45,10 +46,11 @@ _RESERVED = "\u2585"
 _LONG_WORD = re.compile(r"[^ ]{1001,}")
 # One line in this many may lose characters if they would not all fit in the vocabulary.
 _SHARE_AT_WORST = 100
-# If a larger share of lines has the characters, these belong to another language and are not noise.
+# If a larger share of lines has rare characters, these belong to another language and are not
+# noise.
 _MOST_LOST = 0.05
 SPACE = "\u2581"
-"""The character of sentencepiece for a space."""
+"""The character with which sentencepiece represents a space."""
 _NOT_COUNTED = {" ", SPACE, _RESERVED}
 
 
@@ -61,9 +63,9 @@ class SubwordOptions:
     normalization: str = IDENTITY
     """Normalization of text before it is split (`heedful.tokenization.normalization`)."""
     at_most: bool = False
-    """Whether a text with fewer subwords gives a smaller vocabulary."""
+    """Whether the vocabulary may be smaller if the text has too few subwords."""
     say: Callable[[str], object] = lambda text: None
-    """Called with a message about each change of the vocabulary."""
+    """Called with a message about each change to the requested vocabulary."""
 
 
 _EXACTLY = SubwordOptions()
@@ -102,7 +104,7 @@ def learn_subwords(
     if vocabulary_size <= len(SPECIAL_IDS):
         raise TokenizerError(
             f"data.vocabulary_size must be more than {len(SPECIAL_IDS)}, the number of special "
-            f"symbols, but got {vocabulary_size}; set some hundreds or more."
+            f"symbols, but got {vocabulary_size}; set a few hundred or more."
         )
     # Subwords of several characters need room, too.
     room = vocabulary_size // 2 if kind in ("bpe", "unigram") else vocabulary_size
@@ -131,7 +133,7 @@ def learn_subwords(
             raise _size_error(sentences, reason, text, kind, vocabulary_size) from error
     options.say(
         f"vocabulary: {largest:,} subwords instead of {vocabulary_size:,} "
-        f"(data.vocabulary_size), because the {text} has no more"
+        f"(data.vocabulary_size), because the {text} has no more subwords"
     )
     return learn(largest)
 
@@ -139,7 +141,7 @@ def learn_subwords(
 def _learn(
     sentences: "_Sentences", kind: Kind, normalization: str, threads: int, vocabulary_size: int
 ) -> bytes:
-    """Train with sentencepiece; `RuntimeError` if the text does not allow the size."""
+    """Train with sentencepiece; raises `RuntimeError` if the text does not allow the size."""
     model = io.BytesIO()
     with training_options(normalization) as rule:
         sentencepiece.SentencePieceTrainer.train(
@@ -169,10 +171,10 @@ def _learn(
 
 class _Sentences:
     """
-    An iterable of the training text that records statistics, and any error while it is read.
+    An iterable over the training text that records statistics, and any error while it is read.
 
-    `counted`: whether lines are counted by character while the text is first read.
-    `normalize`: rewrites lines like the model; None for no change.
+    `counted`: whether the lines with each character are counted while the text is first read.
+    `normalize`: normalizes lines as the model does; None for no change.
     """
 
     def __init__(
@@ -209,9 +211,10 @@ class _Sentences:
 
     def leave_out_rare(self, room: int, size: int, coverage: float) -> int:
         """
-        Drop the characters of the fewest lines; return their number.
+        Drop the characters that occur in the fewest lines; return their number.
 
-        `room`: number of entries that characters should not exceed. `size`: number of all entries.
+        `room`: maximum number of entries that characters should take. `size`: total number of
+        entries.
         """
         most = lines_to_lose(coverage, self.total)
         crowded = coverage < 1 and self.needed > room
@@ -244,7 +247,7 @@ class _Sentences:
         )
 
     def advice(self, places: int) -> str:
-        """Suggest a coverage that saves so many places; empty if too many lines lose characters."""
+        """Suggest a coverage that saves `places` entries; empty if too many lines lose some."""
         if not self._counts.total:
             self._counts = CharacterLines(self._lines())
         rarest = [c for c in self._counts.rarest(self.total) if c in self.characters]
@@ -270,7 +273,7 @@ class _Sentences:
             raise
 
     def _sample(self) -> Iterator[str]:
-        """Read every line, or `_MOST_LINES` of them evenly spread."""
+        """Read every line, or `_MOST_LINES` evenly spaced lines."""
         for number, line in enumerate(self._lines()):
             place = number * _MOST_LINES + self.seed
             if self.total <= _MOST_LINES or place % self.total < _MOST_LINES:
@@ -350,7 +353,7 @@ def _size_error(
 def _too_small(sentences: _Sentences, text: str, size: int, smallest: int) -> TokenizerError:
     """Build the error with the smallest vocabulary size that has room for every character."""
     return TokenizerError(
-        f"data.vocabulary_size must be at least {smallest} for this text, but got {size}: every "
-        f"character of the {text} and the special symbols need an entry; set "
+        f"data.vocabulary_size must be at least {smallest} for this text, but got {size}: each "
+        f"character of the {text} and each special symbol needs an entry; set "
         f"data.vocabulary_size={smallest} or more{sentences.advice(smallest - size)}."
     )

@@ -59,7 +59,7 @@ class Vocabulary:
         return self._shown[number]
 
     def to_bytes(self) -> bytes:
-        """Serialize the list as JSON, without ids: they follow from the order."""
+        """Serialize the vocabulary as JSON without ids, which follow from the order."""
         record = {
             "splits_others": self.splits_others,
             "tags": list(self.tags),
@@ -74,7 +74,7 @@ class Vocabulary:
 
         Every entry is checked, because the file may be untrusted.
 
-        Raises `TokenizerError` if the file has another form.
+        Raises `TokenizerError` if the file is invalid.
         """
         try:
             record = json.loads(content)

@@ -46,7 +46,8 @@ class VocabularyModel:
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Convert lines to ids."""
-        # Codes split words at spaces as subword-nmt does, a word list at any white space.
+        # With codes, lines are split at spaces as in subword-nmt; with a word list, at any white
+        # space.
         refuse_half_characters(texts)
         if self._codes is None:
             return [self._ids(text.split()) for text in texts]
@@ -82,7 +83,7 @@ class VocabularyModel:
         return codes | {"vocabulary.json": self._vocabulary.to_bytes()}
 
     def _ids(self, pieces: Iterable[str]) -> list[int]:
-        """Look subwords up."""
+        """Look up subwords."""
         number = self._vocabulary.ids.get
         return [number(piece, UNKNOWN) for piece in pieces]
 
@@ -98,12 +99,12 @@ def learn_codes_vocabulary(
     complete: bool = False,
 ) -> VocabularyModel:
     """
-    List the subwords that codes split a text into.
+    Build a vocabulary of the subwords into which codes split a text.
 
     `vocabulary_size`: maximum number of entries, special ones included.
 
-    Rare subwords, often parts of names in the other language, are split further. This equals
-    ``--vocabulary-threshold`` of subword-nmt with a vocabulary of the same text.
+    Subwords rarer than `threshold`, often parts of names in the other language, are split further.
+    This equals ``--vocabulary-threshold`` of subword-nmt with a vocabulary of the same text.
 
     Raises `TextError` if the text is empty or cannot be read. Raises `TokenizerError` if the codes
     cannot be read, or the vocabulary has no room.
@@ -131,7 +132,7 @@ def learn_word_vocabulary(
     tagged: int = 0,
 ) -> VocabularyModel:
     """
-    List the allowed words that occur in a text.
+    Build a vocabulary of the allowed words that occur in a text.
 
     `vocabulary_size`: maximum number of entries, special ones included.
 
@@ -151,7 +152,7 @@ def learn_word_vocabulary(
 
 
 def learn_symbols(files: Sequence[TextSource | Path]) -> VocabularyModel:
-    """List all symbols of a target text, which are separated by spaces, the most frequent first."""
+    """Build a vocabulary of the space-separated symbols of a text, the most frequent first."""
     counts, _ = _count_words(files, "target text", str.split, 0)
     return VocabularyModel(Vocabulary(sorted(counts, key=lambda piece: (-counts[piece], piece))))
 
@@ -175,7 +176,7 @@ def _count_words(
 
 
 def _count_pieces(words: Mapping[str, int], codes: BpeCodes) -> Counter[str]:
-    """Count the subwords of counted words."""
+    """Count subwords, given the count of each word."""
     counts: Counter[str] = Counter()
     for word, count in words.items():
         for piece in codes.cut(word):

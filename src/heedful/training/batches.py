@@ -1,7 +1,7 @@
 """
 The training pairs of each epoch: one corpus or a mixture, with fixed or sampled subwords.
 
-Training reads pairs only here: the batches of an epoch, and the tensors of a batch.
+Training gets the batches of an epoch, and the tensors of a batch, only from this module.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from heedful.tokenization.tokenizer import Tokenizer
 from heedful.training.device.packed import PackedBatch, Room, pack
 from heedful.training.distributed import RankGroup
 
-# A length limit that no row reaches: rows of any length are computed without padding.
+# A length limit that no row reaches, so that rows of any length are computed without padding.
 _ANY_LENGTH = 1 << 30
 
 
@@ -48,9 +48,9 @@ class Sampler:
 
     def __call__(self, epoch: int) -> JoinedPairs:
         """Make or reopen the pairs of an epoch."""
-        made = self._sample(epoch) if self._ranks.is_first else ()
+        pairs = self._sample(epoch) if self._ranks.is_first else ()
         self._ranks.barrier()
-        return JoinedPairs(made or self._sample(epoch))
+        return JoinedPairs(pairs or self._sample(epoch))
 
     def _sample(self, epoch: int) -> tuple[EncodedPairs, ...]:
         """Sample or reopen the pairs of every corpus."""
@@ -77,9 +77,9 @@ class TrainingPairs:
     The training pairs and their batches.
 
     `collator`: adds special symbols and padding. `mixture`: chooses the pairs of an epoch; if None,
-    an epoch has all pairs once. `sampler`: samples new subwords of the same pairs for every epoch;
-    if None, subwords are fixed. `without_padding`: whether `pack` makes the batches instead of
-    `collate`.
+    an epoch contains each pair once. `sampler`: samples new subwords of the same pairs for every
+    epoch; if None, subwords are fixed. `without_padding`: whether `pack` makes the batches instead
+    of `collate`.
 
     Row indices refer to the same pairs in every epoch; only the subwords of a pair, and therefore
     its lengths, change.
@@ -125,11 +125,11 @@ class TrainingPairs:
         return self._collator.batch([s.tolist() for s in sources], [t.tolist() for t in targets])
 
     def room(self, batches: Sequence[Rows]) -> Room:
-        """Compute the room that any micro-batch of these batches needs without padding."""
+        """Compute a `Room` that is large enough for any packed micro-batch of these batches."""
         return Room.of_batches(batches, *self._lengths, self._most_tokens)
 
     def pack(self, rows: Rows, room: Room) -> PackedBatch:
-        """Pack pairs into a room."""
+        """Pack pairs into tensors of the sizes of a `Room`."""
         return pack(*self._pairs.gather(rows), self._collator, room)
 
     def describe(self, rows: list[int]) -> list[dict[str, Any]]:
@@ -149,19 +149,19 @@ class TrainingPairs:
 
     @property
     def _lengths(self) -> tuple[Lengths, Lengths]:
-        """Tokens of the source and the target of each pair, special symbols included."""
+        """Numbers of source and target tokens of each pair, special symbols included."""
         ended = int(self._run.config.model.source_end)
         return self._pairs.source_lengths + ended, self._pairs.target_lengths + 1
 
     @property
     def _most_tokens(self) -> int:
-        """Maximum tokens per side of a micro-batch; without padding slightly more are allowed."""
+        """Maximum number of tokens per side of a micro-batch; slightly higher without padding."""
         if self._left_out < _ANY_LENGTH:
             return self.micro_batch_tokens
         return self.micro_batch_tokens + max(int(side.max()) for side in self._lengths)
 
     def _batch_order(self) -> BatchOrder:
-        """Compute the batches of an epoch."""
+        """Create the object that divides the pairs of an epoch into batches."""
         settings = self._run.config.train
         return BatchOrder(
             *self._lengths,

@@ -1,5 +1,5 @@
 """
-Both directions first: train on each pair in both directions, then on the requested direction.
+Train on each pair in both directions first, and then in the requested direction.
 
 ::
 
@@ -7,9 +7,9 @@ Both directions first: train on each pair in both directions, then on the reques
     target -> source ┴─ a share of the steps, in OUT-both ── weights, subwords ─┐
     source -> target ─────────── the other steps, in OUT, with a new schedule ──┘
 
-Both languages share their subwords. No tag marks the direction, because the language of a source
-shows it (Ding et al. 2021; Gao et al. 2022, “Bi-SimCut”). The second training fine-tunes the first,
-and both are ordinary runs.
+Both languages share one vocabulary. No tag marks the direction, because the language of a source
+shows it (Ding et al. 2021; Gao et al. 2022, “Bi-SimCut”). The second training fine-tunes the model
+of the first. Both trainings are ordinary runs.
 """
 
 from dataclasses import replace
@@ -103,5 +103,5 @@ def _check(config: RunConfig, options: TrainingOptions, share: float) -> None:
     if config.train.objective in ("reward", "risk"):
         raise SettingError(
             f"{_FLAG} begins with new weights, but `train.objective` = {config.train.objective} "
-            "needs those of a trained run; leave one of them out."
+            "needs the weights of a trained run; leave one of the two out."
         )

@@ -6,8 +6,9 @@ Callbacks: user code that runs while a model trains.
     step ─ on_step ─ line of the log? ─ on_log ─ validation? ─ on_validation ─ checkpoint? ─
     on_checkpoint ─ next step … end of the run ─ on_end
 
-With several processes only the first process has callbacks. A request to stop reaches the others
-with the sums of the next step. So training ends one step later than in a single process.
+With several processes, only the first process has callbacks. The other processes receive a request
+to stop together with the sums of the next step. So training ends one step later than in a single
+process.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -91,7 +92,7 @@ class Callback:
         Parameters
         ----------
         line : dict
-            The line that was written to ``log.jsonl``: means since the previous line.
+            The line that was written to ``log.jsonl``, with means since the previous line.
 
         Returns
         -------
@@ -201,7 +202,7 @@ class Callbacks:
         self._call("on_checkpoint", lambda callback: callback.on_checkpoint(folder))
 
     def end(self, result: "TrainingResult") -> None:
-        """Report the end."""
+        """Report the end of the run."""
         self._call("on_end", lambda callback: callback.on_end(result))
 
     def raise_failure(self) -> None:
@@ -220,7 +221,7 @@ class Callbacks:
     @contextmanager
     def _record(self, name: str) -> Iterator[None]:
         """Record an exception, so that the run ends after a checkpoint and then raises it."""
-        import torch  # noqa: PLC0415  # callbacks are defined without it
+        import torch  # noqa: PLC0415  # callbacks can be defined without torch
 
         threads = torch.get_num_threads()
         try:
@@ -230,8 +231,8 @@ class Callbacks:
             if not isinstance(error, HeedfulError):
                 reason = f"{type(error).__name__}{str(error) and f': {error}'}"
                 self._failure = TrainingFailed(
-                    f"the callback {name} failed with {reason}. The last checkpoint has everything "
-                    "that was trained; the same call with resume=True continues from it."
+                    f"the callback {name} failed with {reason}. The last checkpoint contains "
+                    "all steps so far; the same call with resume=True continues from it."
                 )
                 self._failure.__cause__ = error
         except BaseException as error:  # such as SystemExit, which ends the program afterwards

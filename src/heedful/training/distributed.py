@@ -3,7 +3,7 @@ Data-parallel training under `torchrun`.
 
 Each rank computes its share of the micro-batches of a step. Gradients and counts are summed over
 all ranks, and every rank takes the same step. The model is not wrapped; the sums are computed once
-per step. So a rank may have no micro-batch, and the arithmetic equals that of a single process.
+per step. So a rank may have no micro-batch, and the arithmetic is the same as in a single process.
 """
 
 import os
@@ -23,7 +23,8 @@ from heedful.errors import SettingError, TrainingFailed
 from heedful.kernels.api import copy_all
 
 # A rank that dies closes its connections, which the other ranks notice at once. The timeout is for
-# a rank that hangs. It must be longer than the tasks of rank zero alone: subwords, ids, validation.
+# a rank that hangs. It must be longer than any task that only rank zero performs, such as
+# validation.
 _TIMEOUT = timedelta(hours=6)
 # Larger buckets need fewer messages, but more memory for their copies. The size was chosen by hand.
 _BUCKET_BYTES = 64 << 20
@@ -80,7 +81,7 @@ class RankGroup:
 
     def barrier(self) -> None:
         """Wait for all ranks; afterwards they can read the files that rank zero has written."""
-        # `dist.barrier` needs the GPU with NCCL, and has no message for a process that ended.
+        # `dist.barrier` needs the GPU with NCCL, and has no clear message if a process has ended.
         self.all_reduce(torch.zeros(()))
 
 
@@ -126,9 +127,9 @@ def refuse_separate_processes(environment: Mapping[str, str]) -> None:
     missing = [name for name in _OF_A_JOB if name not in environment]
     if int(world) > 1 and missing:
         raise SettingError(
-            f"WORLD_SIZE={world} must come with RANK, MASTER_ADDR and MASTER_PORT, but "
-            f"{', '.join(missing)} is not set. Start the processes with torchrun, which sets them "
-            "all, or leave WORLD_SIZE out."
+            f"WORLD_SIZE={world} must come with RANK, MASTER_ADDR and MASTER_PORT, but the "
+            f"environment lacks {', '.join(missing)}. Start the processes with torchrun, which "
+            "sets them all, or leave WORLD_SIZE out."
         )
 
 
@@ -141,8 +142,8 @@ def _peer_failures() -> Iterator[None]:
         first_line = str(error).strip().splitlines()[0]
         raise TrainingFailed(
             "every rank must join in each step, but another process of this run is gone or "
-            f"does not answer ({first_line}). Its own output says why; start all ranks again with "
-            "--resume to continue from the last checkpoint."
+            f"does not answer ({first_line}). The output of that process says why; start all "
+            "ranks again with --resume to continue from the last checkpoint."
         ) from error
 
 

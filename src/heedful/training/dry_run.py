@@ -18,7 +18,7 @@ from heedful.runs.lock import refuse_if_written
 from heedful.runs.machine_settings import MachineSettings
 from heedful.runs.run import Run
 from heedful.tokenization.tokenizer import Tokenizer
-from heedful.training.device.levers import describe_steps, why_padded
+from heedful.training.device.optimizations import describe_steps, why_padded
 from heedful.training.device.plan import Devices, PlannedTraining, plan_lines
 from heedful.training.distributed import RankGroup
 from heedful.training.finetune import check_pretrained
@@ -69,7 +69,7 @@ def describe_plan(setup: TrainingSetup, say: Say, devices: Devices | None = None
 def _steps(
     setup: TrainingSetup, model: EncoderDecoder, machine_settings: MachineSettings
 ) -> Iterator[str]:
-    """Yield how a GPU computes steps, and the reason if it computes padding; nothing on a CPU."""
+    """Yield a line that says how a GPU computes steps; yield nothing for a CPU."""
     device, settings = resolve_device(setup.config.train.device), setup.config.train
     if device.type == "cuda":
         padded = padding_reason(model, device, machine_settings.precision, settings)

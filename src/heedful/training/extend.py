@@ -120,9 +120,9 @@ def extend(
     longer = _longer_tables(checkpoint, sizes, rows, config.data.vocabulary_multiple)
     reason = f"vocabulary of {pinned_name(run)} extended"
     state = {"reason": reason, "notes": list(notes), ORIGIN: pinned_name(run)}
-    with replacing(goal) as beside:
+    with replacing(goal) as temporary_folder:
         try:
-            write_run(beside, config, tokenizer, longer, state, goal)
+            write_run(temporary_folder, config, tokenizer, longer, state, goal)
         except RunFolderError as error:
             raise TokenizerError(
                 f"the vocabulary of {old.folder.path} cannot be extended, because its model has "
@@ -203,9 +203,9 @@ def _extend_models(
         learned.append(_harmless(side, pieces, keep_lines))
     if language.pieces and not any(learned):
         raise TokenizerError(
-            "the text must hold, at least twice, a subword that the vocabulary lacks"
-            + (" and absent from --keep" if keep_lines else "")
-            + ", but no new subword is possible; give more text, or --pieces 0 for the tag alone."
+            "the text must contain, at least twice, a subword that the vocabulary lacks"
+            + (" and that is absent from --keep" if keep_lines else "")
+            + ", but it contains none; give more text, or --pieces 0 for the tag alone."
         )
     shared = tokenizer.shared
     together = [new for pieces in learned for new in pieces]
@@ -252,7 +252,7 @@ def _harmless(
 
 
 def _longer_frame(old: Tokenizer, language: NewLanguage, model: SubwordModel) -> Frame | None:
-    """Add the language to a frame with language tokens; return any other frame unchanged."""
+    """Add the language to a `Frame` with language tokens; return any other `Frame` unchanged."""
     frame, symbol = old.frame, language.symbol(old)
     if frame is None or not frame.languages or not symbol:
         return frame
@@ -306,4 +306,6 @@ def _lines(files: Files) -> Iterator[str]:
             yield text
     if not count:
         names = ", ".join(str(name) for name in as_list(files))
-        raise TextError(f"new subwords are learned from text, but {names} is empty; give others.")
+        raise TextError(
+            f"new subwords are learned from text, but {names} is empty; give other text."
+        )

@@ -63,16 +63,16 @@ class PretrainedRun:
     reset: tuple[str, ...] = ()
     """Parts that were reset: tokenizer, embeddings, encoder, decoder."""
     decays: int = 0
-    """Number of decays by validations before this run, if the schedule is kept."""
+    """Number of decays that validations caused before this run, if the schedule is kept."""
 
     @property
     def optimizer_steps(self) -> int:
-        """Steps of the kept optimizer before this run."""
+        """Number of steps of the kept optimizer before this run."""
         return self.step if "optimizer" in self.keep_state else 0
 
     @property
     def schedule_steps(self) -> int:
-        """Steps of the kept schedule before this run."""
+        """Number of steps of the kept schedule before this run."""
         return self.step if "schedule" in self.keep_state else 0
 
     def describe(self) -> str:
@@ -110,8 +110,8 @@ def find_pretrained(
     steps = state.get("steps", [state.get("step", 0)])
     if not (isinstance(steps, list) and steps and all(type(step) is int for step in steps)):
         raise RunFolderError(
-            f"{place / 'state.json'} must say after how many steps the weights were written, but "
-            "does not; it was changed. Choose other weights with --finetune-weights."
+            f"{place / 'state.json'} must name the step of its weights, but does not, because it "
+            "was changed. Choose other weights with --finetune-weights."
         )
     step = max(steps)  # an average counts as its newest checkpoint
     if "optimizer" in keep_state and not (place / "training.safetensors").is_file():
@@ -138,9 +138,9 @@ def _decays(state: dict[str, Any], place: Path) -> int:
     decays = state.get("decays")
     if type(decays) is not int:
         raise SettingError(
-            "--keep-state schedule needs a checkpoint that says how often schedule plateau has "
-            f"lowered the rate, but {place} does not: an average has only weights; add "
-            "--finetune-weights last."
+            "--keep-state schedule needs a checkpoint that records how often the plateau schedule "
+            f"has lowered the learning rate, but {place} does not: an average has only weights; "
+            "add --finetune-weights last."
         )
     return decays
 
@@ -156,7 +156,7 @@ def check_same_optimizer(pretrained: PretrainedRun, settings: TrainConfig) -> No
         raise SettingError(
             f"--keep-state optimizer must go on with the optimizer of {pretrained.run}, "
             f"{of.format(inherited[0])}, but `train.optimizer` is {needed[0]} and `train.momentum` "
-            f"{settings.momentum}; set the same, or leave --keep-state optimizer out."
+            f"{settings.momentum}; use the same settings, or leave --keep-state optimizer out."
         )
 
 
@@ -179,9 +179,10 @@ def check_objective(pretrained: PretrainedRun | None, objective: str) -> None:
 
 
 def inherited_settings(pretrained: PretrainedRun, task: Task) -> dict[str, Any]:
-    """Return the settings inherited with weights and subwords, and settings of the same task."""
-    # They override the recipe, and `--set` overrides them: dropout, for example, may change. The
-    # search settings of an imported run are also inherited, because they may contain ids.
+    """Return the settings that belong to the inherited weights, subwords and task."""
+    # Inherited settings override the recipe, and `--set` overrides them: dropout, for example, may
+    # change. The search settings of an imported run are also inherited, because they may contain
+    # ids.
     parent = Run.open(pretrained.run)
     config = parent.config.to_dict()
     settings = {f"model.{name}": value for name, value in config["model"].items()}
@@ -227,15 +228,14 @@ def _shapes(model: ModelConfig, pretrained: PretrainedRun) -> dict[str, torch.Si
 
 
 def check_pretrained(folder: RunFolder, pretrained: PretrainedRun | None) -> None:
-    """Refuse to resume a run if its pretrained weights differ from those that it started from."""
+    """Refuse to resume a run if its pretrained weights differ from its original ones."""
     began = read_pretrained(folder)
     if folder.config.exists() and pretrained != began:
         raise RunFolderError(
             f"--resume must continue the run in {folder.path} from the weights it began with, but "
-            f"it began with {began.describe() if began else 'none'} and is now given "
+            f"it began with {began.describe() if began else 'none'} and the command names "
             f"{pretrained.describe() if pretrained else 'none'}. Use the same --finetune-from, or "
-            "start a "
-            "new run with another --out."
+            "start a new run with another --out."
         )
 
 
@@ -331,7 +331,7 @@ def first_weights(pretrained: PretrainedRun, run: Run, model: EncoderDecoder) ->
 
 
 def _shared_rows(new: Tokenizer, old: Tokenizer, side: str) -> list[tuple[int, int]]:
-    """List the new and the old row of each subword that both vocabularies have."""
+    """List the new and the old row index of each subword that both vocabularies have."""
     if new.fingerprint == old.fingerprint:
         size = new.source_size if side == "source" else new.target_size
         return [(row, row) for row in range(size)]
@@ -348,7 +348,7 @@ def _all_pieces(tokenizer: Tokenizer, side: str) -> list[str]:
 
 
 def _with_rows(table: Tensor, old: Tensor, rows: Sequence[tuple[int, int]]) -> Tensor:
-    """Replace some rows of a table by rows of `old`; `check_shape` has compared the widths."""
+    """Replace some rows of a table with rows of `old`; `check_shape` has compared the widths."""
     filled = table.clone()
     to, since = (torch.tensor(part, dtype=torch.long) for part in zip(*rows, strict=True))
     filled[to] = old[since]

@@ -1,9 +1,9 @@
 """
 The training log of a run as arrays.
 
-`heedful.training.log` writes `log.jsonl`; curves, costs and comparisons read it with this module. A
-log may still be growing, may end in the middle of a line after a kill, and may be very long. So it
-is read as a stream into plain columns of numbers.
+`heedful.training.log` writes `log.jsonl`; plots, costs and comparisons read it with this module. A
+log may still be growing, may end in the middle of a line if the process was killed, and may be very
+long. So it is read as a stream into columns of numbers.
 """
 
 from array import array
@@ -61,7 +61,7 @@ class History:
 
         `column`: a counter that never decreases, such as `target_tokens` or `seconds`.
 
-        Validation lines have no counters. The nearest training lines are only seconds apart.
+        Validation lines lack these counters, but training lines are only seconds apart.
         """
         known = np.concatenate(([0.0], self.training["step"]))
         values = np.concatenate(([0.0], self.training[column]))
@@ -110,10 +110,10 @@ def read_history(path: Path) -> History:
     """
     Read a training log.
 
-    A million lines take a few seconds and 100 MB. If steps decrease, as in two logs joined by hand,
-    later lines replace earlier lines, as in the log of a resumed run.
+    A million lines take a few seconds and 100 MB. If steps decrease, as in the log of a resumed
+    run, later lines replace earlier lines with the same or a later step.
 
-    Raises `RunFolderError` if there is no such file, or it cannot be read.
+    Raises `RunFolderError` if the file does not exist or cannot be read.
     """
     training = {name: array("d") for name in TRAINING}
     validation = {name: array("d") for name in validation_columns()}

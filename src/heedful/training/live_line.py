@@ -25,14 +25,14 @@ class LiveLine:
         self._update(text, f'<pre style="{style}">{escape(text)}</pre>')
 
     def say(self, text: str) -> None:
-        """Replace the line by a message; print a warning to stderr instead, where it stays."""
+        """Replace the line with a message, but print a warning to stderr, where it remains."""
         if text.startswith("warning"):
             print(escape_controls(text), file=sys.stderr, flush=True)
         else:
             self.show(text)
 
     def show_object(self, shown: Any) -> None:
-        """Replace the line by an object with an HTML representation, unless the cell shows it."""
+        """Replace the line with an object with an HTML representation, unless the cell shows it."""
         self._update(repr(shown), shown._repr_html_())
         events = _shell().events
 

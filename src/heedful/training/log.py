@@ -115,7 +115,7 @@ class RunLog:
                 self.say(f"  {side:<11}  {_shorten(text)}")
 
     def result(self, result: Any) -> None:
-        """Replace the progress line of a notebook by the result of the training, with its curve."""
+        """Replace a notebook's progress line with the result of the training and its curve."""
         if self._line is not None:
             self._line.show_object(result)
 
@@ -158,7 +158,7 @@ class RunLog:
         self._file.close()
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._file = _open_to_append(self._path)
-        self.say(f"warning: {self._path.name} was removed while training; a new one begins here")
+        self.say(f"warning: {self._path.name} was removed while training; a new log begins here")
 
 
 def _shorten(text: str) -> str:
@@ -184,7 +184,7 @@ def duration(seconds: float) -> str:
 
 
 def _open_to_append(path: Path) -> TextIO:
-    """Open a log; replace a symbolic link by a file, because another user may have created it."""
+    """Open a log; replace a symbolic link with a file, because another user may have created it."""
     if path.is_symlink():
         path.unlink()
     return open(path, "a", encoding="utf-8", opener=_never_follow)
@@ -210,6 +210,6 @@ def _lines_up_to(path: Path, step: int) -> bytes | None:
     except OSError as error:
         raise RunFolderError(
             f"{path} must be the log of this run, but cannot be read: {error.strerror}; move it "
-            "away, and a new log is begun."
+            "away, and training begins a new log."
         ) from error
     return b"".join(complete)

@@ -37,9 +37,9 @@ class MixedPrecisionOptimizer:
 
     The parameters of the model must be fp32; in bf16 they are replaced by rounded copies. Tied
     weights are one parameter and are counted, updated and saved once. The kernels are called as
-    functions, because torch's classes import its compiler, which takes over a second. AdamW without
-    decay is Adam. With `ema_decay` the masters have an exponential moving average. The paper has
-    neither a moving average nor weight decay.
+    functions, because torch's classes import its compiler, which takes more than a second. AdamW
+    without decay is Adam. With `ema_decay` the masters have an exponential moving average. The
+    paper has neither a moving average nor weight decay.
     """
 
     def __init__(self, model: nn.Module, precision: str, settings: "TrainConfig") -> None:
@@ -127,7 +127,7 @@ class MixedPrecisionOptimizer:
         return True
 
     def gradient_norm(self) -> float:
-        """Compute the Euclidean norm of the summed gradients; not finite if any number is not."""
+        """Compute the Euclidean norm of the summed gradients; not finite if any gradient is not."""
         return float(nn.utils.get_total_norm(self.gradients))
 
     @property
@@ -286,7 +286,7 @@ class MixedPrecisionOptimizer:
         self._copy()
 
     def _count(self, step: int) -> list[Tensor]:
-        """Create Adam's step counter of each weight, set to `step`."""
+        """Create Adam's step counters, one per weight, set to `step`."""
         if self.settings.optimizer != "adam":
             return []
         return [torch.tensor(float(step), device=master.device) for master in self.masters]

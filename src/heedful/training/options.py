@@ -1,10 +1,10 @@
 """
 The options of a training, each defined in one place.
 
-A field is a flag of `heedful train` and of the `train` of a task, a keyword of `heedful.train`, and
-an input of `TrainingSetup.resolve`. Its metadata has the help of the flag; ``help(heedful.train)``
-shows the text below the field. This module does not import torch, so the command line shows its
-help quickly.
+A field is a flag of `heedful train` and of the command `train` of a task, a keyword of
+`heedful.train`, and an input of `TrainingSetup.resolve`. Its metadata has the help of the flag;
+``help(heedful.train)`` shows the text below the field. This module does not import torch, so the
+command line shows its help quickly.
 """
 
 from collections.abc import Sequence
@@ -22,29 +22,29 @@ _TEXT = (
 
 @dataclass(frozen=True, kw_only=True)
 class TextOptions:
-    """The text of two languages; a task with another text has options of its own."""
+    """The text of two languages; a task with different text has its own options."""
 
     source: Files | None = flag(f"Source text: {_TEXT}", metavar="FILE", advice=WRITE_SENTENCES)
     """
-    Sentences, a line each, or parts of files such as ``pairs.csv:en`` and ``memory.tmx:en``; plain
+    Sentences, one per line, or parts of files such as ``pairs.csv:en`` and ``memory.tmx:en``; plain
     or compressed.
     """
     target: Files | None = flag(
-        "Target text, aligned line by line.", metavar="FILE", advice=WRITE_SENTENCES
+        "Target text, aligned with the source line by line.", metavar="FILE", advice=WRITE_SENTENCES
     )
-    """Their translations, in files of the same kinds: line n translates line n."""
+    """Translations in files of the same kinds: line n translates line n of `source`."""
     corpora: str | Path | None = flag(
-        "A TOML file that describes several corpora, instead of --source and --target."
+        "TOML file that describes several corpora, instead of --source and --target."
     )
     """A TOML file that describes several corpora, instead of `source` and `target`."""
     data: str | Path | None = flag(
-        "A folder made by heedful data prepare, instead of --source, --target.",
+        "Folder made by heedful data prepare, instead of --source and --target.",
         advice=WRITE_SENTENCES,
     )
-    """A folder made by `heedful data prepare`, instead of all these."""
+    """A folder made by `heedful data prepare`, instead of `source`, `target` and `corpora`."""
     exclude: Files | None = flag(
-        "Text to remove from the training data, such as a test set: pairs that repeat a line of "
-        "it, exactly or nearly; may be repeated.",
+        "Text such as a test set; training pairs that repeat one of its lines, exactly or nearly, "
+        "are dropped. May be repeated.",
         metavar="FILE",
         advice=WRITE_SENTENCES,
     )
@@ -53,13 +53,13 @@ class TextOptions:
     nearly, are dropped.
     """
     both_directions_first: float | None = flag(
-        "Train for this share of the steps on both directions first, in the folder OUT-both; then "
-        "OUT continues with one direction.",
+        "Share of the steps to train first on both directions, in the folder OUT-both; the "
+        "training in OUT then continues in one direction.",
         metavar="SHARE",
     )
     """
-    Train for this share of the steps on both directions first, in a folder beside `out`; `out` goes
-    on from there with one direction.
+    Share of the steps to train first on both directions, in a folder next to `out`; the training in
+    `out` then continues in one direction.
     """
     valid_source: Files | None = flag(
         "Held-out source text.", metavar="FILE", advice=WRITE_SENTENCES
@@ -68,13 +68,13 @@ class TextOptions:
     valid_target: Files | None = flag(
         "Held-out target text.", metavar="FILE", advice=WRITE_SENTENCES
     )
-    """Their translations."""
+    """Translations of `valid_source`, line by line."""
     pairs: Pairs | None = field(default=None, metadata={"advice": PAIR_FORMS})
     """
     Pairs in memory, instead of files: ``[("A dog.", "Ein Hund."), …]``, ``zip(sources, targets)``,
     a finite generator, or a table with two columns (pandas). A split of `datasets` may have two
-    columns, or one named ``translation`` (set ``data.source_language`` for its order). They are
-    stored in the run folder; a resumed run needs no pairs and refuses other pairs.
+    columns, or one column named ``translation`` (set ``data.source_language`` for its order). The
+    pairs are stored in the run folder; a resumed run needs no pairs and refuses other pairs.
     """
     valid_pairs: Pairs | None = field(default=None, metadata={"advice": PAIR_FORMS})
     """Pairs for validation, in the same forms and stored in the same way."""
@@ -84,26 +84,27 @@ class TextOptions:
 class RunOptions:
     """Options that do not depend on the kind of text."""
 
-    out: str | Path | None = flag("The run folder to make.")
+    out: str | Path | None = flag("Run folder to create.")
     """The run folder to create or, with `resume`, to continue."""
     tokenizer: str | Path | None = flag(
-        "Tokenizer: a run folder, BPE codes of subword-nmt, a word list or a sentencepiece .model.",
+        "Tokenizer: a run folder, BPE codes of subword-nmt, a word list or a sentencepiece "
+        ".model; by default it is learned.",
         parser=run_path,
         metavar="PATH",
     )
     """
     A folder with ``tokenizer.json``, codes of subword-nmt, a list of words or a sentencepiece
-    ``.model``, instead of subwords learned from the text. A resumed run keeps its own and refuses
-    others.
+    ``.model``, instead of subwords learned from the text. A resumed run keeps its tokenizer and
+    refuses another one.
     """
     settings: Settings = flag(
         "Change a setting: train.steps=200.", (), name="--set", metavar="KEY=VALUE"
     )
     """``{"train.steps": 200}``, ``{"train": {"steps": 200}}`` or ``["train.steps=200"]``."""
     resume: bool = flag(
-        "Continue the run in --out, bit for bit; from the start if it has no checkpoint yet.", False
+        "Continue the run in --out, bit for bit, or start it if it has no checkpoint yet.", False
     )
-    """Continue from the last checkpoint, or begin if there is none yet."""
+    """Continue from the last checkpoint, or start the run if there is no checkpoint yet."""
     allow_inexact_resume: bool = flag(
         "Resume even if the results will not be bit-identical.", False
     )
@@ -114,33 +115,34 @@ class RunOptions:
         parser=run_path,
         metavar="PATH",
     )
-    """A pretrained run whose weights, shape and subwords are taken over."""
+    """A pretrained run from whose weights, model settings and subwords the new run starts."""
     finetune_weights: str = flag(
-        "Weights of --finetune-from: average, best, last or step-N; the default is that of "
-        "translate.",
+        "Weights of --finetune-from: average, best, last or step-N. The default is the first of "
+        "average, best and last that exists.",
         "default",
         show_default=False,
     )
-    """Which of its weights: ``average``, ``best``, ``last`` or ``step-N``."""
+    """Weights of the pretrained run: ``average``, ``best``, ``last`` or ``step-N``."""
     keep_state: Sequence[str] = flag(
-        "Take over this state from --finetune-from: optimizer or schedule; may be repeated.",
+        "State to take from --finetune-from in addition to the weights: optimizer or schedule; "
+        "may be repeated.",
         (),
         metavar="PART",
     )
-    """State that is kept besides the weights: ``optimizer`` or ``schedule``."""
+    """State that is kept in addition to the weights: ``optimizer`` or ``schedule``."""
     reset: Sequence[str] = flag(
-        "Do not take over this part from --finetune-from: tokenizer, embeddings, encoder or "
-        "decoder; may be repeated.",
+        "Part of --finetune-from that is not used but starts anew: tokenizer, embeddings, encoder "
+        "or decoder; may be repeated.",
         (),
         metavar="PART",
     )
-    """Parts that are reset: ``tokenizer``, ``embeddings``, ``encoder`` or ``decoder``."""
+    """Parts that start anew: ``tokenizer``, ``embeddings``, ``encoder`` or ``decoder``."""
     tensorboard: str | Path | None = flag(
         "Write events for `tensorboard --logdir` to a subfolder of this folder."
     )
     """TensorBoard's `--logdir`; events are written to a folder in it, named like the run."""
     plugins: Files | None = None
-    """Python files that register parts of your own (`heedful.plugins`); they are executed."""
+    """Python files that register your own parts (`heedful.plugins`); they are executed."""
 
 
 @dataclass(frozen=True, kw_only=True)

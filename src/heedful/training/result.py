@@ -49,11 +49,11 @@ class TrainingResult:
     run: Path
     """The run folder, for `Translator.load`."""
     step: int
-    """Steps of the run, those before it was resumed included."""
+    """Number of steps of the run, including the steps before it was resumed."""
     best: tuple[dict[str, Any], ...]
     """The best validations, best first: step, valid_loss, bleu; empty without held-out text."""
     log: Path
-    """The log file, a line of JSON for every report and validation."""
+    """The log file, with one JSON object per line."""
 
     @cached_property
     def curve(self) -> TrainingCurve:

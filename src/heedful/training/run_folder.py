@@ -69,7 +69,7 @@ def create_run_folder(folder: RunFolder, setup: TrainingSetup) -> Iterator[Claim
     with writing(folder.path):
         folder.path.mkdir(parents=True, exist_ok=True)
     with only_writer(folder.path, "train"):
-        check_folder(folder, setup)  # another process may have filled the folder meanwhile
+        check_folder(folder, setup)  # another process may have written to it
         claim.will_make(folder.path)
         with writing(folder.path):
             tidy(folder.path)

@@ -35,7 +35,7 @@ class Schedule:
     """
     The learning rate of every step of a training.
 
-    The fields are plain values, so all ranks and a resumed run compute the same rates. Only
+    The fields never change, so all ranks and a resumed run compute the same rates. Only
     `plateau` also depends on decays caused by validations.
     """
 
@@ -108,7 +108,7 @@ class Schedule:
 
     def is_past_warmup(self, step: int) -> bool:
         """
-        Return whether the warm-up is over after a step: true from the step that has the peak rate.
+        Return whether the warm-up is over after a step: true from the step with the peak rate on.
 
         Validations do not lower the rate while it still rises, as in fairseq's
         ``reduce_lr_on_plateau``.

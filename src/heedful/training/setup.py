@@ -72,7 +72,7 @@ from heedful.training.options import TrainingOptions
 from heedful.training.tensorboard import require_tensorboard
 from heedful.training.validation import find_held_out
 
-# Settings of duration and intervals, which do not change the weights after a step.
+# Settings of durations and intervals, which do not affect the weights after a given step.
 _MAY_CHANGE = frozenset(
     f"train.{name}"
     for name in (
@@ -90,11 +90,12 @@ _MAY_CHANGE = frozenset(
 # Schedules that depend on these settings: cosine on the last step, plateau on validations.
 _OF_THE_SCHEDULE = {"cosine": {"train.steps"}, "plateau": {"train.validate_steps"}}
 _OF_THE_MACHINE = frozenset(("train.device", "train.precision", "train.threads"))
-# Validation text is also compared by content; training text by the digests of encoded pairs.
+# Validation text is also compared by content. Training text is compared by the digests of encoded
+# pairs.
 _VALIDATION = ("valid_source", "valid_target")
 # Maximum tokens per side on a CPU: a step of the base model then needs at most about 3 GB
-# (docs/results/speed.md). A batch of about 4,096 tokens is computed at once. For a step of `small`
-# this took 0.9 of the time of micro-batches of 2,048 tokens.
+# (docs/results/speed.md). A batch of about 4,096 tokens is computed at once. For a step of `small`,
+# this took 0.9 times as long as micro-batches of 2,048 tokens.
 _CPU_MICRO_BATCH_TOKENS = 4608
 
 
@@ -111,7 +112,7 @@ class TrainingSetup:
     valid: tuple[list[str], list[str]] | None = None
     """Held-out sources and their translations."""
     held_out: HeldOutPairs | None = None
-    """The held-out pairs with line numbers, to find them in the training text; None for trees."""
+    """The held-out pairs with line numbers, to find them in training text; None for trees."""
     pretrained: PretrainedRun | None = None
     """The run that fine-tuning starts from."""
     folder: RunFolder | None = None
@@ -266,19 +267,19 @@ def check_folder(folder: RunFolder, setup: TrainingSetup) -> None:
     elif not folder.path.exists():
         raise RunFolderError(
             f"--resume must find the folder of the run that it continues, but {folder.path} is not "
-            "there; check the name, or leave --resume out to begin a new run."
+            "there; correct the name, or leave --resume out to begin a new run."
         )
     elif not folder.path.is_dir():
         raise RunFolderError(
             f"--resume must find the folder of the run that it continues, but {folder.path} is not "
-            "a folder; check the name."
+            "a folder; correct the name."
         )
     elif folder.config.exists():
         _check_same(folder, setup)
     elif strangers := _unknown_files(folder):
         raise RunFolderError(
-            f"--resume must find a run or an empty folder, but {folder.path} holds no config.json "
-            f"and other files: {', '.join(strangers[:3])}; name another folder."
+            f"--resume must find a run or an empty folder, but {folder.path} has other files "
+            f"and no config.json: {', '.join(strangers[:3])}; name another folder."
         )
 
 
@@ -306,7 +307,7 @@ def _check_same(folder: RunFolder, setup: TrainingSetup) -> None:
         of_the_machine = not _changed_settings(old, new, may_change | _OF_THE_MACHINE)
         inexactly = ", or add --allow-inexact-resume to go on with small differences"
         raise RunFolderError(
-            f"--resume must continue the run in {folder.path} with the settings it was begun with, "
+            f"--resume must continue the run in {folder.path} with its original settings, "
             f"but {'; '.join(changes)}. Use the same settings, or continue from its weights in a "
             f"new run with other settings: --finetune-from {folder.path} --keep-state schedule and "
             f"another --out{inexactly * of_the_machine}."
@@ -316,14 +317,14 @@ def _check_same(folder: RunFolder, setup: TrainingSetup) -> None:
     began = read_corpus(folder)
     if _without_names(files) != _without_names(began):
         raise RunFolderError(
-            f"--resume must continue the run in {folder.path} with the text it was begun with, but "
-            "the files now have other sizes, or --data differs. Give the same text, or start a new "
-            "run."
+            f"--resume must continue the run in {folder.path} with its original text, but the "
+            "files now have different sizes, or --data differs. Give the same text, or start a "
+            "new run."
         )
     if changed := _of_other_content(began, files):
         raise RunFolderError(
-            f"--resume must continue the run in {folder.path} with the validation text it was "
-            f"begun with, but {changed} has changed since. Give the same text, or start a new run."
+            f"--resume must continue the run in {folder.path} with its original validation "
+            f"text, but {changed} has changed since. Give the same text, or start a new run."
         )
 
 
@@ -345,13 +346,13 @@ def check_continues(
     if state.get("pairs", digests := pairs_digests(pairs)) != digests:
         raise RunFolderError(
             f"--resume must continue {place} with the text it was trained with, but the ids of "
-            "the text have another digest now. Give the same text, or start a new run with another "
-            "--out."
+            "the text now have a different digest. Give the same text, or start a new run with "
+            "another --out."
         )
 
 
 def pairs_digests(pairs: Sequence[EncodedPairs]) -> list[str]:
-    """List the digests of the encoded pairs, which show whether they are the same."""
+    """List the digests of the encoded pairs, which show whether the pairs have changed."""
     return [part.digest for part in pairs]
 
 

@@ -133,7 +133,7 @@ def require_tensorboard() -> None:
         import tensorboard.summary.writer.event_file_writer  # noqa: F401
     except ImportError as error:
         raise MissingExtra(
-            "--tensorboard needs the package tensorboard, which is not installed; "
+            "--tensorboard needs the tensorboard package, which is not installed; "
             "install it with: pip install 'heedful[track]'"
         ) from error
 

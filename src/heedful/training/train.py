@@ -38,7 +38,7 @@ from heedful.tasks.registry import text_options
 from heedful.training.batches import Sampler, TrainingPairs
 from heedful.training.both_directions import two_trainings
 from heedful.training.callbacks import Callback, Callbacks
-from heedful.training.device.levers import describe_steps, why_padded
+from heedful.training.device.optimizations import describe_steps, why_padded
 from heedful.training.device.trainer import DeviceTrainer
 from heedful.training.distributed import RankGroup, rank_group
 from heedful.training.finetune import first_weights, write_pretrained
@@ -268,7 +268,7 @@ class _Session:
             ) from error
 
     def schedule(self) -> Schedule:
-        """Make the schedule, which may continue that of the pretrained run."""
+        """Make the schedule, which may continue the schedule of the pretrained run."""
         pretrained = self.setup.pretrained
         return Schedule.of(self.run.config, pretrained.schedule_steps if pretrained else 0)
 
@@ -336,7 +336,7 @@ def require_sums_in_order(device: torch.device, settings: TrainConfig) -> None:
         raise SettingError(
             "`train.deterministic` must be false on a GPU with `train.objective` "
             f"{settings.objective}, because a GPU sums its samples in no fixed order; leave one of "
-            "them out."
+            "the two settings out."
         )
 
 
@@ -390,8 +390,8 @@ def _train_state(checkpoint: Checkpoint, place: Path) -> TrainState:
         return TrainState.from_dict(checkpoint.state)
     except ValueError as error:
         raise RunFolderError(
-            f"{place} must hold the state of a training, but {error}: it was changed. Delete "
-            "that folder to continue from the checkpoint before it."
+            f"{place} must hold the state of a training, but {error}; the state was changed. "
+            "Delete that folder to continue from the checkpoint before it."
         ) from error
 
 

@@ -81,11 +81,11 @@ class Trainer:
     """
     The training loop.
 
-    `describe`: maps indices of pairs to their descriptions in a report; by default the indices.
-    `objective`: the objective that is minimized; the likelihood if None.
+    `describe`: maps indices of pairs to their descriptions in a report; by default, to the indices
+    themselves. `objective`: the objective that is minimized; the likelihood if None.
 
-    It follows section 5 of the paper. Call `check_memory`, then `run`, which contains the loop; the
-    other methods are parts of the loop, in order.
+    The loop follows section 5 of the paper. Call `check_memory`, then `run`, which contains the
+    loop; the other methods are parts of the loop, in order.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class Trainer:
         return shares[self.ranks.rank], sum(map(len, shares[: self.ranks.rank]))
 
     def _forward_backward(self, step: int, micro_batches: MicroBatches, first: int) -> StepTotals:
-        """Run micro-batches forward and backward, one after the other; sum losses and counts."""
+        """Run the forward and backward passes of micro-batches in turn; sum losses and counts."""
         totals = StepTotals()
         for index, rows in enumerate(micro_batches, start=first):
             batch = self.collate(rows)
@@ -322,10 +322,10 @@ class Trainer:
         rate = "train.learning_rate_factor" if is_paper else "train.learning_rate"
         raise TrainingFailed(
             f"the loss and its gradient must be finite numbers, but at step {step:,} the loss sum "
-            f"is {loss} and the gradient norm {norm}; no step was taken, and what was trained "
-            f"before is in the last checkpoint. The {len(rows)} pairs of the batch are in the last "
-            f"line of log.jsonl: look at them, or start a new run with a lower {rate}, a longer "
-            "train.warmup, or train.clip_norm=1.0."
+            f"is {loss} and the gradient norm {norm}; no step was taken, and the "
+            f"last checkpoint contains all steps before. The {len(rows)} pairs of the batch are in "
+            f"the last line of log.jsonl: look at them, or start a new run with a lower {rate}, "
+            "a longer train.warmup, or train.clip_norm=1.0."
         )
 
     def _time_is_over(self) -> bool:
@@ -414,7 +414,7 @@ class Trainer:
         return {"flops": flops} if flops else {}
 
     def _validate_if_due(self, step: int, ended: bool) -> tuple[bool, bool]:
-        """Validate if due; return whether the result is among the best, and patience ran out."""
+        """Validate if due; return whether it is one of the best, and whether patience ran out."""
         every = self.config.validate_steps
         if self.validate is None or every is None or (step % every and not ended):
             return False, False
@@ -443,7 +443,7 @@ class Trainer:
         if self.train_state.decay_if_due(schedule.patience):
             after, metric = self._learning_rate(step), METRICS[self.config.best_by].label
             if after < before:
-                self.log.say(f"no better {metric}: the learning rate is now {after:.3g}")
+                self.log.say(f"{metric} did not improve: the learning rate is now {after:.3g}")
 
     def _is_out_of_patience(self) -> bool:
         """Return whether patience has run out; only rank zero returns True."""
@@ -454,7 +454,7 @@ class Trainer:
 
     def _save_if_due(self, step: int, requested: bool, is_best: bool) -> None:
         """Write a checkpoint if due, with its reason."""
-        # “regular” takes precedence: averages and `train.keep_last` only count regular checkpoints.
+        # “regular” takes precedence: averages and `train.keep_last` count only regular checkpoints.
         steps = self.config.checkpoint_steps
         due_by_steps = steps is not None and step % steps == 0
         reason = ""

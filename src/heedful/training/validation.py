@@ -111,7 +111,7 @@ def _read_held_out_pairs(
 
 
 Ids = Sequence[int]
-# Source and target tokens computed at once; chosen by hand without comparison.
+# Maximum number of source and target tokens computed at once; chosen by hand.
 _BATCH_TOKENS = 4096
 
 
@@ -131,7 +131,7 @@ def validator(
     BLEU is cased sacreBLEU of greedy translations, which are cheaper than beam search and similar
     enough to beam search to compare checkpoints.
     """
-    run.check_forbidden_ids()  # so that errors show before the first step
+    run.check_forbidden_ids()  # so that errors are reported before the first step
     config, tokenizer = run.config, run.tokenizer
     most = config.data.max_length
     lines = run.read_sources(sources)

@@ -1,5 +1,5 @@
 """
-Word alignments of translations and of given pairs, and unknown word replacement.
+Word alignments of translations and of given pairs, and the replacement of unknown words.
 
 Attention of all pairs is computed in batches of similar length. The weights of a batch are freed
 before the next batch.
@@ -31,7 +31,8 @@ from heedful.translation.result import TranslationNote, WordAlignment, divergenc
 
 Ids = Sequence[int]
 
-# How each kind of tokenizer marks the subwords of a word; all others mark them like sentencepiece.
+# How these kinds of tokenizers mark the subwords of a word; all other kinds do so like
+# sentencepiece.
 _MARKS = {"word": "", "word-list": "", "codes": CONTINUED}
 
 
@@ -48,7 +49,7 @@ class SegmentedText(NamedTuple):
     units: list[Unit]
     """Subwords of each word."""
 
-    def behind(self, words: int) -> "SegmentedText":
+    def without_first(self, words: int) -> "SegmentedText":
         """Drop the first words, which precede the text."""
         units = [
             Unit(unit.pieces, range(unit.words.start - words, unit.words.stop - words))
@@ -93,15 +94,15 @@ def segment_text(kind: str, text: str, ids: Ids, pieces: Sequence[str]) -> Segme
 def segment_source(tokenizer: Tokenizer, text: str, ids: Ids) -> SegmentedText:
     """Match the words of a source line, without the prefix's words, with its subwords."""
     before, pieces = tokenizer.source_prefix, tokenizer.pieces_source(ids)
-    ahead, behind = tokenizer.around_source
-    pieces = pieces[ahead : len(ids) - behind]
-    segmented = segment_text(tokenizer.kind, before + text, ids, pieces).shifted(ahead)
-    return segmented.behind(len(before.split())) if before else segmented
+    leading, trailing = tokenizer.around_source
+    pieces = pieces[leading : len(ids) - trailing]
+    segmented = segment_text(tokenizer.kind, before + text, ids, pieces).shifted(leading)
+    return segmented.without_first(len(before.split())) if before else segmented
 
 
 def segment_ids(tokenizer: Tokenizer, ids: Ids) -> SegmentedText:
     """Match the words of a model's translation with its subwords."""
-    # An unknown symbol is one word in a word vocabulary, however many it stands for.
+    # In a word vocabulary, an unknown symbol counts as one word, however many words it stands for.
     units = units_of(tokenizer.pieces_target(ids), _MARKS.get(tokenizer.target_kind, SPACE))
     words: list[str] = []
     spelled_units: list[Unit] = []
@@ -119,7 +120,7 @@ def segment_ids(tokenizer: Tokenizer, ids: Ids) -> SegmentedText:
     return SegmentedText(ids, words, spelled_units)
 
 
-# Positions per side that are computed at once, padding included.
+# Maximum number of positions per side that are computed at once, padding included.
 _BATCH_TOKENS = 2048
 
 
@@ -127,8 +128,8 @@ class Aligner:
     """
     Word alignment from the attention of a model or an ensemble.
 
-    The part of a `Translator` that handles words. For an ensemble the weights of each layer and
-    head are averaged, so the members must have equally many layers and heads.
+    This is the part of a `Translator` that handles words. For an ensemble the weights of each layer
+    and head are averaged, so the members must have equally many layers and heads.
     """
 
     def __init__(self, run: Run, models: Sequence[EncoderDecoder]) -> None:
@@ -166,7 +167,7 @@ class Aligner:
             )
         parsed = Extraction.parse(text)
         parsed.check(*model.cross_attention)
-        if len(self.models) > 1:  # before the first line is translated
+        if len(self.models) > 1:  # fail before the first line is translated
             for member in self.models:
                 self._cross(member, [[UNKNOWN]], [[UNKNOWN]])
         return parsed
@@ -195,8 +196,7 @@ class Aligner:
         `sources, targets`: subwords of the pairs, without special symbols.
 
         The model makes one pass over known targets, as in training. A batch has at most 2,048
-        positions, or one pair. The weights of six layers with eight heads then take 70 MB at 60
-        subwords per side.
+        positions per side, or one pair.
         """
         lengths = [max(len(s), len(t)) + 1 for s, t in zip(sources, targets, strict=True)]
         for rows in by_length(lengths, _BATCH_TOKENS):
@@ -268,13 +268,14 @@ class Aligner:
         rows: Collection[int] | None = None,
     ) -> list[list[TranslationNote]]:
         """
-        Return notes with the alignments of translations and the texts with replaced unknown words.
+        Return notes: alignments of translations, and texts in which unknown words are replaced.
 
         `written`: for each line the subwords of its translations, best first. `align`: whether to
-        return the links. `rows`: the lines that have notes; all if None.
+        return the links. `rows`: the lines that get notes; all if None.
 
-        Attention is computed only for translations that need it. An unknown word is replaced by the
-        word with the most attention, whatever the threshold of the alignment.
+        Attention is computed only for translations that need it. An unknown word is replaced with
+        the source word that has the most attention, or its entry in `replace`. The threshold of the
+        alignment does not matter.
         """
         dictionary = replace if isinstance(replace, Mapping) else {}
         notes = [[TranslationNote()] * len(several) for several in written]
@@ -317,7 +318,7 @@ class Aligner:
         return list(zip(read, map(self._target, targets, target_ids), strict=True))
 
     def _read(self, sources: Sequence[str], targets: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Normalize given pairs as for translating."""
+        """Normalize given pairs as for translation."""
         return self.run.read_sources(sources), self.run.read_targets(targets)
 
     def _target(self, text: str, ids: Ids) -> SegmentedText:

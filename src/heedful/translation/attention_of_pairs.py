@@ -45,7 +45,7 @@ class AttentionOfPairs:
         target : str, optional
             A translation of it; the model's own if None.
         from_language, to_language : str, optional
-            Languages of this call, for models with many (`between`).
+            Languages of this call, for multilingual models (`between`).
 
         Returns
         -------
@@ -72,7 +72,7 @@ class AttentionOfPairs:
     @_of_translator
     def attention_of(self, source: Sequence[int], target: Sequence[int]) -> Attention:
         """
-        Compute all attention weights of a pair of ids.
+        Compute all attention weights of a pair of sentences that are given as ids.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Batches of sentences, searched in parallel, and pairs scored by every member."""
+"""Parallel search of batches of sentences, and scores of pairs averaged over ensemble members."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -48,7 +48,7 @@ def mean_scores(
     targets: Sequence[list[int]],
 ) -> list[list[float]]:
     """
-    Score pairs by every member and average the probabilities of each token.
+    Score pairs with every member and average the probabilities of each token.
 
     Raises `HeedfulError` if a score is not finite.
     """

@@ -25,12 +25,13 @@ def read_constraints(
     """
     Tokenize the user's constraints.
 
-    `target_prefix`: the beginning of each translation; empty if it may begin freely.
+    `target_prefix`: the beginning of each translation; empty for none.
     `force_phrases`: for each line the phrases that its translation must contain. `avoid_phrases`:
     for each line the phrases that its translation must not contain. `numbers`: numbers of the
     lines, for messages.
 
-    Spaces around a phrase do not count. A phrase begins at a word boundary and is tokenized alone.
+    Spaces around a phrase are ignored. A phrase begins at a word boundary and is tokenized on its
+    own.
     """
     constraints = {
         "target_prefix": target_prefix,

@@ -19,7 +19,7 @@ class TranslationEngine(Protocol):
 
     @property
     def reader(self) -> TextReader:
-        """The reader of its lines."""
+        """The reader of source lines."""
         ...
 
     def translate(
@@ -68,14 +68,14 @@ _CANNOT = (
 
 def check_engine(engine: str, options: SearchOptions, others: Mapping[str, object]) -> None:
     """
-    Refuse options that an engine lacks, all of them at once.
+    Refuse options that an engine lacks, all of them in one error.
 
     `others`: options that do not concern the search, by their names on the command line.
 
-    Raises `SettingError` if the engine lacks an option; torch has them all.
+    Raises `SettingError` if the engine lacks an option; torch supports all options.
     """
     chosen = {
-        "sample": options.sample and not others.get("mbr"),  # mbr samples by itself
+        "sample": options.sample and not others.get("mbr"),  # mbr turns on sampling itself
         "diverse-groups": options.diverse_groups > 1,
         "diversity-strength": options.diversity_strength,
         "coverage-penalty": options.coverage_penalty,

@@ -9,7 +9,7 @@ from heedful.tasks.task import Task
 
 
 def check_members(runs: Sequence[Run]) -> None:
-    """Check that the members of an ensemble share tokens, direction and the reading of words."""
+    """Check that the members of an ensemble share tokens, direction and their task's settings."""
     if not runs:
         raise RunFolderError("a translator needs at least one run folder, but none was named.")
     first, *others = runs
@@ -29,8 +29,8 @@ def check_members(runs: Sequence[Run]) -> None:
         if not chosen and first.direction.contradicts(member.direction):
             raise RunFolderError(
                 "runs that translate together must have the same direction, but "
-                f"{first.folder.path} translates {first.direction} and {member.folder.path} "
-                f"{member.direction}; leave one of them out."
+                f"{first.folder.path} translates {first.direction}, and {member.folder.path} "
+                f"translates {member.direction}; leave one of them out."
             )
 
 

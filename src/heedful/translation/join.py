@@ -1,4 +1,4 @@
-"""Joining of the translations of sentences to the translation of their text."""
+"""Joining of translated sentences into the translation of their text."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 from heedful.translation.result import Translation, WordAlignment
 
 Fill = Callable[[Sequence[str], Sequence[Iterable[tuple[int, int]] | None]], str]
-"""Replaces the sentences of a text by translations whose words are linked."""
+"""Replaces the sentences of a text with their translations, using word links if it needs them."""
 
 
 def join_sentences(translations: Sequence[Translation], fill: Fill) -> Translation:
@@ -15,7 +15,7 @@ def join_sentences(translations: Sequence[Translation], fill: Fill) -> Translati
 
     `translations`: in order, at least one. `fill`: inserts them into their text.
 
-    A sentence with fewer alternatives repeats its last alternative.
+    A sentence with fewer alternatives than another repeats its last one.
     """
     most = max(len(sentence.alternatives) for sentence in translations)
     ranked = [[sentence, *sentence.alternatives] for sentence in translations]

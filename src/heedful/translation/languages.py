@@ -32,7 +32,8 @@ class LanguageChoice:
         Parameters
         ----------
         from_language, to_language : str, optional
-            Languages in any form, such as ``de`` for ``deu_Latn``; empty for those of the run.
+            Language codes in any form, such as ``de`` for ``deu_Latn``; empty for the run's
+            languages.
         options : pair of str, optional
             Names of the two arguments, for messages.
 
@@ -44,7 +45,7 @@ class LanguageChoice:
         Notes
         -----
         This is for models with a token for each language. Raises `SettingError` for an unknown
-        language, with the most similar languages.
+        language; the message lists the most similar languages.
         """
         for option, language in zip(options, (from_language, to_language), strict=True):
             check_argument("Translator.between", option, language, str)
@@ -56,7 +57,9 @@ class LanguageChoice:
         if pair == own.run.direction:
             return own
         if pair not in own.siblings:
-            models = [copy(model) for model in own.models]  # their parts are shared
+            models = [
+                copy(model) for model in own.models
+            ]  # shallow copies, which share the weights
             for model in models:
                 if own.tokenizer.start != run.tokenizer.start:
                     model.start_token = run.tokenizer.start

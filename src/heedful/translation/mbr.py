@@ -1,4 +1,4 @@
-"""Minimum Bayes risk among translations."""
+"""Minimum Bayes risk decoding over sampled translations."""
 
 from dataclasses import replace
 
@@ -11,9 +11,9 @@ def least_risk(translation: Translation, n_best: int = 1) -> Translation:
     """
     Put the translation with the least risk first.
 
-    Returns the translation; its score and those of its alternatives are expected utilities (chrF)
-    in percent. The method is that of Eikema and Aziz (2020). Equal samples count as often as they
-    were drawn.
+    Returns the translation; its score and its alternatives' scores are expected utilities (chrF) in
+    percent. The method is that of Eikema and Aziz (2020). Equal samples count as often as they were
+    drawn.
     """
     candidates = [translation, *translation.alternatives]
     ordered = minimum_bayes_risk([candidate.text for candidate in candidates], utility("chrf"))

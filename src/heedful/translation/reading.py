@@ -5,9 +5,9 @@ Conversion of a user's lines to rows for a model, and of translated rows to tran
 
     line ─ parts that the model can read as one ─ rows ─ search ─ restored ─ joined ─ translation
 
-With ``data.reading = exact`` and without terms a row is a line. With ``text`` held pieces are cut
+With ``data.reading = exact`` and without terms, a row is a line. With ``text``, held pieces are cut
 from a row (`heedful.text.reading`). A line that is too long becomes several rows, and a line
-without a letter has no row.
+without a letter has an empty row.
 """
 
 import re
@@ -55,13 +55,13 @@ def vocabulary_of(tokenizer: Tokenizer) -> SourceVocabulary:
 
 
 class _LinePart:
-    """A part of a line that the model reads at once; `read` is None without text to restore."""
+    """A part of a line that the model reads at once; `read` is None if nothing needs restoring."""
 
     def __init__(self, row: str, tag: str = "", read: ReadLine | None = None) -> None:
         self.row, self.tag, self.read = row, tag, read
 
     def restored(self, row: Translation, prefix: Prefix = NO_PREFIX) -> Translation:
-        """Restore in a translation and its alternatives everything that was taken from the line."""
+        """Restore what was taken from the line, in a translation and its alternatives."""
         if self.read is None:
             return row
         if self.read.is_copied:
@@ -104,18 +104,18 @@ class ReadLines:
     parts: tuple[tuple[_LinePart, ...], ...]
     """Parts of each line; a single part if the line is not split."""
     layouts: tuple[TextLayout | None, ...]
-    """The text between the parts of a line that was split."""
+    """The layout of each line that was split; None for other lines."""
     cut: frozenset[int] = frozenset()
     """Lines that are too long for the model but not split."""
 
     @cached_property
     def rows(self) -> list[str]:
-        """The text for the model; empty for a line that it does not read."""
+        """The texts for the model; empty for a line that it does not read."""
         return [part.row for parts in self.parts for part in parts]
 
     @cached_property
     def lines(self) -> list[int]:
-        """The line of each row."""
+        """The index of each row's line."""
         return [number for number, parts in enumerate(self.parts) for _ in parts]
 
     @property
@@ -161,17 +161,17 @@ class ReadLines:
 def warn_of_loops(
     results: Sequence[Translation], first_line: int, warn: Callable[[str], None]
 ) -> None:
-    """Report lines from whose translations a loop was cut."""
+    """Report the lines whose translations had a loop that was cut."""
     for number, result in enumerate(results, start=first_line):
         if result.reading is not None and result.reading.loops:
             warn(
                 f"line {number} has a translation with a repetition that the source lacks; only "
-                "the first round was kept."
+                "its first occurrence was kept."
             )
 
 
 def without_links(translation: Translation) -> Translation:
-    """Drop alignments that were only needed for restoring."""
+    """Drop alignments that were only needed for restoration."""
     others = tuple(replace(choice, alignment=None) for choice in translation.alternatives)
     return replace(translation, alignment=None, alternatives=others)
 
@@ -181,8 +181,8 @@ class TextReader:
     A reader of lines for one model.
 
     `reads_text`: whether ``data.reading`` is ``text``. `read_plain`: normalizes lines that are not
-    read as text. `longest`: maximum subwords of a row. `aligns`: whether the engine can align
-    words.
+    read as text. `longest`: maximum number of subwords in a row. `aligns`: whether the engine can
+    align words.
     """
 
     def __init__(
@@ -208,7 +208,7 @@ class TextReader:
         terms: Terms | None = None,
         long_lines: LongLines = "split",
     ) -> ReadLines:
-        """Read lines. `long_lines`: treatment of a line that is too long, if text is read."""
+        """Read lines. `long_lines`: treatment of a line that is too long, if `reads_text`."""
         if not self.reads_text and terms is None:
             rows = self.read_plain(lines)
             return ReadLines(tuple((_LinePart(row),) for row in rows), (None,) * len(rows))
@@ -223,7 +223,8 @@ class TextReader:
             parts_read: dict[str, _LinePart | None] = {}
             fits = partial(self._fits, reader, tag, parts_read)
             if self.reads_text and not fits(text):
-                # the text between the parts is not translated, so controls are replaced here
+                # the text between the parts is not translated, so control characters are replaced
+                # here
                 text, _ = without_controls(text)
                 if long_lines == "cut":
                     cut.add(number)
@@ -249,7 +250,7 @@ class TextReader:
         List the prefix of each row's translation, in the model's and in the user's spelling.
 
         `numbers`: numbers of the rows' lines, for messages about prefixes that cannot be used. With
-        exact reading prefixes do not change, so none is listed.
+        exact reading, prefixes need no restoration, so the list is empty.
         """
         if not prefixes or not self.reads_text:
             return []
@@ -262,7 +263,7 @@ class TextReader:
         return [Prefix(*pair) for pair in zip(decoded, read, strict=True)]
 
     def line_reader(self, terms: Terms | None) -> LineReader:
-        """Return a reader of lines with the terms of a user."""
+        """Return a reader of lines with a user's terms."""
         return LineReader(self.vocabulary, terms, self.reads_text, self.aligns)
 
     def cut_rule(self, terms: Terms | None, tag: str) -> CutRule:
@@ -271,7 +272,8 @@ class TextReader:
         reader, room = self.line_reader(terms), self.longest - 1
 
         def fits(sentence: str) -> bool:
-            # No subword is shorter than a byte, and the space before the first word may be one.
+            # No subword is shorter than a byte, and the space before the first word may be a
+            # subword.
             if len(sentence.encode()) + sum(self.tokenizer.around_source) < room:
                 return True
             seen = read_source(reader.read(sentence).text if self.reads_text else sentence)
@@ -281,7 +283,7 @@ class TextReader:
         return CutRule(fits, reader.unbroken)
 
     def seen(self, line: str) -> str:
-        """Return the model's text of a line, or the line itself if it has no row or several."""
+        """Return the text that the model reads for a line, or the line if it is not one row."""
         rows = self.read([line]).rows
         return rows[0] if len(rows) == 1 and rows[0] else line
 
@@ -301,7 +303,7 @@ class TextReader:
 
         `parts_read`: the texts that were read, each with its part, or None if it is too long.
         """
-        # No subword is shorter than a byte; the space before the first word may be one more.
+        # No subword is shorter than a byte; the space before the first word may be another subword.
         if len(text.encode()) + 2 + sum(self.tokenizer.around_source) < self.longest:
             return True
         if text not in parts_read:

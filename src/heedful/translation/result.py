@@ -44,10 +44,10 @@ class WordAlignment:
 
     def between_spaces(self, source: str) -> "WordAlignment":
         """
-        Count source words by spaces alone, as other tools do.
+        Return the alignment with source words separated only by spaces, as in other tools.
 
-        A model reads all white space as spaces, but words joined by a no-break space or a tab are
-        one word here.
+        A model reads all white space as spaces, but here, words joined by a no-break space or a tab
+        are one word.
         """
         parts = [part.split() for part in source.split(" ")]
         parts = [part for part in parts if part]
@@ -110,10 +110,10 @@ class Attention:
         """
         Draw one layer as heat maps.
 
-        `layer`: counted from 1, or from the last, -1. `head`: counted in the same way; the mean and
-        every head if None.
+        `layer`: counted from 1, or backward from -1, the last. `head`: counted in the same way; the
+        mean and every head if None.
 
-        A row is a query token, a column a key token. Needs matplotlib.
+        Rows are query tokens, and columns are key tokens. This needs matplotlib.
         """
         layers = getattr(self, kind)
         if not len(layers):
@@ -131,7 +131,7 @@ class Attention:
         return AttentionPlot(weights, rows, read, title)
 
     def _number(self, what: str, number: int, count: int) -> int:
-        """Convert a number that counts from 1, or negatively from the last, to an index."""
+        """Convert a number that counts from 1, or backward from -1, to an index."""
         if not 1 <= abs(number) <= count:
             raise SettingError(
                 f"`{what}` must be from 1 to {count}, or, counted from the end, from -1 to "
@@ -161,7 +161,7 @@ class Translation:
     score: float
     """Log-probability divided by the length penalty; 0 for an empty line."""
     tokens: tuple[str, ...]
-    """Its subwords, without special symbols."""
+    """Subwords of the translation, without special symbols."""
     log_probability: float
     """Natural logarithm of the probability of the whole translation."""
     alternatives: tuple["Translation", ...] = ()
@@ -173,7 +173,7 @@ class Translation:
     log_probabilities: tuple[float, ...] = field(default=(), repr=False)
     """Natural logarithms of the probabilities of its subwords and the end symbol, if requested."""
     replaced_controls: int = field(default=0, repr=False)
-    """Control characters and ends of lines in the model's output; each is a space in the text."""
+    """Number of control characters and line ends in the model's output; each became a space."""
     reading: ReadingNote | None = field(default=None, repr=False)
     """Notes on the preparation of the line, if it was read as text."""
 
@@ -199,7 +199,7 @@ def check_found(hypotheses: Sequence[Hypothesis], line: int, restricted: bool) -
 
     `restricted`: whether rules or options may exclude all translations.
 
-    Raises `HeedfulError` if there is no translation, or its score is not a number.
+    Raises `HeedfulError` if there is no translation, or if its score is not finite.
     """
     score = hypotheses[0].score if hypotheses else -math.inf
     if score == -math.inf and restricted:
@@ -223,7 +223,7 @@ def divergence_error(symptom: str) -> HeedfulError:
 
 def without_repeats(translation: Translation) -> Translation:
     """
-    Drop alternatives that have the text of an earlier alternative.
+    Drop alternatives with the same text as the translation or an earlier alternative.
 
     Texts that differ only in subwords, outer blanks or a cut loop count as equal.
     """

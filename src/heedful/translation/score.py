@@ -116,7 +116,7 @@ def score(
     weights, device, precision, threads, reading : optional
         As for `Translator.load`; not used with a translator.
     from_language, to_language : str, optional
-        Languages of the pairs, for models with many (`Translator.between`).
+        Languages of the pairs, for multilingual models (`Translator.between`).
     warn : callable, optional
         Called with a message about missing language tags, or about rows of a table that are
         skipped.
@@ -124,13 +124,13 @@ def score(
     Returns
     -------
     iterator of ScoredPair
-        With `log_probability`, `mean` and `log_probabilities`, one for each pair, in order.
+        One for each pair, in order, with `log_probability`, `mean` and `log_probabilities`.
 
     Notes
     -----
-    The command `heedful score`. Pairs are read as the iterator advances, so a text of any length
-    takes little memory. Scores are natural logarithms, include the end symbol, and have no length
-    penalty.
+    The command `heedful score` does the same. Pairs are read as the iterator advances, so a text of
+    any length takes little memory. Scores are natural logarithms, include the end symbol, and have
+    no length penalty.
     """
     translator = run
     if not isinstance(translator, Translator):
@@ -156,7 +156,7 @@ def _score(
     align_by: str | None,
     warn: Warn | None,
 ) -> Iterator[ScoredPair]:
-    """Score pairs, some thousand at a time; ranks and alignments each take another pass."""
+    """Score pairs, a few thousand at a time; ranks and alignments each take another pass."""
     while window := list(islice(pairs, _WINDOW)):
         sources, targets = [s for s, _ in window], [t for _, t in window]
         source_ids, target_ids = translator.aligner.pair_ids(sources, targets)
@@ -186,10 +186,9 @@ def gold_lines(
     """
     Measure each layer's alignment error rate.
 
-    Yields one line for each layer, with and without the shift, best first.
+    Yields two lines for each layer, with and without the shift; the best line comes first.
 
-    A layer is named as in ``--align-by``. All pairs are kept in memory, because gold sets are
-    small.
+    A layer is named as in ``--align-by``. All pairs are held in memory; gold sets are small.
     """
     pairs = list(corpus.pairs())
     links = [

@@ -32,8 +32,8 @@ def source_ids(
                     f"line {number} has {len(row):,} subwords and was cut to the first "
                     f"{limit:,} ({setting})."
                 )
-            behind = tokenizer.around_source[1]  # tokens that end each source
-            del row[max(limit - behind, 0) : len(row) - behind]
+            trailing = tokenizer.around_source[1]  # tokens that end each source
+            del row[max(limit - trailing, 0) : len(row) - trailing]
     return ids
 
 
@@ -41,4 +41,4 @@ def check_ids(source: Sequence[int], target: Sequence[int], sizes: tuple[int, in
     """Refuse ids that are not in the source or target vocabulary."""
     for name, ids, size in zip(("source", "target"), (source, target), sizes, strict=True):
         if not all(0 <= number < size for number in ids):
-            raise TextError(f"`{name}` must hold ids from 0 to {size - 1:,}, but holds others.")
+            raise TextError(f"`{name}` must hold ids from 0 to {size - 1:,}, but holds other ids.")

@@ -1,4 +1,4 @@
-"""Streaming translation in constant memory and input order; output follows without delay."""
+"""Streaming translation in constant memory and input order; output is written without delay."""
 
 import queue
 import threading
@@ -19,7 +19,7 @@ from heedful.translation.side_files import zip_side_files
 # This many lines are sorted by length together: enough for full batches of similar length.
 _WINDOW = 2048
 _PAUSE_SECONDS = 0.05
-# Replacement of “|||”, which separates the fields of an n-best list, inside a text.
+# Replacement for “|||” in a text, because “|||” separates the fields of an n-best list.
 _ESCAPED = "&#124;" * 3
 _Item = TypeVar("_Item")
 
@@ -46,7 +46,8 @@ class OutputFormat:
         """
         Format one translated line.
 
-        `number`: number of the input line, counted from 0. `source`: the input line, for its links.
+        `number`: number of the input line, counted from 0. `source`: the input line, for the word
+        links.
 
         One translation in plain text is the text alone, or score, text and links separated by tabs.
         """
@@ -103,7 +104,7 @@ def translate_lines(
     Translate a stream of lines.
 
     `options`: options of the search; `n_best` is the number of translations of each line.
-    `mbr`: whether to write the translations of minimum Bayes risk.
+    `mbr`: whether to write the translations with minimum Bayes risk.
 
     A thread reads ahead at most two windows, so memory does not grow with the text.
     """

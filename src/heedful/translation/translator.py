@@ -45,7 +45,7 @@ from heedful.translation.sources import source_ids
 
 # Positions per side that `score` computes at once; more positions take more memory.
 _BATCH_TOKENS = 2048
-# Sentences x beam x vocabulary of a step of one batch: a quarter gibibyte of scores.
+# Maximum of sentences x beam x vocabulary in a search step: a quarter gibibyte of scores.
 _STEP_LOGITS = 1 << 26
 Warn = Callable[[str], None]
 
@@ -57,9 +57,9 @@ class Translator(LanguageChoice, AttentionOfPairs):
     Parameters
     ----------
     run : Run
-        Settings and tokenizer, of the first member of an ensemble.
+        The run with the settings and the tokenizer; for an ensemble, the first member's.
     *models : EncoderDecoder
-        In evaluation mode, on one device; several are an ensemble.
+        Models in evaluation mode, on one device; several models form an ensemble.
 
     Notes
     -----
@@ -96,7 +96,7 @@ class Translator(LanguageChoice, AttentionOfPairs):
         path : str, Path, TrainingResult or sequence of them
             The folder of a run. Several folders form an ensemble and must share tokenizer and
             direction. Token probabilities are averaged; languages, search settings and attention
-            are those of the first.
+            are taken from the first run.
         weights : str, default 'default'
             ``average``, ``best``, ``last`` or ``step-N``; by default the average if it exists, else
             the best, else the last.
@@ -104,9 +104,9 @@ class Translator(LanguageChoice, AttentionOfPairs):
             ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         precision : {'auto', 'fp32', 'bf16', 'int8'}, default 'auto'
             `auto` chooses bf16 if this machine is clearly faster with it. With int8, weights and
-            states are rounded to 8 bits for the products, on CPUs only.
+            states are rounded to 8 bits for matrix products; this needs a CPU.
         threads : int, default 0
-            Number of CPU threads; 0 for all.
+            Number of CPU threads; 0 for one per core.
         plugins : path or sequence of them, optional
             Python files with the run's own parts (`heedful.plugins`); they are executed.
         reading : {'exact', 'text'}, optional
@@ -115,11 +115,12 @@ class Translator(LanguageChoice, AttentionOfPairs):
         Returns
         -------
         Translator
-            Ready to use.
+            A translator that is ready to use.
 
         Notes
         -----
-        Checksums are verified; nothing in a run folder is executed. Later forks use one thread.
+        Checksums are verified; nothing in a run folder is executed. Processes forked after a
+        translation use one thread.
         """
         load_plugins(plugins)
         runs = [Run.open(name) for name in ([path] if isinstance(path, str | PathLike) else path)]
@@ -128,7 +129,7 @@ class Translator(LanguageChoice, AttentionOfPairs):
 
     @cached_property
     def reader(self) -> TextReader:
-        """The reader of its lines."""
+        """The reader of source lines."""
         read, most = self.run.read_sources, self.run.config.search.max_source_length
         reads_text, aligns = self.run.reads_text, self.aligner.can_align
         return TextReader(self.tokenizer, read, reads_text, most, aligns)
@@ -183,11 +184,12 @@ class Translator(LanguageChoice, AttentionOfPairs):
             All options of the search, instead of keywords.
         target_prefix : sequence of str, optional
             The beginning of each translation, in whole subwords: “wo” does not become “world” if
-            that is one subword. It stays as written. A string if `texts` is one.
+            that is one subword. It is kept as written. Give a string if `texts` is a string.
         force_phrases : sequence of sequence of str, optional
-            For each line the phrases that must occur; for a single text its phrases.
+            For each line, phrases that its translation must contain; for a single text, its
+            phrases.
         avoid_phrases : sequence of sequence of str, optional
-            For each line the phrases that its translation must not contain.
+            For each line, phrases that its translation must not contain.
         probabilities : bool, default False
             Whether to return the log-probability of each subword.
         attention : bool, default False
@@ -197,26 +199,28 @@ class Translator(LanguageChoice, AttentionOfPairs):
         align_by : str, optional
             How alignments are extracted, such as ``layer=2,shift`` (`Extraction.parse`).
         replace_unknown : bool or mapping of str to str, default False
-            Whether unknown words become the aligned source word, or its entry in a dictionary.
+            Whether an unknown word becomes its aligned source word, or that word's entry in a
+            mapping.
         batch_tokens : int, default 2048
-            Source tokens per batch, padding included.
+            Maximum number of source tokens per batch, padding included.
         batch_lines : int, optional
-            Most lines per batch; any number if None.
+            Maximum number of lines per batch; no limit if None.
         first_line : int, default 1
-            Number of the first line in its text, for messages; samples depend on it.
+            Line number of the first line, for messages; random samples depend on it.
         glossary : mapping of str to str, optional
-            Translations of terms: words of a line in these forms, not inflected, the longest first.
+            Terms and their translations. A term matches whole words, but not inflected forms; of
+            terms with the same start, the longest is used.
         protected : sequence of str, optional
-            Strings that the translation repeats unchanged, once.
+            Strings that stay unchanged in the translation.
         long_lines : {'split', 'cut'}, default 'split'
-            Whether a line with more subwords than the model reads is split at ends of sentences or
-            cut, if text is read.
+            Whether a line that is too long for the model is split at ends of sentences or cut off,
+            if `data.reading` is text.
         from_language, to_language : str, optional
-            Languages of this call, for models with many (`between`).
+            Languages of this call, for multilingual models (`between`).
         warn : callable, optional
             Called with a message about truncated lines, missing constraints and unknown subwords.
         observer : callable, optional
-            Called after each step of the search of a non-empty line, by its index in `texts`.
+            Called after each search step of a nonempty line, with the line's index in `texts`.
         **keywords : object
             Fields of `SearchOptions`, such as ``beam=4``, instead of `options`.
 
@@ -227,10 +231,10 @@ class Translator(LanguageChoice, AttentionOfPairs):
 
         Notes
         -----
-        The model reads single spaces between words; a line's outer white space comes back. With
+        The model reads single spaces between words; a line's outer white space is restored. With
         `data.reading` = text, pieces that the model cannot translate are cut out and put back.
-        Lines of similar length are searched together, on a processor several batches at a time.
-        Phrases match only in the subwords of the tokenizer.
+        Lines of similar length are searched together, and on a CPU several batches at a time. A
+        phrase matches only as the subwords into which the tokenizer splits it.
         """
         # 1. check the request before anything is computed
         originals, is_single = read_texts("texts", texts), isinstance(texts, str)
@@ -304,7 +308,7 @@ class Translator(LanguageChoice, AttentionOfPairs):
                 weights = self.attention_of(ids[row], hypotheses[0].tokens) if attention else None
                 results[row] = as_translation(self.tokenizer, hypotheses, weights, probabilities)
                 written[row] = [hypothesis.tokens for hypothesis in hypotheses]
-        # 5. links where they are requested or needed for restoring; then restoring itself
+        # 5. links where they are requested or needed for restoration; then restoration
         if linked:
             needed = alignments or bool(read.linked)
             notes = self.aligner.note(lines, ids, written, by, needed, replace_unknown, linked)
@@ -363,16 +367,16 @@ class Translator(LanguageChoice, AttentionOfPairs):
         align_by : str, optional
             How alignments are extracted, such as ``layer=2,shift`` (`Extraction.parse`).
         from_language, to_language : str, optional
-            Languages of this call, for models with many (`between`).
+            Languages of this call, for multilingual models (`between`).
 
         Returns
         -------
         WordAlignment or list of WordAlignment
-            One for two strings; for several pairs a list in order.
+            One alignment for two strings; for several pairs, a list in order.
 
         Notes
         -----
-        Many pairs are computed at once. `Aligner.rate` finds the best layer by gold links.
+        Many pairs are computed at once. `Aligner.rate` finds the best layer with gold links.
         """
         by, is_single = self.aligner.extraction(align_by), isinstance(sources, str)
         alignments = self.aligner.align(*read_pairs(sources, targets), by)
@@ -422,18 +426,19 @@ class Translator(LanguageChoice, AttentionOfPairs):
         targets : str or iterable of str
             The translations, in order.
         batch_tokens : int, default 2048
-            Positions of either side per batch, padding included.
+            Maximum number of positions per side in a batch, padding included.
         from_language, to_language : str, optional
-            Languages of this call, for models with many (`between`).
+            Languages of this call, for multilingual models (`between`).
 
         Returns
         -------
         list of float or list of list of float
-            Log-probabilities of the subwords of the pair or of each pair, the end symbol's last.
+            Log-probabilities of each pair's target subwords, with the end symbol's last; a single
+            list for two strings.
 
         Notes
         -----
-        Their sum equals the score of a search that found the same subwords.
+        Their sum is the log-probability that a search would give the same subwords.
         """
         check_counts(batch_tokens=batch_tokens)
         source_ids, target_ids = self.aligner.pair_ids(*read_pairs(sources, targets))

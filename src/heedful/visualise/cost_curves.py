@@ -39,7 +39,7 @@ def draw_cost_curves(
 
 
 def _draw(curves: Sequence[CostCurve], x_label: str, y_label: str) -> "Figure":
-    """Draw the curves, and a legend at their side that lists systems from best to worst."""
+    """Draw the curves, and next to them a legend that lists systems from best to worst."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, NullFormatter
 

@@ -41,7 +41,8 @@ _WIDTH, _PANEL_HEIGHT, _LEGEND_LINE, _LETTERS, _DPI = 7.4, 1.9, 0.19, 8.0, 200
 _LONGEST_NAME = 48
 # Maximum number of points per curve; a page cannot show more side by side.
 _POINTS = 1500
-# Maximum labels, because more would overlap; maximum markers, because more would form a thick line.
+# Maximum number of labels, because more labels would overlap. Maximum number of markers, because
+# more markers would form a thick line.
 _LABELS, _MARKED = 6, 40
 # Distance of a label from its ring, and height of a label, as fractions of the panel's height.
 _ABOVE, _ROOM = 0.1, 0.11
@@ -52,12 +53,12 @@ Validations = Float64[np.ndarray, " validations"]
 
 @dataclass(frozen=True)
 class RunCurves:
-    """The curves of one run, as plain arrays that the caller has read."""
+    """The curves of one run, as arrays."""
 
     name: str
     """Name in the legend."""
     x: Line
-    """Horizontal position of the training lines: steps, tokens or time."""
+    """Horizontal positions of the lines of the training log: steps, tokens or time."""
     loss: Line
     nll: Line
     """Mean loss per target token without label smoothing; `loss` is the training loss."""
@@ -65,7 +66,7 @@ class RunCurves:
     speed: Line
     """Training speed in target tokens per second."""
     valid_x: Validations
-    """Horizontal position of the validations."""
+    """Horizontal positions of the validations."""
     valid_loss: Validations
     """Loss on the validation text; NaN where there is none."""
     scores: Mapping[str, tuple[Validations, bool]]
@@ -85,7 +86,7 @@ class _Panel:
     best: Callable[[np.ndarray], np.intp] | None = None
 
     def points(self, run: RunCurves, smooth: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the steps at which a run has a value, and the values."""
+        """Return the horizontal positions at which a run has values, and the values."""
         x = run.valid_x if self.is_validation else run.x
         values = self.values(run, smooth)
         finite = np.isfinite(x) & np.isfinite(values)
@@ -140,8 +141,8 @@ def learning_curves(
     """
     Draw learning curves of several runs.
 
-    Training and validation perplexity are without label smoothing and share one scale, so they can
-    be compared. The training loss has its own panel. Panels without values are left out. A curve
+    Training and validation perplexity exclude label smoothing and share one scale, so they can be
+    compared. The training loss has its own panel. Panels without values are left out. A curve
     with too many points for the page is drawn as the mean of neighboring points. A band shows the
     smallest and largest of these points.
 
@@ -222,7 +223,7 @@ def _draw(runs: Sequence[RunCurves], x_label: str, smooth: int) -> "Figure":
 
 
 def _shorten(name: str) -> str:
-    """Replace the middle of a name by “…” if it is too long for the legend."""
+    """Replace the middle of a name with “…” if it is too long for the legend."""
     half = _LONGEST_NAME // 2
     return name if len(name) <= _LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
 

@@ -36,15 +36,15 @@ _SCRIPTS = (
 @cache
 def explorer_script() -> str:
     """Return the explorer's code."""
-    # The code makes no network requests and writes no markup and no style attributes. So it runs
-    # under a Content-Security-Policy that allows only scripts of the same origin.
+    # The code makes no network requests and writes no markup and no style attributes. Therefore, it
+    # runs under a Content-Security-Policy that allows only scripts of the same origin.
     parts = "\n".join(_read(f"{name}.js") for name in _SCRIPTS)
     return f"(() => {{\n'use strict';\n{parts}\nglobalThis.heedfulExplorer = explore;\n}})();\n"
 
 
 @cache
 def explorer_styles() -> str:
-    """Return the explorer's style sheet, with a light and a dark theme by the system setting."""
+    """Return the explorer's style sheet, which follows the system's light or dark theme."""
     return _read("explorer.css")
 
 

@@ -22,7 +22,7 @@ INK = "#2b2f36"
 _GRID = "#e3e6ea"
 PICTURES = (".png", ".svg", ".pdf")
 
-# Formats in which characters are drawn; for the other formats the viewer chooses fonts.
+# Formats that contain the drawn characters; in the other format, the viewer chooses the fonts.
 _DRAWN = (".png", ".pdf")
 
 
@@ -116,7 +116,7 @@ def three_digits(value: float) -> str:
     """
     Format a positive number with three significant digits.
 
-    Unlike the format ``.3g`` it keeps trailing zeros and never uses exponents.
+    Unlike the format ``.3g``, it keeps trailing zeros and never uses exponents.
 
     >>> [three_digits(value) for value in (1.2, 12.34, 12345.6)]
     ['1.20', '12.3', '12,346']
@@ -147,7 +147,7 @@ def figure_content(figure: "Figure", kind: str, more: Iterable["Figure"] = ()) -
 
 def write_output(out: Path, content: bytes, kind: str) -> None:
     """
-    Write a file that the user has named, atomically.
+    Atomically write a file that the user has named.
 
     `kind`: what the file is, for the error message. Raises `StorageError` if the file cannot be
     written; then no partial file is left.

@@ -19,7 +19,7 @@ OWN_FONT = "DejaVu Sans"
 # Fonts that draw every character as a box, or that have no outlines.
 _USELESS = ("LastResort", "ColorEmoji", "cmex", "cmsy")
 _REGULAR = ("Regular", "Book", "Roman", "Normal", "Medium")
-# Example fonts for scripts whose font name is not “Noto Sans” and the script's name.
+# Example fonts for scripts whose font is not named “Noto Sans” plus the name of the script.
 _NO_SCRIPTS = ("Common", "Inherited", "Unknown")
 _EXAMPLES = {
     **dict.fromkeys(("Han", "Hiragana", "Katakana", "Bopomofo", "Hangul"), "Noto Sans CJK"),
@@ -35,7 +35,7 @@ class Face(NamedTuple):
     number: int
     """Index of the face in a collection; 0 in a file with one face."""
     characters: frozenset[str]
-    """Those of the requested characters that the face has."""
+    """The requested characters that the face has."""
     preference: tuple[bool, ...]
     """Sort key among faces with equally many characters; the smallest is best."""
 

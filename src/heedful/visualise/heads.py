@@ -30,7 +30,7 @@ def mean_of_heads(weights: np.ndarray) -> np.ndarray:
 
 def rollout(weights: np.ndarray) -> np.ndarray:
     """Compute attention rollout through all layers."""
-    # Equation 1 of Abnar and Zuidema. Feed-forward networks are ignored.
+    # This is equation 1 of Abnar and Zuidema, which ignores feed-forward networks.
     flow = np.eye(weights.shape[-1])
     for layer in mean_of_heads(weights):
         flow = _KEPT * flow + (1 - _KEPT) * layer @ flow
@@ -41,8 +41,8 @@ def rollout_of_decoder(
     encoder: np.ndarray, decoder: np.ndarray, cross: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute attention rollout through a decoder, to the source and to its own prefix."""
-    # Abnar and Zuidema have no decoder; here each of a layer's two attentions is one step of their
-    # formula. A row of both results together sums to one.
+    # Abnar and Zuidema do not define rollout for decoders. Here, each of the two attention layers
+    # of a decoder layer is one step of their formula. Rows of both results together sum to one.
     memory = rollout(encoder)
     written, read = np.eye(decoder.shape[-1]), np.zeros(cross.shape[-2:])
     for own, source_weights in zip(mean_of_heads(decoder), mean_of_heads(cross), strict=True):
@@ -78,8 +78,8 @@ class HeadMeasure:
 
 def measure_heads(weights: np.ndarray) -> list[HeadMeasure]:
     """Compute the measures of every head of every layer."""
-    # Decoder self-attention sees only earlier positions: its first row has an entropy of zero
-    # whatever the head does.
+    # Decoder self-attention does not see later positions, so the first row of every head has an
+    # entropy of zero.
     logarithms = np.log2(weights, out=np.zeros(weights.shape), where=weights > 0)
     entropy = -(weights * logarithms).sum(axis=-1).mean(axis=-1)
     largest = weights.max(axis=-1).mean(axis=-1)

@@ -58,7 +58,7 @@ class Head:
     """One head of a panel."""
 
     number: int
-    """Index of the head in its layer, from 1, which selects its color; repeats are darker."""
+    """Index of the head in its layer, from 1, which selects its color; reused colors are darker."""
     weights: Float[np.ndarray, "words words"]
     """Row i is the attention of word i."""
 
@@ -86,8 +86,8 @@ def attention_lines(
     """
     Draw attention as lines between words.
 
-    `run`: the name of the run, which is printed below. The page grows with the sentence, so the
-    words stay readable.
+    `run`: the name of the run, which is printed below the panels. The page grows with the sentence,
+    so the words stay readable.
 
     Raises `SettingError` if `check_report_ending` refuses `out`, and `ValueError` if the
     weights of a head do not fit the words. Raises `StorageError` if the file cannot be written.
@@ -212,12 +212,12 @@ def _draw_lines(axes: "Axes", panel: Panel, count: int) -> None:
 
 
 def _opacity(weight: float) -> float:
-    """Return the opacity of the line of a weight."""
+    """Return the opacity of the line for a weight."""
     return _LEAST_OPACITY + (1 - _LEAST_OPACITY) * weight
 
 
 def _line_width(weight: float) -> float:
-    """Return the width of the line of a weight in points."""
+    """Return the width in points of the line for a weight."""
     least, most = _WIDTHS
     return least + (most - least) * weight
 

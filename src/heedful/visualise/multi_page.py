@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 # Maximum width in inches of one panel, and of a row of small panels; squares shrink to fit.
 _PANEL, _ROW = 17.4, 22.0
 _SMALLEST_CELL, _SMALL_CELL = 0.11, 0.2
-# Maximum pixels of a picture of many panels; drawing takes a dozen bytes per pixel.
+# Maximum number of pixels in a picture of many panels; drawing takes about 12 bytes per pixel.
 _PIXELS = 60e6
 _TITLE, _NAME = 0.28, 0.36
-# Width of a letter in inches per point of font size, and the rise of a slanted label per length.
+# Width of a letter in inches per point of font size, and height of a slanted label divided by its
+# length.
 _LETTER, _RISE = 0.62 / 72, 0.71
 
 

@@ -1,5 +1,5 @@
 """
-Panels of squares, of which every attention heat map consists.
+Panels of squares, which make up every attention heat map.
 
 Rows are query tokens and columns are key tokens; the darker a square, the larger the weight.
 Lengths are in inches, font sizes in points.
@@ -25,7 +25,7 @@ _LONGEST_TOKEN = 24
 # With more squares than this on a page, each panel is an image without lines between squares.
 _MANY = 8_000
 
-# Resolution; maximum pixels of a picture; maximum side in pixels that the Agg renderer can draw.
+# Resolution; maximum number of pixels; maximum side in pixels that the Agg renderer can draw.
 _DPI, _PIXELS, _SIDE = 160, 100e6, 50_000
 
 
@@ -49,7 +49,7 @@ class Canvas:
         self.figure: Figure = Figure(figsize=self.size, dpi=dpi, facecolor="white")
 
     def place(self, left: float, top: float, width: float, height: float) -> "Axes":
-        """Add axes; labels may extend beyond the page, because the file is cropped around them."""
+        """Add axes; labels may extend beyond the page, because the saved file includes them."""
         page = self.size
         bottom = page[1] - top - height
         return self.figure.add_axes(
@@ -94,7 +94,7 @@ class Canvas:
             axes.text(*at, text, color=color, ha="center", va="center", fontsize=size)
 
     def scale(self, left: float, top: float, height: float, what: "ScalarMappable") -> None:
-        """Draw the color scale at the given height, which does not depend on the squares."""
+        """Draw the color scale with a given height, whatever the size of the squares."""
         axes = self.place(left, top, 0.11, height)
         full = what.get_clim()[1]
         scale = self.figure.colorbar(what, cax=axes, ticks=[0, full / 2, full], format="{x:g}")

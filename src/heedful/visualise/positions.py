@@ -31,7 +31,7 @@ _LEFT, _TOP = 0.5, 0.55
 
 @dataclass(frozen=True)
 class PositionTable:
-    """The vectors and dot products of one encoding, as plain arrays."""
+    """The vectors and dot products of one encoding, as arrays."""
 
     name: str
     """Title above the column."""

@@ -94,7 +94,7 @@ class _Box(NamedTuple):
     top: float
 
     def overlaps(self, box: "_Box") -> bool:
-        """Tell whether two rectangles overlap."""
+        """Return whether two rectangles overlap."""
         return not (
             self.right <= box.left
             or box.right <= self.left
@@ -103,7 +103,7 @@ class _Box(NamedTuple):
         )
 
     def is_in(self, box: "_Box") -> bool:
-        """Tell whether this rectangle lies inside another rectangle."""
+        """Return whether this rectangle lies inside another rectangle."""
         return (
             box.left <= self.left
             and self.right <= box.right
@@ -113,7 +113,7 @@ class _Box(NamedTuple):
 
 
 def _place_names(axes: "Axes", points: Sequence[PublishedPoint]) -> list[tuple[float, float, bool]]:
-    """Choose the position of each name: the nearest that overlaps no name, point or edge."""
+    """Choose the nearest position for each name that overlaps no name, point or edge."""
     scale = 72 / axes.figure.dpi
     around = axes.get_window_extent()
     panel = _Box(*(float(edge) * scale for edge in (around.x0, around.y0, around.x1, around.y1)))
@@ -133,7 +133,7 @@ def _free_place(
     point: tuple[float, float], width: float, panel: _Box, taken: Sequence[_Box]
 ) -> tuple[tuple[float, float], _Box, bool]:
     """
-    Find the nearest free position for a name; next to its point if no position is free.
+    Find the nearest free position for a name, or the one next to its point if no position is free.
 
     Returns the shift of the name from its point (right, up), its box, and whether it is far away.
     """

@@ -1,8 +1,8 @@
 """
-The explorer's JSON document: attention, decoding steps, beam.
+The explorer's JSON document: attention, decoding steps and beam.
 
 A document is small enough to be sent or embedded in a page. A weight takes one byte: 255 times its
-square root, rounded. So a small weight keeps two digits, and the largest error is 0.004.
+square root, rounded. This keeps small weights accurate, and the largest error is 0.004.
 """
 
 import base64
@@ -46,7 +46,7 @@ class Node:
     fate: RecordedStatus
     """Whether it stayed open, ended, was dropped, or was returned."""
     why: str = ""
-    """The reason of the fate, such as “The 4 places in the beam went to other hypotheses.”"""
+    """The reason for the fate, such as “The 4 places in the beam went to other hypotheses.”"""
 
     def document(self) -> dict[str, Any]:
         """Convert to JSON values."""
@@ -174,7 +174,7 @@ class ExplorerRecord:
 
 
 def _check_weights(name: str, weights: np.ndarray | None, queries: int, keys: int) -> None:
-    """Refuse weights that do not fit the tokens or are not finite."""
+    """Refuse weights that do not fit the tokens or are not from 0 to 1."""
     if weights is None:
         return
     if weights.ndim != 4 or weights.shape[2:] != (queries, keys) or not weights.size:
@@ -182,7 +182,7 @@ def _check_weights(name: str, weights: np.ndarray | None, queries: int, keys: in
             f"{name} must have shape (layers, heads, {queries}, {keys}), without dimensions of 0, "
             f"but has shape {weights.shape}"
         )
-    # In bf16 the sum of a row is not exactly one; NaN fails both comparisons.
+    # Rounding in bf16 may raise a weight slightly above 1; NaN fails both comparisons.
     if not (weights.min() >= 0 and weights.max() <= 1.01):
         raise ValueError(
             f"{name} must hold weights from 0 to 1, "
@@ -224,5 +224,5 @@ def _pack(weights: np.ndarray | None, is_lower: bool) -> dict[str, Any] | None:
 
 
 def _short(number: float) -> float | None:
-    """Round to six digits, more than a page can show."""
+    """Round to six significant digits, more than a page shows; None if not finite."""
     return float(f"{number:.6g}") if np.isfinite(number) else None

@@ -1,8 +1,8 @@
 """
-A figure with caption and numbers, in one self-contained file.
+A figure with a caption and numbers, in one self-contained file.
 
-A PNG, SVG or PDF file has only the picture. An HTML file embeds the picture as SVG and has a
-caption. A table gives the numbers to readers who cannot see the picture.
+A PNG, SVG or PDF file has only the picture. An HTML file has the picture as SVG, a caption, and a
+table of the numbers for readers who cannot see the picture.
 """
 
 import html

@@ -127,7 +127,7 @@ def _draw_panel(axes: "Axes", widths: Sequence[int], panel: CurvePanel) -> None:
     axes.set_xticks([width for width in widths if width & (width - 1) == 0][::2])
     axes.xaxis.set_minor_locator(NullLocator())
     low, high = axes.get_ylim()
-    if high < 100 * low:  # the range is below two powers of ten, so it needs more ticks
+    if high < 100 * low:  # the range spans less than two powers of ten, so it needs more ticks
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Steps = Literal["both", "x", "y", "none"]
-"""The logarithmic axes."""
+"""Which axes are logarithmic."""
 _SIDE, _LEGEND, _LETTERS, _DPI = 3.3, 1.9, 8.0, 200  # inches, points
 
 

@@ -48,7 +48,7 @@ class SmallCurve:
 
 
 def small_curves(panels: Sequence[Sequence[SmallCurve]]) -> str:
-    """Draw the panels that are not empty side by side; return an empty text if all are empty."""
+    """Draw the nonempty panels side by side; return an empty string if all are empty."""
     drawn = [panel for panel in panels if any(len(curve.finite[0]) for curve in panel)]
     if not drawn:
         return ""

@@ -139,7 +139,7 @@ def test_each_score_gets_its_interval_where_it_is_wanted(files):
     assert "[{:.2f}, {:.2f}]".format(*found.scores["ter"].interval) in text
     (note,) = found.notes
     assert "decide nothing" in note
-    assert text.endswith(f"\n\nIntervals (95 %): bootstrap, 200 times, seed 5.\n\n{note}")
+    assert text.endswith(f"\n\nIntervals (95%): bootstrap, 200 times, seed 5.\n\n{note}")
 
 
 def test_the_text_is_a_table_to_read(files):
@@ -168,7 +168,7 @@ def test_the_text_is_a_table_to_read(files):
     assert max(map(len, (*text[:6], *text[15:22]))) <= 80
     assert text[22:] == [
         "",
-        "Intervals (95 %): bootstrap, 200 times, seed 5.",
+        "Intervals (95%): bootstrap, 200 times, seed 5.",
         "p: paired bootstrap, two-sided, 200 times, seed 5.",
         "",
         *found.notes,
@@ -205,7 +205,7 @@ def test_files_must_be_aligned(files, tmp_path, role):
 
 
 def test_comet_is_refused_without_a_source_before_anything_is_computed(files):
-    with pytest.raises(TextError, match=r"--source.*the source text is not given"):
+    with pytest.raises(TextError, match=r"--source.*The source text is missing"):
         evaluate(files / "ours.txt", [files / "reference.de"], comet="Unbabel/wmt22-comet-da")
 
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from heedful.bench import device
-from heedful.bench.device import ALL_ON, LEVERS_OFF, PLAIN, SIZES, bench_device, choose_parts
+from heedful.bench.device import ALL_ON, OPTIMIZATIONS_OFF, PLAIN, SIZES, bench_device, choose_parts
 from heedful.bench.device_checks import measure_correct, measure_rates
 from heedful.bench.device_report import device_lines
 from heedful.bench.search import measure_search
@@ -61,7 +61,7 @@ def test_a_rehearsal_measures_every_part_and_writes_its_record(in_this_process, 
     by_part = {part["part"]: part["entries"] for part in parts}
     assert all(entry["equal"] for entry in by_part["correct"])
     assert {entry["what"] for entry in by_part["correct"]} == {"step", "search"}
-    assert [entry["levers"] for entry in by_part["step-base"]] == [*LEVERS_OFF]
+    assert [entry["levers"] for entry in by_part["step-base"]] == [*OPTIMIZATIONS_OFF]
     assert by_part["step-base"][0]["counts"]["target tokens"] == 300
     kernels = {(entry["batch"], entry["kernels"]) for entry in by_part["search"]}
     assert kernels == {(size, way) for size in (4, 1) for way in ("with graphs", PLAIN)}
@@ -102,7 +102,7 @@ def test_a_measurement_that_fails_is_recorded_and_the_next_follows(monkeypatch, 
     (record,), _ = bench(tmp_path, "step-base")
     part = record.measurements
     failed = {entry["levers"] for entry in part["entries"] if "failed" in entry}
-    assert failed == {name for name, off in LEVERS_OFF.items() if "graphs" in off}
+    assert failed == {name for name, off in OPTIMIZATIONS_OFF.items() if "graphs" in off}
     lines = device_lines([part])
     assert "failed: tiny, graphs off: out of memory" in lines
     first = next(line for line in lines if ALL_ON in line)
@@ -120,7 +120,7 @@ def test_a_part_that_fails_is_recorded_and_the_next_follows(monkeypatch, tmp_pat
     rates, step = (record.measurements for record in records)
     assert rates["failed"] == "RuntimeError: a driver went away"
     assert len(rates["entries"]) == 1
-    assert len(step["entries"]) == len(LEVERS_OFF)
+    assert len(step["entries"]) == len(OPTIMIZATIONS_OFF)
     assert Record.read(tmp_path / "device-rates.json") == records[0]
 
 

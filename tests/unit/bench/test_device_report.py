@@ -55,7 +55,7 @@ def test_the_share_is_that_of_the_median_and_of_the_same_precision():
         ),
     ],
 )
-def test_the_last_sentence_says_which_lever_is_off_and_why(more, ending):
+def test_the_last_sentence_says_which_optimization_is_off_and_why(more, ending):
     part = PART | {"entries": [{"failed": "no", "levers": ALL_ON}, STEP | more]}
     assert verdict([part]) == SHARE + ending
 

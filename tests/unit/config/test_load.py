@@ -130,7 +130,7 @@ def test_a_file_that_changes_the_schedule_drops_what_its_base_says_of_another(wr
     assert (config.train.learning_rate, config.train.learning_rate_factor) == (0.1, 1.0)
     assert load_config(str(write(to_toml(config)))) == config
     path = write("base = 'tiny'\n[train]\nmomentum = 0.9\n")
-    assert "`train.momentum` acts only if `train.optimizer` is sgd" in complaint(path)
+    assert "`train.momentum` applies only if `train.optimizer` is sgd" in complaint(path)
 
 
 def test_a_file_without_a_base_starts_from_the_defaults(write):

@@ -154,25 +154,25 @@ STEP = {"train.schedule": "step", "train.learning_rate": 0.5, "train.decay_steps
     [
         (
             {"train.learning_rate": 1e-3},
-            "`train.learning_rate` acts only if `train.schedule` is not paper, but that is paper; "
-            "leave `train.learning_rate` out, or set `train.schedule` to a value other than paper",
+            "`train.learning_rate` applies only if `train.schedule` is not paper, but that is "
+            "paper; leave `train.learning_rate` out, or set `train.schedule` to a value other",
         ),
         (
             {"train.momentum": 0.9},
-            "`train.momentum` acts only if `train.optimizer` is sgd, but that is adam; leave "
+            "`train.momentum` applies only if `train.optimizer` is sgd, but that is adam; leave "
             "`train.momentum` out, or set `train.optimizer` to sgd",
         ),
         (
             {"train.optimizer": "sgd", "train.nesterov": True},
-            "`train.nesterov` acts only if `train.momentum` is not 0.0, but that is 0.0",
+            "`train.nesterov` applies only if `train.momentum` is not 0.0, but that is 0.0",
         ),
         (
             {**STEP, "train.plateau_patience": 3},
-            "`train.plateau_patience` acts only if `train.schedule` is plateau, but that is step",
+            "`train.plateau_patience` applies only if `train.schedule` is plateau, but that is",
         ),
         (
             {**STEP, "train.learning_rate_factor": 2.0},
-            "`train.learning_rate_factor` acts only if `train.schedule` is paper",
+            "`train.learning_rate_factor` applies only if `train.schedule` is paper",
         ),
         ({**STEP, "train.learning_rate": None}, "`train.learning_rate` must be set"),
         ({**STEP, "train.decay_steps": None}, "`train.decay_steps` must be set"),
@@ -215,7 +215,7 @@ def test_what_no_longer_acts_because_of_a_change_is_reset():
     assert nesterov.train.beta2 == 0.98
     again = nesterov.with_settings({"train.optimizer": "adam", "train.schedule": "paper"})
     assert again == RunConfig()
-    with pytest.raises(SettingError, match=r"`train\.momentum` acts only if"):
+    with pytest.raises(SettingError, match=r"`train\.momentum` applies only if"):
         nesterov.with_settings({"train.optimizer": "adam", "train.momentum": 0.5})
 
 

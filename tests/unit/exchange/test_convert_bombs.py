@@ -65,7 +65,7 @@ def test_sizes_that_hold_nothing_are_not_believed(tmp_path):
     empty = np.zeros((0, 2), np.float32).tobytes()
     content = model_bin({"a/weight": ("float32", (0, 2**32 - 1), empty)})
     (tmp_path / "model.bin").write_bytes(content)
-    with pytest.raises(ExchangeError, match="has the sizes"):
+    with pytest.raises(ExchangeError, match="has the shape"):
         read_model_file(tmp_path / "model.bin")
     for shape in ([0, VAST], [VAST, 0], [VAST, VAST]):
         header = {"a": {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}}

@@ -46,12 +46,12 @@ def test_equal_steps_leave_nobody_out():
 def test_the_reasons_are_said_of_each_system_and_of_what_needs_it():
     reasons = why_left_out(SYSTEMS, ("slowest", "slow-2", "more"), 180.0)
     assert reasons == {
-        "slowest": "Slowest is left out: its share of 3.0 minutes is enough for fewer than 10 "
-        "steps; increase --budget.",
-        "more": "Slow + RL is left out: its share of 3.0 minutes is enough for no step; "
+        "slowest": "Slowest is left out: its share of the budget of 3.0 minutes allows "
+        "fewer than 10 steps; increase --budget.",
+        "more": "Slow + RL is left out: its share of the budget of 3.0 minutes allows no step; "
         "increase --budget.",
-        "slow-2": "Slow, seed 2 is left out: its share of 3.0 minutes is enough for fewer than 10 "
-        "steps; increase --budget.",
+        "slow-2": "Slow, seed 2 is left out: its share of the budget of 3.0 minutes allows "
+        "fewer than 10 steps; increase --budget.",
         "both": "Slow, ensemble is left out, because it needs Slow, seed 2.",
     }
     without = why_left_out(SYSTEMS, ("slow", "slow-2", "more"), 180.0)

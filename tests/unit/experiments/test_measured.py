@@ -57,7 +57,7 @@ def test_a_log_of_an_older_version_is_refused(tmp_path):
             (point,) = _curve(run, planned)
             assert (point.step, point.seconds, point.flops, point.bleu) == (8, 16.0, 7e9, 10.0)
         else:
-            with pytest.raises(RunFolderError, match=r"base must have a log that counts oper"):
+            with pytest.raises(RunFolderError, match=r"base must have a log with operation counts"):
                 _curve(run, planned)
 
 

@@ -15,7 +15,7 @@ from heedful.experiments.page import (
 
 def test_a_difference_is_said_only_where_there_is_one():
     assert ScoreDifference("A", "B", 2.0, (1.0, 3.0), "F1").sentence == (
-        "A is above B by 2.0 F1 (95 % interval +1.0 to +3.0)."
+        "A is above B by 2.0 F1 (95% interval +1.0 to +3.0)."
     )
     shown = ScoreDifference("A", "B", 0.5, (-0.1, 1.1), "BLEU").sentence
     assert "0.5 BLEU" in shown

@@ -7,7 +7,7 @@ from heedful.config.load import load_config
 from heedful.config.model import ModelConfig
 from heedful.errors import SettingError
 from heedful.families.build import build_model
-from heedful.families.distances import beside_distances
+from heedful.families.distances import distance_clashes
 from heedful.model.initialize import initialize
 from tests.support.families import cases
 from tests.support.models import batch, small
@@ -119,4 +119,4 @@ def test_what_has_no_such_attention_is_refused(kind, setting, words):
 
 
 def test_a_transformer_has_it(kind):
-    assert not list(beside_distances(ModelConfig(**KINDS[kind]), products=True))
+    assert not list(distance_clashes(ModelConfig(**KINDS[kind]), products=True))

@@ -97,7 +97,7 @@ def test_compiled_bf16_computes_nearly_the_same(changes):
     elsewhere = not can_multiply_bf16() or "amx_bf16" in processor_flags()
     assert possible or elsewhere or not is_compiled(packed(plain, "packed"))
     if possible:
-        # both factors of a gated network have errors, which makes up to 1.1 % here
+        # both factors of a gated network have errors, which makes up to 1.1% here
         rounded, bound = packed(plain, "bf16"), 0.02 if changes.get("gated") else 0.01
         assert is_compiled(rounded)
         for one, other in zip(outputs(rounded), outputs(plain), strict=True):

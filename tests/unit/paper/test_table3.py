@@ -41,7 +41,7 @@ def test_what_exceeds_the_noise_is_marked(make, tmp_path):
     assert rows["(C) 2 layers"][2:] == ("6.1*", "6.11", "23.7*", "23.7")
     others = [row for row in rows.values() if row[0] not in ("row", "base, 3 seeds")]
     apart = sum("*" in row[2] + row[4] for row in others)
-    assert f"{apart} of {len(PUBLISHED) - 1} rows do." in table.verdict
+    assert f"{apart} of {len(PUBLISHED) - 1} rows have stars." in table.verdict
     assert [row[0] for row in table.details] == ["row", *(one.title for one in systems)]
     assert "(C) 2 layers" in table.conclusions[1]
     some = Table3(tuple(one for one in systems if one.name != "big"), "train.en:7")
@@ -86,7 +86,7 @@ def test_a_row_that_has_learned_nothing_is_compared_with_none(make):
     assert "Big has learned nothing useful in its steps." in table.conclusions
     (row,) = (row for row in table.rows if row[0] == "big")
     assert (row[2], row[4]) == ("4.3", "0.4")  # without a star
-    (beyond,) = (said for said in table.conclusions if said.startswith("Beyond that noise"))
+    (beyond,) = (said for said in table.conclusions if said.startswith("Rows with stars"))
     assert "big" not in beyond
     assert table.correlations == (1.0, 1.0)  # of the others
 

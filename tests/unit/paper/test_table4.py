@@ -43,7 +43,7 @@ def test_trees_without_words_are_named(trees, tmp_path):
 def test_a_grammar_of_the_scored_trees_is_told(trees):
     said = []
     make_table4([], trees, [trees], say=said.append)
-    assert f"warning: the grammars were trained on the trees that score them, {trees}" in said
+    assert f"warning: the grammars are scored on trees that they were trained on, {trees}" in said
 
 
 def test_published_rows_are_the_papers():

@@ -110,10 +110,10 @@ def test_a_coverage_penalty_acts_where_hypotheses_are_compared() -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({}, "acts only if `model.decoder` is recurrent"),
+        ({}, "applies only if `model.decoder` is recurrent"),
         (
             {"model.encoder": "recurrent", "model.decoder": "recurrent", "search.beam": 1},
-            "acts only if `search.beam` is not 1",
+            "applies only if `search.beam` is not 1",
         ),
     ],
 )

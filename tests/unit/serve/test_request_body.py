@@ -41,9 +41,11 @@ def test_what_is_optional_may_be_null(kind):
 
 
 def test_a_field_that_is_not_known_is_told_with_the_nearest():
-    with pytest.raises(HttpError, match="n_bests: there is no such field; the nearest is n_best"):
+    with pytest.raises(
+        HttpError, match="n_bests: there is no such field; the most similar is n_best"
+    ):
         read(TranslateV1Request, n_bests=3)
-    with pytest.raises(HttpError, match=r"^zzz: there is no such field; known are api_key, "):
+    with pytest.raises(HttpError, match=r"^zzz: there is no such field; the fields are api_key, "):
         read(AttentionRequest, zzz=3)
     with pytest.raises(HttpError) as refused:
         read(TranslateV1Request, **{"y" * 500_000: 1, **{f"x{k}": 1 for k in range(90)}})

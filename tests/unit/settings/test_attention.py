@@ -18,7 +18,7 @@ def test_what_differs_from_the_paper_is_listed():
 @pytest.mark.parametrize("setting", ["score=additive", "window=3"])
 def test_it_acts_in_transformers_alone(setting):
     load_config("tiny", [f"model.attention.{setting}"])
-    with pytest.raises(SettingError, match=r"acts only if `model.encoder` or `model.decoder` is"):
+    with pytest.raises(SettingError, match=r"only if `model.encoder` or `model.decoder` is"):
         load_config("tiny", [*RECURRENT, f"model.attention.{setting}"])
 
 

@@ -44,12 +44,12 @@ def test_all_conditions_must_hold_and_what_does_not_act_makes_nothing_act():
 def test_a_complaint_names_the_condition_that_fails():
     assert complaints(recurrent={"cell": "lstm"}) == []
     assert complaints(recurrent={"cell": "gru"}) == [
-        "`model.recurrent.cell` acts only if `model.encoder` or `model.decoder` is recurrent, but "
-        "they are transformer and transformer; leave `model.recurrent.cell` out, or set "
+        "`model.recurrent.cell` applies only if `model.encoder` or `model.decoder` is recurrent, "
+        "but they are transformer and transformer; leave `model.recurrent.cell` out, or set "
         "`model.encoder` or `model.decoder` to recurrent"
     ]
     (attends,) = complaints(decoder="recurrent", recurrent={"attends": False, "score": "dot"})
-    assert "`model.recurrent.score` acts only if `model.recurrent.attends` is true" in attends
+    assert "`model.recurrent.score` applies only if `model.recurrent.attends` is true" in attends
     (size,) = complaints(decoder="recurrent", recurrent={"score": "general", "size": 3})
     assert "is not dot or general, but that is general" in size
     assert "to a value other than dot or general" in size

@@ -79,7 +79,7 @@ def test_plain_text_under_the_name_of_a_compressed_file_is_told_apart(tmp_path, 
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"PK\x03\x04" + bytes(30), "a zip archive or an office document; unpack it (unzip "),
+        (b"PK\x03\x04" + bytes(30), "a zip archive or an office document; convert it (unzip "),
         (b"7z\xbc\xaf\x27\x1c" + bytes(30), "7z x "),
         (b"\x04\x22\x4d\x18" + bytes(30), "lz4 -d "),
         (b"%PDF-1.7\n", "pdftotext "),

@@ -295,7 +295,7 @@ def test_one_text_cannot_be_both_sides(tmp_path: Path) -> None:
 def test_a_sentence_is_no_file_and_is_answered_with_how_to_write_one(sentences: list[str]) -> None:
     with pytest.raises(TextError) as caught:
         expand(sentences)
-    assert "Text must be given by file names, but there is no file “" in str(caught.value)
+    assert "Text must be given as files, but there is no file “" in str(caught.value)
     assert "also takes pairs=zip(sources, targets)" in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
 

@@ -60,7 +60,7 @@ def test_a_share_is_between_none_and_all(share):
     ("settings", "options", "message"),
     [
         (("data.shared_vocabulary=false", "model.tie_embeddings=output"), {}, "one vocabulary"),
-        (("train.objective=reward",), {}, "= reward needs those of a trained run"),
+        (("train.objective=reward",), {}, "= reward needs the weights of a trained run"),
         ((), {"finetune_from": "run"}, "but got --finetune-from"),
         ((), {"source": None, "data": "folder"}, "exchanges --source and --target"),
     ],

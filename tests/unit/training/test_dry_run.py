@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from heedful.config.load import load_config
-from heedful.training.device.levers import describe_steps, why_padded
+from heedful.training.device.optimizations import describe_steps, why_padded
 from heedful.training.dry_run import padding_reason
 from heedful.training.objective.build import build_objective
 from tests.support.models import small

@@ -366,7 +366,7 @@ def test_each_signal_has_a_checkpoint_written(number, saved):
         ({"PMI_SIZE": "3", "PMI_RANK": "2"}, "mpiexec started 3 independent processes"),
         ({"SLURM_NTASKS": "2", "SLURM_PROCID": "1", "WORLD_SIZE": "1"}, ""),
         ({"WORLD_SIZE": "many"}, "must be a number of processes"),
-        ({"WORLD_SIZE": "2", "RANK": "0"}, "MASTER_ADDR, MASTER_PORT is not set"),
+        ({"WORLD_SIZE": "2", "RANK": "0"}, "the environment lacks MASTER_ADDR, MASTER_PORT"),
         ({"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "a", "MASTER_PORT": "1"}, ""),
     ],
 )

@@ -82,7 +82,7 @@ def test_a_lower_rate_is_told(capsys):
     made = validated(trainer(steps=3, schedule=plateau(), validate_steps=1))
     made.log._console.quiet = False
     made.run()
-    assert "no better BLEU: the learning rate is now 0.2" in capsys.readouterr().err
+    assert "BLEU did not improve: the learning rate is now 0.2" in capsys.readouterr().err
 
 
 def test_other_ranks_take_the_decays_of_the_first():

@@ -50,7 +50,7 @@ def test_its_maps_can_be_looked_at(served: ServedModel):
 def test_coverage_of_equal_attention_is_refused(served: ServedModel):
     with pytest.raises(SettingError, match="the same attention to every source position"):
         served.translator.translate("w1 w2", coverage_penalty=0.2)
-    with pytest.raises(SettingError, match=r"coverage_penalty` acts only if `model.encoder`"):
+    with pytest.raises(SettingError, match=r"coverage_penalty` applies only if `model.encoder`"):
         load_config("tiny", [*POOLED, "search.coverage_penalty=0.2"])
 
 

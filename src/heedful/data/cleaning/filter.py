@@ -13,11 +13,11 @@ from typing import Any
 RULES = {
     "empty": "a side is empty or has only spaces",
     "overlap": "a side occurs in an excluded text (--exclude)",
-    "near": "a side holds 90 % of the word 4-grams of an excluded line (--exclude)",
+    "near": "a side has at least 90% of the word 4-grams of an excluded line (--exclude)",
     "script": "a side has too few letters of its language's script (data.min_script_share)",
-    "duplicate": "the pair is a repetition (data.drop_duplicates)",
+    "duplicate": "the pair repeats an earlier pair (data.drop_duplicates)",
     "too long": "a side has too many subwords (data.max_length)",
-    "ratio": "one side is too long for the other (data.max_length_ratio)",
+    "ratio": "one side is too long compared with the other (data.max_length_ratio)",
 }
 """Each rule with the reason for which it drops a pair, in the order of application."""
 
@@ -27,10 +27,10 @@ _EXAMPLE_CHARACTERS = 200
 
 @dataclass(frozen=True)
 class PairFilter:  # numpydoc ignore=PR02
-    """Filter of pairs by length."""
+    """A filter of pairs by length."""
 
     max_length: int
-    """Maximum subwords of either side, without special symbols."""
+    """Maximum number of subwords on either side, without special symbols."""
     max_length_ratio: float | None
     """Maximum ratio of the longer side's length to the shorter side's; None for no limit."""
 
@@ -69,9 +69,9 @@ class CleaningReport:  # numpydoc ignore=PR02
     """Counts of kept and dropped pairs, with the first examples of each reason."""
 
     kept: int = 0
-    """Pairs kept."""
+    """Number of pairs kept."""
     dropped: dict[str, int] = field(default_factory=lambda: dict.fromkeys(RULES, 0))
-    """Pairs dropped, by reason."""
+    """Number of pairs dropped, by reason."""
     examples: dict[str, list[DroppedPair]] = field(default_factory=dict)
     """The first five pairs dropped for each reason."""
     notes: list[str] = field(default_factory=list)
@@ -79,7 +79,7 @@ class CleaningReport:  # numpydoc ignore=PR02
 
     @property
     def total_dropped(self) -> int:
-        """Pairs dropped for any reason."""
+        """Number of pairs dropped for any reason."""
         return sum(self.dropped.values())
 
     def drop(self, reason: str, line: int, source: str, target: str) -> None:
@@ -88,7 +88,7 @@ class CleaningReport:  # numpydoc ignore=PR02
 
         `line`: the line number of the pair, from 1.
 
-        The first pairs are kept as truncated examples, because a line may be a megabyte long.
+        The first pairs are stored as examples, truncated because a line may be a megabyte long.
         """
         self.dropped[reason] = self.dropped.get(reason, 0) + 1
         shown = self.examples.setdefault(reason, [])
@@ -143,7 +143,7 @@ class CleaningReport:  # numpydoc ignore=PR02
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> "CleaningReport":
         """
-        Read the object of `to_json`.
+        Read an object that `to_json` returned.
 
         Unknown reasons are kept, because their pairs were dropped too.
 

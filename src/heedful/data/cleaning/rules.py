@@ -55,8 +55,8 @@ class SeenHashes:
 
     def add(self, hashes: Hashes) -> Bool[np.ndarray, " entries"]:
         """Add hashes and return which are new."""
-        # Fast for some thousands at a time: they are sorted before the lookup, so that neighbors
-        # are in the same memory pages.
+        # This is fast for a few thousand hashes at a time: they are sorted before the lookup, so
+        # that neighboring hashes are in the same memory pages.
         distinct, first = np.unique(hashes, return_index=True)
         known = np.zeros(len(distinct), bool)
         for block in self._blocks:
@@ -73,7 +73,7 @@ class SeenHashes:
             return
         while self._blocks and len(self._blocks[-1]) < 2 * len(fresh):
             fresh = np.concatenate([self._blocks.pop(), fresh])
-            fresh.sort(kind="stable")  # merges runs that are sorted already
+            fresh.sort(kind="stable")  # merges runs that are already sorted
         self._blocks.append(fresh)
 
 
@@ -155,7 +155,7 @@ class TextFilter:
         return None
 
     def _scripts_of(self, language: str) -> frozenset[str] | None:
-        """Look up the scripts of a language, and record an unknown one."""
+        """Look up the scripts of a language; add a note if they are unknown."""
         scripts = scripts_of(language)
         if scripts is None:
             self.notes.append(
@@ -176,7 +176,8 @@ def kept_pairs(pairs: Iterator[tuple[str, str]], rules: TextRules) -> bytearray:
 
 def read_excluded(files: Sequence[TextSource | Path]) -> frozenset[str]:
     """Read the lines that must not occur in training."""
-    # Stored as text, not as hashes, so no other line is dropped by mistake: a test set is small.
+    # Lines are stored as text, not as hashes, so that no other line is dropped by mistake; test
+    # sets are small enough.
     return frozenset(
         line for path in files for line in map(normalize_line, read_lines(path)) if line
     )

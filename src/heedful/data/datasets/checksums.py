@@ -18,7 +18,7 @@ SUMS = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64}) [ *]([^/\\\0]+)")
 
 writing = functools.partial(files.writing, promise="it continues from the part that was downloaded")
-"""Turn failures to write into one sentence."""
+"""Report a failure to write in one sentence."""
 
 
 def publish_file(partial: Path, path: Path) -> None:
@@ -54,7 +54,7 @@ class Checksums:
     title: str = ""
     """The content of the folder, written as a comment in the list."""
     by_name: dict[str, str] = field(default_factory=dict)
-    """64 hexadecimal digits for each file name."""
+    """Each file's checksum by name, as 64 hexadecimal digits."""
 
     @classmethod
     def read(cls, folder: Path) -> "Checksums":

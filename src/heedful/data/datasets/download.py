@@ -6,8 +6,8 @@ Download of one file, resumed where an earlier attempt stopped.
     FILE.partial        the part of the file that has arrived
     FILE.partial.json   its address, and the version of the file
 
-The rest is requested with `Range` and `If-Range`, so a server sends the whole file if it has
-changed. Only http and https are supported, also for redirects. Proxies are read from the
+The rest of a file is requested with `Range` and `If-Range`, so a server sends the whole file if it
+has changed. Only http and https are supported, also for redirects. Proxies are read from the
 environment: `https_proxy`, `http_proxy`, `no_proxy`.
 """
 
@@ -70,12 +70,13 @@ def fetch(
     """
     Download a file, resuming an earlier attempt.
 
-    `size`: bytes of the file, if known. `watch`: called after each chunk with the name, the bytes
-    so far and the total bytes, if known. `wait`: waits this many seconds before a retry.
+    `size`: size of the file in bytes, if known. `watch`: called after each chunk with the name, the
+    bytes so far and the total bytes, if known. `wait`: waits this many seconds before a retry.
 
     A lost connection is retried after 1, 2 and 4 seconds; progress beyond 1 MiB resets the retry
-    count. The caller checks the content. A file may have `size` bytes; if that is unknown, 64 GiB,
-    or 4 GiB if the server states no size either. Nothing is kept of a larger file.
+    count. The caller checks the content. A file may have at most `size` bytes; if `size` is
+    unknown, at most 64 GiB, or 4 GiB if the server does not state a size either. Nothing of a
+    larger file is kept.
 
     Raises `DownloadError` if the file cannot be downloaded from the address; the message gives the
     reason in a few words. Raises `StorageError` if the disk is full.
@@ -178,7 +179,7 @@ def _check_error(error: HTTPError, partial: Path, had: int, size: int | None) ->
         if error.code == 416:
             match = _RANGE.fullmatch(error.headers.get("Content-Range", ""))
             if had == size or (match and match[2] == str(had)):
-                return  # an earlier run was killed between the last byte and the new name
+                return  # an earlier run was killed before it renamed the complete file
             forget(partial)
             raise _Cut(
                 "the server's file is shorter than the part that was downloaded before"
@@ -201,7 +202,7 @@ def _extent(response: HTTPResponse, partial: Path, had: int) -> tuple[int, int |
 
 
 def _chunks(response: HTTPResponse) -> Iterator[bytes]:
-    """Read content in chunks; report network errors as such, not as errors of the disk."""
+    """Read content in chunks; report network errors as such, not as disk errors."""
     while True:
         try:
             chunk = response.read(_CHUNK)
@@ -216,7 +217,7 @@ def _begin(partial: Path, address: str, response: HTTPResponse) -> None:
     """Empty the file, then record the address and the version that are downloaded."""
     partial.write_bytes(b"")
     tag = response.headers.get("ETag", "")
-    strong = tag if tag.startswith('"') else ""  # If-Range takes no weak tag (RFC 9110, 13.1.5)
+    strong = tag if tag.startswith('"') else ""  # If-Range allows no weak tag (RFC 9110, 13.1.5)
     validator = strong or response.headers.get("Last-Modified", "")
     record = json.dumps({"address": address, "validator": validator})
     write_whole(_origin(partial), record.encode(), alone=True)
@@ -234,7 +235,7 @@ def _validator_of(partial: Path, address: str) -> str:
 
 
 def _origin(partial: Path) -> Path:
-    """Return the name of the record of a partial file's origin."""
+    """Return the path of the file that records a partial download's origin."""
     return partial.with_name(f"{partial.name}.json")
 
 

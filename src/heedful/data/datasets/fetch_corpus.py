@@ -1,5 +1,5 @@
 """
-A registered corpus in a folder: locate its files, check them, extract the text.
+Download of a registered corpus into a folder: locate its files, check them, extract the text.
 
 ::
 
@@ -77,7 +77,7 @@ def get_corpus(
             return lines
     except KeyboardInterrupt:
         raise RunStopped(
-            f"stopped. The data so far is kept in {folder}; the same command "
+            f"stopped. The downloaded data is kept in {folder}; the same command "
             "continues the download."
         ) from None
 
@@ -108,7 +108,7 @@ class _Search:
         return self.sums.folder
 
     def run(self) -> None:
-        """Locate each file; report all missing ones together."""
+        """Locate each file; report all missing files together."""
         failures: dict[tuple[str, str], list[str]] = {}
         missing = []
         for download in self.corpus.downloads:
@@ -127,7 +127,7 @@ class _Search:
             raise DownloadError(
                 f"every file of {self.corpus.name} must be available, but some are not: {causes}. "
                 f"Put {', '.join(missing)} into {self._folder} and run the command again, or "
-                "name a mirror that has them with --mirror; downloaded files are kept."
+                "name a mirror with --mirror; downloaded files are kept."
             )
 
     def _accept(self, download: Download, path: Path) -> None:
@@ -264,7 +264,7 @@ def _at(mirror: str, name: str) -> str | Path:
 
 
 def _chunks(source: Path) -> Iterator[bytes]:
-    """Read a file in chunks; report errors of the mirror as such, not as errors of the disk."""
+    """Read a file in chunks; report errors of the mirror as such, not as disk errors."""
     try:
         with open_ordinary(source) as file:
             while chunk := file.read(_CHUNK):
@@ -278,13 +278,13 @@ def _alone(folder: Path) -> Iterator[None]:
     """Lock the folder against a second process."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):  # some network file systems know no locks
+        with suppress(OSError):  # some network file systems do not support locks
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise UserError(
-                    f"{folder} must be free, but another process is downloading a corpus into it; "
-                    "wait for that process or name another folder with --out."
+                    f"{folder} must not be in use, but another process is downloading a corpus "
+                    "into it; wait for that process or name another folder with --out."
                 ) from error
         yield
     finally:
@@ -315,7 +315,7 @@ def _aligned_lines(folder: Path, texts: Sequence[CorpusText]) -> dict[str, int]:
 
 
 def _count_lines(path: Path) -> int:
-    """Count lines, including a last line without a line feed, in little memory."""
+    """Count lines, including a last line without a line feed, with little memory."""
     count, last = 0, b"\n"
     with open_ordinary(path) as file:
         while chunk := file.read(_CHUNK):

@@ -3,7 +3,8 @@ The registry of public corpora, with the paper's own training text of WMT 2014.
 
 The addresses come from the scripts and indexes that the field uses: fairseq's `prepare-*.sh`,
 TensorFlow Datasets, Hugging Face Datasets, sacreBLEU, mtdata. None of the addresses was tested when
-this list was written. Use `--mirror` or files placed by hand instead of dead addresses.
+this list was written. If an address is dead, use `--mirror` or put the file into the folder by
+hand.
 
 SHA-256 checksums were computed from a copy of the file (Multi30k, Tanaka) or taken from an index.
 The indexes are `url_checksums/wmt14_translate.txt` of TensorFlow Datasets (WMT) and
@@ -32,7 +33,7 @@ def _statmt(path: str, size: int | None = None, sha256: str | None = None) -> Do
     return Download((f"https://{host}/{path}", f"http://{host}/{path}"), size, sha256)
 
 
-# Files that the English-German and the English-French task of 2014 share.
+# Files that the English-German and English-French tasks of 2014 share.
 _EUROPARL = _statmt(
     "wmt13/training-parallel-europarl-v7.tgz",
     657632379,
@@ -77,7 +78,7 @@ def wmt14_en_de() -> KnownCorpus:
     # files, and `prepare-wmt14en2de.sh --icml17` of fairseq agrees.
     return KnownCorpus(
         name="wmt14-en-de",
-        about="the paper's English-German: Europarl v7, Common Crawl, News Commentary v9; "
+        about="the paper's English-German text: Europarl v7, Common Crawl, News Commentary v9; "
         "newstest2013 and 2014",
         languages=("en", "de"),
         pairs=4_509_000,
@@ -91,7 +92,8 @@ def wmt14_en_de() -> KnownCorpus:
 
 def wmt14_en_fr() -> KnownCorpus:
     """Describe the paper's English-French training data."""
-    # Section 5.1 of the paper names 36 million pairs; about as many of these remain after cleaning.
+    # Section 5.1 of the paper names 36 million pairs; about as many remain of this corpus after
+    # cleaning.
     un = _statmt("wmt13/training-parallel-un.tgz")
     giga = _statmt("wmt10/training-giga-fren.tar", 2595102720)
     more = [
@@ -106,7 +108,7 @@ def wmt14_en_fr() -> KnownCorpus:
     ]
     return KnownCorpus(
         name="wmt14-en-fr",
-        about="the paper's English-French: the corpora of wmt14-en-de, and the UN and 10^9 corpora",
+        about="the paper's English-French text: the corpora of wmt14-en-de, UN and 10^9",
         languages=("en", "fr"),
         pairs=40_837_000,
         license=_LICENSE,
@@ -168,7 +170,7 @@ def find_corpus(name: str) -> KnownCorpus:
     near = difflib.get_close_matches(name, CORPORA, n=1)
     hint = f"did you mean {near[0]}?" if near else "`heedful data list` shows the names."
     raise UserError(
-        "the name must be that of a known corpus or opus:CORPUS/VERSION/SOURCE-TARGET, but is "
+        "the name must be a known corpus or opus:CORPUS/VERSION/SOURCE-TARGET, but is "
         f"{name!r}; {hint}"
     )
 
@@ -192,7 +194,7 @@ def _multi30k() -> KnownCorpus:
         about="image captions, line-aligned in four languages (Elliott et al. 2016)",
         languages=("en", "de", "fr", "cs"),
         pairs=29_000,
-        license="no license file; for noncommercial research and education, says its README",
+        license="no license file; its README allows noncommercial research and education",
         downloads=tuple(
             Download(tuple(f"{base}/{name}" for base in raw), *known)
             for name, known in files.items()
@@ -213,7 +215,7 @@ def _stanford(name: str, about: str, pairs: int, folder: str, *stems: str) -> Kn
         about=about,
         languages=languages,
         pairs=pairs,
-        license="none stated by the source; for research, like the shared tasks it was made for",
+        license="none stated by the source; the shared task was for research",
         downloads=tuple(Download((f"{base}/{file}",)) for file in names),
         texts=tuple(CorpusText(file, (ArchiveMember(file),)) for file in names),
         valid=stems[1],
@@ -316,12 +318,12 @@ def _tanaka() -> KnownCorpus:
 
 
 def _with_name(name: str, about: str, license: str, corpus: KnownCorpus) -> KnownCorpus:
-    """Name a corpus of OPUS for the registry."""
+    """Give a corpus of OPUS its name and description in the registry."""
     return replace(corpus, name=name, about=about, license=license)
 
 
 def _opus_corpora() -> list[KnownCorpus]:
-    """Describe the best known corpora of OPUS."""
+    """Describe a few well-known corpora of OPUS."""
     corpora = []
     for language in ("de", "fr"):
         tatoeba = opus("Tatoeba", "v2023-04-12", "en", language)

@@ -48,7 +48,7 @@ class CorpusText:
     """A text file of a corpus; texts that differ only in the language are line-aligned."""
 
     name: str
-    """Its name; the ending is the language."""
+    """Its name; the suffix is the language."""
     parts: tuple[ArchiveMember, ...]
     """Its parts, concatenated."""
 
@@ -88,7 +88,7 @@ class KnownCorpus:
 
 def opus(corpus: str, version: str, source: str, target: str) -> KnownCorpus:
     """
-    Describe a corpus of OPUS by its name there.
+    Describe a corpus of OPUS from its name in OPUS.
 
     Addresses and member names have the form that mtdata uses for all of OPUS, with codes in
     alphabetical order.

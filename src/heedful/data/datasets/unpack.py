@@ -1,9 +1,10 @@
 """
-Archives to line-aligned text.
+Extraction of line-aligned text from archives.
 
-An archive from the network is not trusted. Its member names are compared with those of the registry
-and never become names on the disk, and links are refused. Decompressed data may have at most a
-hundred times the size of the archive: text stays below this limit, unlike a decompression bomb.
+An archive from the network is not trusted. Its member names are compared with the names in the
+registry and never become names on the disk, and links are refused. Decompressed data may have at
+most a hundred times the size of the archive: text stays below this limit, unlike a decompression
+bomb.
 """
 
 import gzip
@@ -54,7 +55,7 @@ def unpack(folder: Path, texts: Sequence[CorpusText]) -> None:
     text gets its name when it is complete; an existing file with the same name and other content is
     kept.
 
-    Raises `TextError` if an archive is damaged, lacks a member or has refused content, or if
+    Raises `TextError` if an archive is damaged, lacks a member or has forbidden content, or if
     another file has the name of a text. Raises `StorageError` if the disk is full.
     """
     staging = folder / ".unpacking"
@@ -123,7 +124,7 @@ def _open_decompressed(path: Path) -> BufferedIOBase:
 def _tar_members(
     path: Path, archive: tarfile.TarFile, names: Container[str]
 ) -> Iterator[tuple[str, BufferedReader]]:
-    """Iterate over the members of a tar archive, in which a member's name is only in its header."""
+    """Iterate over the wanted members of a tar archive."""
     seen = set()
     for entry in archive:
         name = entry.name.removeprefix("./")
@@ -144,7 +145,7 @@ def _tar_members(
 def _zip_members(
     path: Path, archive: zipfile.ZipFile, names: Container[str]
 ) -> Iterator[tuple[str, BufferedReader]]:
-    """Iterate over the members of a zip archive."""
+    """Iterate over the wanted members of a zip archive."""
     entries = [entry for entry in archive.infolist() if entry.filename in names]
     for entry in entries:
         name = entry.filename
@@ -164,12 +165,12 @@ class _Readable(Protocol):
 
 
 def _limit(stream: _Readable, path: Path) -> BufferedReader:
-    """Wrap a decompressing stream in limits."""
+    """Limit the size of a decompressing stream."""
     return BufferedReader(_Guarded(stream, path), _CHUNK)
 
 
 class _Guarded(RawIOBase):
-    """A stream that limits decompressed size and tells a damaged archive from a failing disk."""
+    """A stream that limits decompressed size and reports read errors as a damaged archive."""
 
     def __init__(self, stream: _Readable, path: Path) -> None:
         self._stream = stream
@@ -235,7 +236,7 @@ def _lines(stream: BufferedReader) -> Iterator[bytes]:
 
 
 def _put_together(places: Sequence[Path], path: Path) -> None:
-    """Join the parts of a text under its name, unless another file has it."""
+    """Join the parts of a text under its name, unless a different file has this name."""
     joined = places[0]
     with writing(path.parent), joined.open("ab") as file:
         for place in places[1:]:
@@ -244,9 +245,8 @@ def _put_together(places: Sequence[Path], path: Path) -> None:
             place.unlink()
     if path.exists() and sha256_of(path) != sha256_of(joined):
         raise TextError(
-            f"{path} must be free for the extracted text, but a file with other content is there; "
-            f"move it away or name another folder with "
-            "--out."
+            f"{path} must not exist or must equal the extracted text, but has other content; move "
+            "it away or name another folder with --out."
         )
     with writing(path.parent):
         publish_file(joined, path)
@@ -255,7 +255,7 @@ def _put_together(places: Sequence[Path], path: Path) -> None:
 def _damage_error(path: Path, error: Exception) -> TextError:
     """Build the error for a damaged archive."""
     return TextError(
-        f"{path} must be a whole {path.suffix} file, but it is cut off or damaged "
+        f"{path} must be a complete {path.suffix} file, but it is cut off or damaged "
         f"({error or type(error).__name__}); move it away and run the command again."
     )
 

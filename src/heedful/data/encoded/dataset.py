@@ -3,7 +3,7 @@ Sentence pairs as subword ids on disk.
 
 Training reads pairs in any order, so ids are stored in flat files and only the parts in use are
 read. The operating system caches these parts, so a corpus may be larger than the memory. For each
-side a folder holds the concatenated ids of all sentences (``source.ids``) and the start of each
+side, a folder holds the concatenated ids of all sentences (``source.ids``) and the start of each
 sentence (``source.offsets``). ``meta.json`` records their origin and the digests of all blocks, and
 ``report.json`` the counts of dropped pairs.
 """
@@ -32,7 +32,7 @@ META = "meta.json"
 FILES = ("source.ids", "source.offsets", "target.ids", "target.offsets")
 """Concatenated ids of both sides, and the start of each sentence."""
 FORMAT = 1
-"""Number of the format, in `META`."""
+"""Version of the format, stored in `META`."""
 ID_TYPES = ("<u2", "<u4")
 """Types of an id: little-endian, two or four bytes."""
 AGAIN = (
@@ -108,7 +108,7 @@ class EncodedPairs:  # numpydoc ignore=PR02
             ) from error
 
     def check(self) -> None:
-        """Read all ids now, to detect damage; raises `RunFolderError`."""
+        """Read all ids now; raises `RunFolderError` if any are damaged."""
         for side in self.sides:
             side.values.check()
 
@@ -182,7 +182,8 @@ class JoinedPairs:  # numpydoc ignore=PR02
     """
     Several corpora read as one.
 
-    Nothing is copied. A single corpus is read the same way, so that training has one case only.
+    Nothing is copied. A single corpus is read the same way, so that training has only one case to
+    handle.
     """
 
     parts: tuple[EncodedPairs, ...]

@@ -42,7 +42,7 @@ from heedful.text.escapes import has_escapes
 from heedful.tokenization.tokenizer import Tokenizer
 
 # A process encodes one shard at a time, and a run that was killed repeats unfinished shards. The
-# limit of characters bounds the memory for long lines.
+# limit on characters bounds the memory that long lines take.
 _SHARD_PAIRS = 10_000
 _SHARD_CHARACTERS = 4_000_000
 _ENDING = ".safetensors"
@@ -67,7 +67,7 @@ def encode_corpus(
     `leaks`: counts the pairs that pass the rules for text but repeat held-out text.
 
     Memory is constant: text is processed in shards of a few megabytes. The files are written into a
-    hidden folder, synced and renamed, so `folder` is complete or absent. After an interruption the
+    hidden folder, synced and renamed, so `folder` is complete or absent. After an interruption, the
     text is read and filtered again, and only missing shards are encoded.
 
     Raises `TextError` if the text cannot be used, or no pair is kept. Raises `StorageError` if the
@@ -195,7 +195,7 @@ def _encode(
 
 
 def _kept_pairs(corpus: Corpus, parts: Sequence[Path]) -> Iterator[tuple[str, str]]:
-    """Read the text again, but only the kept pairs."""
+    """Read the text again and yield only the kept pairs."""
     lines = enumerate(corpus.pairs(), start=1)
     for wanted in chain.from_iterable(read_numbers(path).tolist() for path in parts):
         yield next(pair for line, pair in lines if line == wanted)

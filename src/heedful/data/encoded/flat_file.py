@@ -24,19 +24,19 @@ from heedful.errors import RunFolderError
 from heedful.files import open_ordinary
 
 BLOCK_BYTES = 64 << 20
-"""Bytes that share a digest; a multiple of the size of every value."""
+"""Number of bytes with a common digest; a multiple of the size of every value."""
 _DIGEST_BYTES = 16
-# Bytes of a block that are checked at once, so that little memory is needed.
+# Number of bytes of a block that are checked at once, so that little memory is needed.
 _PIECE_BYTES = 1 << 20
 OFFSET = np.dtype("<i8")
 """Type of a position among the values."""
-# Offsets that are compared at once, so that little memory is needed.
+# Number of offsets that are compared at once, so that little memory is needed.
 _OFFSETS = 1 << 20
 
 
 @contextmanager
 def reading(path: Path, again: str) -> Iterator[None]:
-    """Turn an error of the system into a `RunFolderError` with the remedy."""
+    """Turn a system error into a `RunFolderError` with the remedy."""
     try:
         yield
     except OSError as error:
@@ -50,8 +50,8 @@ class FlatFile:
     """
     An open file of numbers that is read part by part.
 
-    Parts are read by calls, not through a memory map. If the file is truncated, a call raises an
-    error, but access to a map kills the process.
+    Parts are read with system calls, not through a memory map. If the file is truncated, a call
+    reports it, but access to a map kills the process.
     """
 
     def __init__(self, path: Path, dtype: np.dtype[Any], count: int, again: str) -> None:
@@ -73,7 +73,7 @@ class FlatFile:
         return values
 
     def fill(self, view: memoryview, place: int) -> None:
-        """Fill a view with bytes from `place` on; raises `RunFolderError` if the file is short."""
+        """Fill a view with bytes from `place` on; raises `RunFolderError` if the file ends."""
         with reading(self.path, self.again):
             while view:
                 if not (size := os.preadv(self._descriptor, (view,), place)):
@@ -151,7 +151,7 @@ class CheckedValues:
                 self._check(block)
         values = np.empty(int(lengths.sum()), self._file.dtype)
         view = values.view(np.uint8).data
-        before = 0  # bytes of the rows that are filled
+        before = 0  # number of bytes already filled
         for place, row in zip((begins * size).tolist(), (lengths * size).tolist(), strict=True):
             self._file.fill(view[before : before + row], place)
             before += row
@@ -159,7 +159,7 @@ class CheckedValues:
 
     def check(self, values: NDArray[Any] | None = None) -> None:
         """
-        Check every block that has not been read; raises `RunFolderError`.
+        Check every block that has not been read; raises `RunFolderError` if one is damaged.
 
         `values`: all values of the file if they were read, so that they are not read again.
         """
@@ -269,7 +269,7 @@ def open_flat(
         with reading(path, again):
             count, rest = divmod(path.stat().st_size, item.itemsize)
         if rest:
-            raise RunFolderError(f"{path} must hold whole numbers, but it was cut off; {again}.")
+            raise RunFolderError(f"{path} must hold complete numbers, but it was cut off; {again}.")
         files.append(FlatFile(path, item, count, again))
     text, places = files
     starts = read_offsets(places, text, digests[offsets.name])
@@ -290,7 +290,7 @@ def read_offsets(file: FlatFile, values: FlatFile, digests: Sequence[str]) -> ND
         part = offsets[first : first + _OFFSETS + 1]
         if (part[1:] < part[:-1]).any():
             raise RunFolderError(
-                f"{file.path} must increase from row to row, but it decreases: it is damaged; "
+                f"{file.path} must hold increasing offsets, but they decrease: it is damaged; "
                 f"{file.again}."
             )
     return offsets

@@ -1,4 +1,4 @@
-"""Shards merged into the flat files that `EncodedPairs` opens."""
+"""Merging of shards into the flat files that `EncodedPairs` opens."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,18 +26,18 @@ class EncodedPart(NamedTuple):
     source_ids: Ids
     """The ids of their source sentences, concatenated."""
     source_lengths: Lengths
-    """How many ids each source sentence has."""
+    """Number of ids of each source sentence."""
     target_ids: Ids
     """The ids of their target sentences, concatenated."""
     target_lengths: Lengths
-    """How many ids each target sentence has."""
+    """Number of ids of each target sentence."""
 
 
 def id_type(vocabulary_size: int) -> np.dtype[Any]:
     """
     Return the smallest type that holds every id: little-endian, two or four bytes.
 
-    Up to 65,536 subwords fit in two bytes, which halves the bytes read from the disk.
+    Ids of up to 65,536 subwords fit in two bytes, which halves the bytes read from the disk.
     """
     return np.dtype(ID_TYPES[0] if vocabulary_size <= 1 << 16 else ID_TYPES[1])
 

@@ -1,9 +1,10 @@
 """
 One epoch of training pairs with sampled subwords, or with changed text.
 
-Every epoch has the same pairs in another segmentation (Kudo 2018; Provilkov et al. 2020), and some
-of them changed by `heedful.data.augment`. The random numbers depend only on the seed, the epoch and
-the shard. A resumed run therefore recreates any epoch bit for bit, with any number of processes.
+Every epoch has the same pairs in a different segmentation (Kudo 2018; Provilkov et al. 2020), and
+some of them changed by `heedful.data.augment`. The random numbers depend only on the seed, the
+epoch and the shard. A resumed run therefore recreates any epoch bit for bit, with any number of
+processes.
 """
 
 import json
@@ -34,7 +35,7 @@ from heedful.settings.registries import AUGMENTATIONS, augmentation_shares
 from heedful.tokenization.tokenizer import Tokenizer
 
 SHARD_PAIRS = 20_000
-"""Pairs that share one sequence of random numbers; another number would give other subwords."""
+"""Number of pairs that share one sequence of random numbers; it determines the subwords."""
 
 _META = "meta.json"
 
@@ -64,7 +65,7 @@ def sampled_epoch(
         Path(texts), Path(tokenizer), sampling, seed, epoch, max_length, SHARD_PAIRS, augment
     )
     encoder, out = _Encoder(job), Path(out)
-    if _made_from(out) != encoder.made_from:
+    if _recorded_inputs(out) != encoder.made_from:
         with whole_folder(out, _META) as folder, _encode_shards(job, encoder, processes) as shards:
             made_from = encoder.made_from
             write_pairs(
@@ -147,7 +148,7 @@ def _generator(chance: str) -> Random:
 
 @contextmanager
 def _encode_shards(job: _Job, encoder: _Encoder, processes: int) -> Iterator[Iterable[EncodedPart]]:
-    """Encode the shards here, or in processes that end with the block."""
+    """Encode the shards in this process, or in processes that end with the `with` block."""
     processes = min(processes, encoder.shards)
     if processes <= 1:
         yield map(encoder.encode, range(encoder.shards))
@@ -177,7 +178,7 @@ def _begin(plugins: Sequence[Path]) -> None:
 
 
 def _end_with_parent() -> None:
-    """Wait for the parent's end, whatever its cause."""
+    """Exit when the parent process ends, for whatever reason."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -193,7 +194,7 @@ def _encode(job: _Job, shard: int) -> EncodedPart:
 _encoder = lru_cache(1)(_Encoder)
 
 
-def _made_from(out: Path) -> Any:
+def _recorded_inputs(out: Path) -> Any:
     """Read the inputs of an existing epoch; None if no epoch exists."""
     if not (out / _META).is_file():
         return None
@@ -203,7 +204,7 @@ def _made_from(out: Path) -> Any:
         meta = None
     if not isinstance(meta, dict) or "made_from" not in meta:
         raise RunFolderError(
-            f"{out} must be free for the sampled subwords of an epoch, but it holds something "
+            f"{out} must be empty or hold the sampled subwords of an epoch, but it holds something "
             "else; choose another folder or move it away."
         )
     return meta["made_from"]

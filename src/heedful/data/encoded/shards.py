@@ -2,7 +2,7 @@
 Shards: a few thousand pairs encoded and stored together.
 
 Shards let several processes work on one text and let an interrupted preparation continue. The name
-of a shard's file is a digest of its inputs, so an existing file is always valid.
+of a shard's file contains a digest of its inputs, so an existing file is always valid.
 """
 
 import json
@@ -54,10 +54,10 @@ class Shard:  # numpydoc ignore=PR02
 
 def shard_digest(packed: bytes, fingerprint: str, pair_filter: PairFilter) -> str:
     """Digest everything that the ids of a shard depend on."""
-    # Changed text, other subwords or another limit give another digest, so an outdated shard is
+    # Changed text, subwords or limits give a different digest, so an outdated shard is
     # never reused.
-    made_by = json.dumps([_FORMAT, fingerprint, asdict(pair_filter)])
-    return blake2b(made_by.encode() + b"\n" + packed, digest_size=16).hexdigest()
+    settings = json.dumps([_FORMAT, fingerprint, asdict(pair_filter)])
+    return blake2b(settings.encode() + b"\n" + packed, digest_size=16).hexdigest()
 
 
 def encode_shard(shard: Shard, tokenizer: Tokenizer, pair_filter: PairFilter, path: Path) -> None:
@@ -103,7 +103,7 @@ def read_numbers(path: Path) -> NDArray[np.int64]:
     """
     Read the line numbers, from 1, of the pairs that a shard kept.
 
-    They locate the text of the pairs without filtering it again.
+    With these numbers, the text of the pairs is found without filtering it again.
 
     Raises `RunFolderError` if the file cannot be read.
     """

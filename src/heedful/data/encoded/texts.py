@@ -49,7 +49,7 @@ class Texts:  # numpydoc ignore=PR02
         )
         if len(source) != len(target):
             raise RunFolderError(
-                f"{folder} must hold as many source as target sentences, but it has "
+                f"{folder} must hold as many source sentences as target sentences, but has "
                 f"{len(source):,} and {len(target):,}; {AGAIN}."
             )
         return cls((source, target))

@@ -1,4 +1,4 @@
-"""Folders of data that are written atomically, and replaced only if they are this program's own."""
+"""Folders of data that are written atomically, and replaced only if this program wrote them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,8 +24,8 @@ def whole_folder(folder: Path, mark: str, promise: str = INTACT) -> Iterator[Pat
         is_own = (folder / mark).is_file()
     if taken and not is_own:
         raise RunFolderError(
-            f"{folder} must be free, but it holds something else; choose another folder or move it "
-            "away."
+            f"{folder} must be a new or empty folder, but it holds something else; choose another "
+            "folder or move it away."
         )
     with replacing(folder, promise) as partial:
         yield partial

@@ -22,7 +22,7 @@ from typing import Any
 from heedful import errors
 from heedful.data.cleaning.filter import PairFilter
 
-# The child finds its modules where this process found them.
+# The child process searches for modules where this process does.
 _PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from heedful.data.encoded.worker import main; main()"
@@ -143,8 +143,8 @@ def _start() -> Any:
         )
     except OSError as error:
         raise errors.HeedfulError(
-            "Text is encoded by one process per core, but a process could not be started: "
-            f"“{error.strerror or error}”; use fewer --processes. {_KEPT}"
+            "Text is encoded by several processes, but one could not be started: "
+            f"“{error.strerror or error}”; lower --processes. {_KEPT}"
         ) from error
 
 
@@ -157,7 +157,7 @@ def _death(status: int) -> errors.HeedfulError:
         how = f"ended with status {status}"
     return errors.HeedfulError(
         f"Every process that encodes text must finish, but one {how}; its output is above. "
-        f"{_KEPT} Fewer --processes need less memory."
+        f"{_KEPT} A lower --processes needs less memory."
     )
 
 
@@ -169,7 +169,7 @@ def _failure(answer: dict[str, Any]) -> BaseException:
     if kind == "MemoryError":
         return errors.HeedfulError(
             "Every process that encodes text needs about 150 MB of memory, but one did not get "
-            f"it; use fewer --processes. {_KEPT}"
+            f"it; lower --processes. {_KEPT}"
         )
     named = getattr(errors, kind, errors.HeedfulError)
     return named(answer["message"])

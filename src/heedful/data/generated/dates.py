@@ -1,12 +1,12 @@
 """
-English dates in words, and the same dates by ISO 8601.
+English dates in words, and the same dates in ISO 8601 format.
 
 ::
 
     “Sunday, the twenty-third of January, two thousand and five”  →  “2005-01-23”
 
-No date is in two parts of the text. A model must therefore read the day, month and year of dates
-that it has not seen. A day of the week adds no information.
+No date occurs in two parts of the text (training, validation, test). A model must therefore read
+the day, month and year of dates that it has not seen. A day of the week adds no information.
 """
 
 import random

@@ -5,9 +5,9 @@ Japanese syllables in kana, and their transliteration by the Hepburn rules.
 
     しんかんせん  →  shinkansen        きっぷ  →  kippu        コーヒー  →  kōhī
 
-The words are drawn at random from the syllables of the language, so most are not words; the rules
-give one spelling for each. Long vowels have a macron, as in modified Hepburn, except ei and
-ii of hiragana.
+The words are random sequences of Japanese syllables, so most of them do not exist; the rules give
+one spelling for each. Long vowels have a macron, as in modified Hepburn, except ei and ii in
+hiragana.
 """
 
 import random
@@ -49,7 +49,7 @@ _WITH_SMALL = {
 _SYLLABLES = {**_PLAIN, **_WITH_SMALL}
 _NASAL, _STOP, _LONG = "ん", "っ", "ー"
 _AFTER_APOSTROPHE = tuple("あいうえおやゆよ")
-# Katakana lengthen any vowel by a stroke; hiragana write a second vowel.
+# Katakana lengthens any vowel with a stroke; hiragana adds a second vowel.
 _MACRONS = {"a": "ā", "i": "ī", "u": "ū", "e": "ē", "o": "ō"}
 _LONG_VOWELS = ("aa", "uu", "ee", "oo", "ou")
 # The code point of a katakana is this much larger than that of its hiragana.
@@ -59,7 +59,7 @@ _TO_KATAKANA = {ord(kana): chr(code) for code, kana in _TO_HIRAGANA.items()}
 
 
 def sample_kana(seed: int) -> Iterator[Pair]:
-    """Draw distinct lines of one to three words without end."""
+    """Draw an endless sequence of distinct lines of one to three words."""
     draw = random.Random(seed)
     seen = set()
     while True:
@@ -94,7 +94,7 @@ def romanize(word: str) -> str:
             spelled = spelled[:-1] + _MACRONS[spelled[-1]]
         else:
             spelling = _SYLLABLES[kana]
-            if doubled:  # the consonant is written twice; that of chi with a t
+            if doubled:  # the consonant is doubled; chi gets a t
                 spelling = f"{'t' if kana[0] == 'ち' else spelling[0]}{spelling}"
             spelled, doubled = spelled + spelling, False
     return spelled

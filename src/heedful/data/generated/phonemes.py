@@ -5,7 +5,7 @@ English words and their phonemes, from the CMU Pronouncing Dictionary (the packa
 
     “attention”  →  “AH T EH N SH AH N”
 
-Phonemes are those of ARPAbet without the digits of stress, as in most published figures. If a word
+Phonemes are written in ARPAbet without stress digits, as in most published figures. If a word
 has several pronunciations, the first is learned; held-out words have only one, so that a match is
 exact.
 """
@@ -38,7 +38,7 @@ def read_dictionary() -> dict[str, list[list[str]]]:
 def sample_phonemes(
     dictionary: Mapping[str, Sequence[Sequence[str]]], held_out: int, seed: int
 ) -> Iterator[Pair]:
-    """Draw all words in random order; the first `held_out` have one pronunciation."""
+    """Draw all words in random order; the first `held_out` words have a single pronunciation."""
     spoken = {
         word: _format_pronunciations(dictionary[word])
         for word in sorted(filter(_WORD.fullmatch, dictionary))

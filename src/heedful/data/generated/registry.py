@@ -1,4 +1,4 @@
-"""Every text that needs no download."""
+"""All texts that need no download."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ class GeneratedText:
     about: str
     """Its contents, in one line."""
     languages: tuple[str, str]
-    """Endings of the files of source and target."""
+    """Suffixes of the files of source and target."""
     sizes: Sizes
-    """Pairs to train on, to validate with and to test on."""
+    """Numbers of training, validation and test pairs."""
     recipe: str
     """Recipe of `heedful train` for it."""
     write: Callable[[Path], None]
@@ -86,7 +86,7 @@ GENERATED = {
         ),
         _random_pairs(
             "dates",
-            "English dates in words, and the same dates by ISO 8601.",
+            "English dates in words, and the same dates in ISO 8601 format.",
             dates.LANGUAGES,
             dates.sample_dates,
         ),

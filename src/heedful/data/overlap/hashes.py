@@ -3,7 +3,7 @@ Hashes of lines and of their word 4-grams, computed for thousands of lines at on
 
 A Python loop over words takes 15 times as long, and every line of the training text is hashed here.
 A character's hash is the sum over its folded letters and marks. A word's hash is the sum over its
-characters, so neither case nor the order of marks counts. Anagrams have equal hashes, so matching
+characters, so neither case nor the order of marks matters. Anagrams have equal hashes, so matching
 lines are compared by text afterwards (`heedful.data.overlap.lines`).
 """
 
@@ -33,11 +33,11 @@ class LineHashes:
     lines: UInt64[np.ndarray, " L"]
     """Sums over all characters but spaces."""
     word_counts: Int64[np.ndarray, " L"]
-    """Words of each line."""
+    """Number of words in each line."""
     grams: UInt64[np.ndarray, " G"]
     """The 4-grams of all lines, in order."""
     gram_lines: Int64[np.ndarray, " G"]
-    """The line of each 4-gram, from 0."""
+    """The index of each 4-gram's line."""
 
 
 class _Tables:
@@ -66,7 +66,7 @@ _tables = cache(_Tables)  # ten megabytes, allocated on first use
 def hash_lines(lines: Sequence[str]) -> LineHashes:
     """Hash lines and their word 4-grams; takes about forty bytes per character."""
     tables = _tables()
-    # Line feeds keep the words of neighbors apart; a line may itself hold some.
+    # Line feeds separate the words of neighboring lines; a line may itself contain line feeds.
     text = "\n".join([*lines, ""])
     encoded = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
     codes = encoded.astype(np.int64)  # (characters,)
@@ -100,7 +100,7 @@ def hash_lines(lines: Sequence[str]) -> LineHashes:
 
 
 def _without_marks(kinds: UInt8[np.ndarray, " C"]) -> UInt8[np.ndarray, " C"]:
-    """Replace the kind of each mark by the kind of the last character before it."""
+    """Replace the kind of each mark with the kind of the last character before it."""
     if not (kinds == MARK).any():
         return kinds
     places = np.where(kinds == MARK, 0, np.arange(len(kinds)))

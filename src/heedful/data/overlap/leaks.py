@@ -34,7 +34,7 @@ class Leaks:
     A count of the training pairs of one text that repeat a held-out pair.
 
     A pair repeats a held-out pair exactly if one of its sides repeats a held-out side exactly. It
-    repeats the pair nearly if a side does so nearly and no side does so exactly
+    nearly repeats the pair if a side nearly repeats a held-out side and no side repeats one exactly
     (`heedful.data.overlap.lines`). Sources are compared with sources alone, without their language
     tags, and targets with targets.
     """
@@ -42,22 +42,22 @@ class Leaks:
     def __init__(self, held_out: HeldOutPairs, corpus: str = "") -> None:
         self._corpus = corpus
         self.exact = 0
-        """Pairs with a side that equals a held-out one."""
+        """Number of pairs with a side that equals a held-out side."""
         self.both = 0
-        """Pairs that equal a held-out pair on both sides; `exact` includes them."""
+        """Number of pairs that equal a held-out pair on both sides; `exact` includes them."""
         self.near = 0
-        """Pairs with a side that nearly repeats a held-out side, and no side that equals one."""
+        """Number of pairs with a side that nearly repeats a held-out side, and no equal side."""
         self._examples: dict[str, list[str]] = {"=": [], "~": []}
         sides = [split_tag(line)[1] for line in held_out.sources], held_out.targets
         self._index = [HeldOutLines(side) for side in sides]
-        # For each side the distinct line of each pair, None for an empty one.
+        # For each side, the id of each pair's line; None for an empty line.
         self._ids = [
             [*map(index.id_of, side)] for index, side in zip(self._index, sides, strict=True)
         ]
         self._lines = held_out.lines
         self._pairs = {*zip(*self._ids, strict=True)}
         self._repeated: list[set[int]] = [set(), set()]
-        # For each side, the number of the first of equal lines.
+        # For each side, the line number of the first pair with each id.
         self._first: list[dict[int | None, int]] = []
         for ids in self._ids:
             self._first.append({})
@@ -111,12 +111,12 @@ class Leaks:
             both = f" ({self.both:,} of them on both sides)" if self.both else ""
             counts.append(f"{_pairs(self.exact)} an identical line{both}")
         if self.near:
-            counts.append(f"{_pairs(self.near)} at least 90 % of the word 4-grams of a line")
+            counts.append(f"{_pairs(self.near)} at least 90% of the word 4-grams of a line")
         text = f"the training text of {self._corpus}" if self._corpus else "the training text"
         return (
             f"warning: {text} repeats {self.repeated:,} of {len(self._lines):,} validation pairs: "
-            f"{' and '.join(counts)}. Validation scores can be too high. Examples, training line "
-            f"= validation line: {', '.join(self._examples['='] + self._examples['~'])}. Drop "
+            f"{' and '.join(counts)}. Validation scores can be too high. Examples (training line "
+            f"= validation line): {', '.join(self._examples['='] + self._examples['~'])}. Drop "
             "such pairs with --exclude and the validation files, or validate with other text."
         )
 

@@ -1,11 +1,11 @@
 """
-Held-out lines, and the search for lines of training that repeat one.
+Held-out lines, and the search for training lines that repeat one of them.
 
-A line repeats a held-out line exactly if `normalize_line` makes them equal. It repeats the held-out
-line nearly if it has at least nine in ten of the held-out line's distinct word 4-grams. Only
-held-out lines of 8 to 1,000 words are compared in this way. If at most ``m`` of the 4-grams may be
-missing, at least 5 of any ``m + 5`` are present. So only the rarest 4-grams of each held-out line
-are looked up (the prefix filter of Chaudhuri et al. 2006).
+A line repeats a held-out line exactly if `normalize_line` makes them equal. It nearly repeats the
+held-out line if it has at least nine tenths of that line's distinct word 4-grams. Only held-out
+lines of 8 to 1,000 words are compared in this way. If at most ``m`` of the 4-grams may be missing,
+at least 5 of any ``m + 5`` are present. So only the rarest 4-grams of each held-out line are looked
+up (the prefix filter of Chaudhuri et al. 2006).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,21 +19,21 @@ from heedful.data.overlap.hashes import LineHashes, hash_lines
 from heedful.data.overlap.words import GRAM, Gram, grams, normalize_line, words
 
 LEAST_WORDS, MOST_WORDS = 8, 1000
-"""Minimum and maximum words of a held-out line that is also compared by its 4-grams."""
+"""Minimum and maximum number of words of a held-out line that is also compared by its 4-grams."""
 LONGEST = 100_000
-"""Maximum characters of a line that is compared by 4-grams; no model reads longer lines."""
+"""Maximum number of characters of a line compared by 4-grams; no model reads longer lines."""
 
-# 4-grams that are looked up in addition to the number that may be missing. With one instead of
+# Number of 4-grams that are looked up in addition to those that may be missing. With one instead of
 # five, one line of Europarl in ten would match.
 _LOOKED_UP = 5
-_HASHED_CHARACTERS = 250_000  # at once: 10 MB of arrays
+_HASHED_CHARACTERS = 250_000  # hashed at once, in 10 MB of arrays
 # The table in which 4-grams are looked up first fits into a processor's cache.
 _TABLE_BITS = 18
 _TABLE_SHIFT = np.uint64(64 - _TABLE_BITS)
 
 
 class Repetition(NamedTuple):
-    """The held-out lines that a line repeats, counted from 0 among the distinct ones."""
+    """The held-out lines that a line repeats, as indices of the distinct held-out lines."""
 
     exact: int | None
     """The line that it equals."""
@@ -42,7 +42,7 @@ class Repetition(NamedTuple):
 
 
 class HeldOutLines:
-    """An index of distinct held-out lines; its memory grows with them, not with the text read."""
+    """An index of distinct held-out lines; its size does not depend on the compared text."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._ids: dict[str, int] = {}
@@ -57,7 +57,7 @@ class HeldOutLines:
         self._table[self._rare.hashes >> _TABLE_SHIFT] = True
 
     def id_of(self, line: str) -> int | None:
-        """Return the number of an equal line, if there is one."""
+        """Return the index of an equal held-out line, if there is one."""
         return self._ids.get(normalize_line(line))
 
     def find(self, lines: Sequence[str]) -> dict[int, Repetition]:
@@ -86,7 +86,7 @@ class HeldOutLines:
         values, rows = hashes.grams[likely], hashes.gram_lines[likely]
         first = np.searchsorted(rare.hashes, values, "left")
         many = np.searchsorted(rare.hashes, values, "right") - first
-        # each place of a rare 4-gram in the table, once a line
+        # each position in the table of rare 4-grams, once per line
         starts = np.repeat(first - np.cumsum(many) + many, many)
         places = starts + np.arange(len(starts))
         met = np.unique(np.repeat(rows, many) * len(rare.hashes) + places)
@@ -155,7 +155,7 @@ def _rarest(hashed: Sequence[LineHashes]) -> _RareGrams:
     inside = is_compared[rows]
     values, rows = values[inside], rows[inside]
 
-    # 1. each 4-gram once a line, with the number of lines that have it
+    # 1. each 4-gram once per line, with the number of lines that have it
     order = np.lexsort((values, rows))
     values, rows = values[order], rows[order]
     is_new = np.ones(len(rows), bool)
@@ -167,7 +167,7 @@ def _rarest(hashed: Sequence[LineHashes]) -> _RareGrams:
     order = np.lexsort((number[inverse], rows))
     values, rows = values[order], rows[order]
     rank = np.arange(len(rows)) - np.searchsorted(rows, rows, "left")
-    # 4-grams that may be missing; by words, since anagrams share a hash and are counted as one
+    # number of 4-grams that may be missing, from word counts, because anagrams share a hash
     missing = (counts - GRAM + 1) // 10
     is_rare = rank < missing[rows] + _LOOKED_UP
     values, rows = values[is_rare], rows[is_rare]
@@ -178,7 +178,7 @@ def _rarest(hashed: Sequence[LineHashes]) -> _RareGrams:
 
 
 def _concatenate(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """Concatenate any number of arrays, possibly zero."""
+    """Concatenate any number of arrays, even none."""
     return np.concatenate(arrays) if arrays else np.zeros(0, np.uint64)
 
 

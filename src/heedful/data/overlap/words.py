@@ -1,9 +1,9 @@
 """
 Words for the comparison of training text with held-out text.
 
-Case and the way in which accents are composed do not count (Unicode's D145). A word is a run of
+Case and the composition of accents are ignored (Unicode's D145). A word is a run of
 letters and digits with their marks; everything else separates words. In scripts without spaces
-(Chinese, Japanese, Thai, Lao, Burmese, Khmer) each letter is a word with the marks after it.
+(Chinese, Japanese, Thai, Lao, Burmese, Khmer) each letter, with the marks after it, is a word.
 """
 
 import re
@@ -15,12 +15,12 @@ from typing import NamedTuple
 from heedful.text.reading.terms import UNSPACED
 
 GRAM = 4
-"""Consecutive words that are compared as one."""
+"""Number of consecutive words that are compared as a unit."""
 BREAK, MARK, LETTER, ALONE = range(4)
 """Kinds of characters: separator, mark of the character before, part of a word, a word."""
 
 Gram = tuple[str, ...]
-# Rare ideographs are in the planes 2 and 3.
+# Rare ideographs are in planes 2 and 3.
 _ALONE = re.compile(f"[{UNSPACED}\U00020000-\U0003ffff]")
 
 
@@ -54,7 +54,7 @@ CHARACTERS = _Characters()
 
 def normalize_line(line: str) -> str:
     """
-    Normalize a line so that small differences do not count.
+    Normalize a line so that small differences are ignored.
 
     Used to find test sentences in training text, regardless of case and of how accents are composed
     (Unicode's canonical caseless matching, D145).

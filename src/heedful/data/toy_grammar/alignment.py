@@ -32,9 +32,9 @@ class SurfaceToken(NamedTuple):
     """
 
     text: str
-    """Its letters: “dog”, “l'arbre”, “du”."""
+    """Its text: “dog”, “l'arbre”, “du”."""
     words: tuple[TaggedWord, ...]
-    """The words in it: one, or “l'” and “arbre”, “de” and “le”."""
+    """The words in it: one, or two such as “l'” and “arbre”, or “de” and “le”."""
 
 
 def tag_words(text: str, of: str) -> list[TaggedWord]:
@@ -56,7 +56,7 @@ def choose_forms(
     words: Sequence[TaggedWord], vowels: str, aspirated: Collection[str] = ()
 ) -> list[TaggedWord]:
     """
-    Choose the form of each word by the first letter of the next one.
+    Choose the form of each word by the first letter of the next word.
 
     `words`: with “form|form before a vowel” where it matters; empty words are left out.
 

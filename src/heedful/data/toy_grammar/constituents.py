@@ -63,7 +63,7 @@ def _nominal(node: Nominal) -> _Phrase:
 
 
 def _noun_phrase(node: NounPhrase) -> _Phrase:
-    """Build determiner, adjectives, noun, and what follows it."""
+    """Build determiner, adjectives, noun, and the modifier that follows the noun."""
     tag = "PRP$" if node.determiner == "my" else "DT"
     parts: list[Any] = [tag] * len(DETERMINERS[node.determiner][node.plural].split())
     parts += ["JJ"] * len(node.adjectives)

@@ -4,8 +4,8 @@ A small English-French corpus from a grammar, which needs no download.
 A sentence is drawn as a tree (`heedful.data.toy_grammar.generator`) that both languages realize,
 each in its own file of `heedful.data.toy_grammar`. A translator has to learn the differences
 between the two. Every English sentence has exactly one French translation. A gender or tense that
-English hides is left out or follows from the sentence. Both sides realize the same tree, so the
-word alignment is known.
+English does not show is avoided, or follows from the sentence. Both sides realize the same tree, so
+the word alignment is known.
 """
 
 import random
@@ -37,7 +37,7 @@ class AlignedPair(NamedTuple):
     """
     A sentence, its translation, and the word alignment.
 
-    A word that is contracted with another (“l'arbre”, “du”) has the links of both.
+    A word that is contracted with another (“l'arbre”, “du”) has the links of both words.
     """
 
     source: str
@@ -62,7 +62,7 @@ def sample_pairs(count: int, seed: int) -> list[Pair]:
 
 
 def split_pairs(train: int, held_out: int, seed: int) -> tuple[list[Pair], list[Pair]]:
-    """Draw a training set and sentences that are not in it, in new combinations of its words."""
+    """Draw a training set and held-out pairs, whose sentences are not in the training set."""
     training, unseen = split_aligned(train, held_out, seed)
     return training, [(pair.source, pair.target) for pair in unseen]
 
@@ -129,7 +129,7 @@ def _draw(count: int, seed: int) -> dict[str, Tree]:
 
 
 def _text(tokens: Sequence[SurfaceToken]) -> str:
-    """Join tokens to a line."""
+    """Join tokens into a line."""
     return " ".join(token.text for token in tokens)
 
 
@@ -142,7 +142,7 @@ def _realize_aligned(tree: Tree) -> AlignedPair:
 
 
 SIZES = (15_000, 500, 1_000)
-"""Pairs to train on, to validate with and to test on."""
+"""Numbers of training, validation and test pairs."""
 _SEED = 1
 
 

@@ -70,7 +70,7 @@ def _verb_phrase(node: VerbPhrase, subject: Nominal) -> list[TaggedWord]:
 
 
 def _being(node: CopulaPhrase, subject: Nominal) -> list[TaggedWord]:
-    """Realize is, not, adjective."""
+    """Realize a form of “be”, perhaps “not”, and the adjective."""
     words = tag_words(conjugate(WAS if node.past else BE, subject), "verb")
     words += tag_words("not", "negation") if node.negated else []
     return words + tag_words(node.adjective.english, "adjective")

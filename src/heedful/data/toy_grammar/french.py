@@ -123,7 +123,7 @@ def _tense(
 
 
 def _being(node: CopulaPhrase, subject: Nominal) -> list[TaggedWord]:
-    """Realize ne, est, pas, adjective."""
+    """Realize a form of “être”, perhaps with “ne” and “pas”, and the adjective."""
     words = tag_words(conjugate(ETAIT if node.past else AUXILIARIES["être"], subject), "verb")
     if node.negated:
         words = [_NE, *words, _PAS]
@@ -131,7 +131,7 @@ def _being(node: CopulaPhrase, subject: Nominal) -> list[TaggedWord]:
 
 
 def _relative(node: Relative, noun: NounPhrase) -> list[TaggedWord]:
-    """Realize qui or que, and the rest; a preceding object agrees with the participle."""
+    """Realize “qui” or “que”, and the rest; the participle agrees with a preceding object."""
     if node.subject is None:
         return tag_words("qui", "link") + _verb_phrase(node.phrase, noun)
     subject = nest_words("subject", _nominal(node.subject))

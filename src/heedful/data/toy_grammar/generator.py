@@ -1,8 +1,8 @@
 """
 Random generation of the syntax trees of sentences.
 
-Sentences make sense: apples are eaten, they do not sing. Each has one translation, because genders
-and tenses that English hides are left out.
+Sentences make sense: apples are eaten, but they do not sing. Each sentence has one translation,
+because genders and tenses that English does not show are avoided.
 """
 
 import random
@@ -56,7 +56,7 @@ class SentenceGenerator:
         return shape()
 
     def action(self) -> Clause:
-        """Draw a sentence of who does what, or what to whom."""
+        """Draw a sentence about an action, with or without an object."""
         return self._deed() if self._maybe(0.6) else self._act()
 
     def _mention(self) -> NounPhrase:
@@ -74,7 +74,7 @@ class SentenceGenerator:
     def _deed(self) -> Clause:
         """Draw “the dog does not see a cat” or “she sees him”."""
         verb = self._random.choice(TRANSITIVE)
-        if self._maybe(0.15):  # a relative clause on the one side or on the other
+        if self._maybe(0.15):  # a relative clause after the object, and then none after the subject
             subject, thing = self._subject(0.0), self._with_relative(self._object(verb), 1.0)
             return Clause(subject, self._verb_phrase(subject, verb, thing))
         subject = self._subject()
@@ -110,7 +110,7 @@ class SentenceGenerator:
         return Clause(subject, phrase, "because", subject.pronoun(), being)
 
     def _subject(self, relative: float = 0.2) -> Nominal:
-        """Draw a subject: a pronoun, or a noun with a relative clause now and then."""
+        """Draw a subject: a pronoun, or a noun that sometimes has a relative clause."""
         if self._maybe(0.3):
             return self._random.choice(_ACTING)
         return self._with_relative(self._noun_phrase(LIVING), relative)
@@ -141,7 +141,7 @@ class SentenceGenerator:
         fronted: NounPhrase | None = None,
         place: Place | None = None,
     ) -> VerbPhrase:
-        """Draw tense and negation; avoid participles whose gender English hides."""
+        """Draw tense and negation; avoid participles whose gender English does not show."""
         leading = thing if isinstance(thing, Pronoun) else fronted
         model = subject if verb.auxiliary == "être" else leading
         past = self._maybe(0.35) and not (model and model.gender == "?")

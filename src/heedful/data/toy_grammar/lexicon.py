@@ -2,7 +2,7 @@
 The English and French words of the toy corpus.
 
 One line of a table is one entry. Forms that depend on the next word are written ``form|form before
-a vowel``: ``beau|bel``, ``le|l'``. A noun is of one kind. Adjectives and verbs name the kinds that
+a vowel``: ``beau|bel``, ``le|l'``. Each noun has one kind. Adjectives and verbs list the kinds that
 they go with, so that no king is eaten and no garden is carried.
 """
 
@@ -30,14 +30,14 @@ class Noun:  # numpydoc ignore=PR02
 
 @dataclass(frozen=True)
 class Adjective:  # numpydoc ignore=PR02
-    """An adjective with its place in both languages."""
+    """An adjective with its position in both languages."""
 
     english: str
     """The English form."""
     group: str
-    """Opinion, measure or color: its place among English adjectives."""
+    """Opinion, measure or color: its position among English adjectives."""
     side: str
-    """Its place relative to the French noun, “before” or “after”."""
+    """Its position relative to the French noun, “before” or “after”."""
     un: str
     une: str
     des_m: str
@@ -143,7 +143,7 @@ NOUNS = _read(
     tree     trees    arbre    arbres    m  place
     """,
 )
-# English adjectives follow the order of their groups here; a noun takes at most one of each group.
+# English adjectives follow the order of their groups; a noun takes at most one from each group.
 ADJECTIVES = _read(
     Adjective,
     """

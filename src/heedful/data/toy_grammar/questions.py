@@ -6,8 +6,8 @@ Short stories of the toy grammar with a question about each story, and the answe
     “my cow did not eat the egg . a sad girl slept in the garden . where did the girl sleep ?”
         →  “in the garden”
 
-A question is about one sentence of its story, whose subjects and objects are all different nouns.
-So there is one answer, which is in the story or is yes or no.
+A question is about one sentence of its story, and all nouns of a story are different. So each
+question has one answer: a phrase of the story, yes or no.
 """
 
 import random
@@ -25,7 +25,7 @@ _SENTENCES = 2
 
 def sample_questions(seed: int) -> Iterator[Pair]:
     """
-    Draw different questions without end.
+    Draw an endless sequence of different questions.
 
     >>> question, answer = next(sample_questions(seed=1))
     >>> question.rpartition(" . ")[2], answer
@@ -44,7 +44,7 @@ def sample_questions(seed: int) -> Iterator[Pair]:
 
 
 def _story(author: SentenceGenerator) -> list[Clause]:
-    """Draw sentences in the past tense without a noun that comes twice."""
+    """Draw sentences in the past tense in which no noun occurs twice."""
     story: list[Clause] = []
     nouns: set[str] = set()
     while len(story) < _SENTENCES:
@@ -59,7 +59,7 @@ def _story(author: SentenceGenerator) -> list[Clause]:
 
 
 def _simple(clause: Clause) -> Clause | None:
-    """Put a sentence of two nouns into the past; None if it has a pronoun, or a clause in it."""
+    """Put a sentence into the past tense; None if it has fewer than two nouns or any modifier."""
     assert isinstance(clause.phrase, VerbPhrase)
     phrases = _noun_phrases(clause)
     if len(phrases) < 2 or any(phrase.modifier for phrase in phrases):

@@ -20,8 +20,8 @@ class RoledSentence(NamedTuple):
     A sentence with agent, verb and patient.
 
     Agent and patient are the noun or pronoun, without article and adjectives. The verb is the main
-    verb, not “did”. Relative clauses and sequels do not count. A sequel has a pronoun: “the girl
-    finds an apple and eats it”.
+    verb, not “did”. Relative clauses and sequels are ignored. A sequel may have a pronoun: “the
+    girl finds an apple and eats it”.
     """
 
     text: str
@@ -37,7 +37,7 @@ def sample_roles(size: int, seed: int) -> list[RoledSentence]:
     """
     Draw sentences with subject, verb and object.
 
-    `size`: how many; at least 0.
+    `size`: number of sentences, at least 0.
 
     A longer list with the same seed starts with the shorter one.
 

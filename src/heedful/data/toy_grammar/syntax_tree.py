@@ -2,7 +2,8 @@
 The syntax trees of the toy corpus: who does what to whom, and where.
 
 A tree belongs to no language. `heedful.data.toy_grammar.english` and
-`heedful.data.toy_grammar.french` realize it in words; `heedful.data.toy_grammar.corpus` draws one.
+`heedful.data.toy_grammar.french` realize it in words; `heedful.data.toy_grammar.corpus` draws
+trees.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ class NounPhrase:
     """
 
     determiner: str
-    """A name of the lexicon: the, a, my or this."""
+    """A key of `DETERMINERS` in the lexicon: the, a, my or this."""
     adjectives: tuple[Adjective, ...]
     """In English order."""
     noun: Noun
@@ -67,7 +68,7 @@ class VerbPhrase:
 
 @dataclass(frozen=True)
 class CopulaPhrase:
-    """A form of to be with an adjective."""
+    """A form of “to be” with an adjective."""
 
     adjective: Adjective
     past: bool
@@ -76,7 +77,7 @@ class CopulaPhrase:
 
 @dataclass(frozen=True)
 class Relative:
-    """A relative clause: its noun is the subject, or the object of another subject."""
+    """A relative clause, in which the noun before it is the subject or the object."""
 
     phrase: VerbPhrase
     subject: Nominal | None = None

@@ -1,5 +1,5 @@
 """
-The text of a BART folder: byte-level BPE, and a start symbol before each text.
+The tokenizer of a BART folder: byte-level BPE, and a start symbol before each text.
 
 The import reads ``tokenizer_config.json``, and either ``vocab.json`` and ``merges.txt`` or
 ``tokenizer.json``, which contains both.
@@ -41,8 +41,8 @@ def read_bytes(
         model = tokenizer_json.get("model")
         if not isinstance(model, dict) or not isinstance(model.get("vocab"), dict):
             raise ExchangeError(
-                f"{path / WHOLE} must describe BART's byte-level BPE, but describes another kind "
-                "of subwords; import a model of this class with BART's tokenizer."
+                f"{path / WHOLE} must describe BART's byte-level BPE, but describes another "
+                "tokenizer; import a model of this class with BART's tokenizer."
             )
         numbers = dict(model["vocab"])
         content = _merges_file(model.get("merges"), path / WHOLE)

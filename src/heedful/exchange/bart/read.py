@@ -119,13 +119,13 @@ def _first_token(
     if tokenizer_class == "MBartTokenizer":
         reasons.add_if(
             forced is not None,
-            "forced_bos_token_id must be unset for MBartTokenizer, where decoding starts with "
-            f"the language, but is {forced!r}",
+            "forced_bos_token_id must be unset for MBartTokenizer, which starts decoding with "
+            f"the language token, but is {forced!r}",
         )
         forced = settings.get("decoder_start_token_id")
     reasons.add_if(
         forced is not None and type(forced) is not int,
-        f"forced_bos_token_id must be an id, but is {forced!r}",
+        f"forced_bos_token_id must be a token id, but is {forced!r}",
     )
     return forced if type(forced) is int else None
 
@@ -151,7 +151,7 @@ def _start(settings: Mapping[str, Any], tokenizer: Tokenizer, reasons: Problems)
     if frame.target == "start":
         return "symbol"
     wanted = settings.get("decoder_start_token_id")
-    return files.check_start(wanted, id_mapping, "the start", reasons)
+    return files.check_start(wanted, id_mapping, "the start symbol", reasons)
 
 
 def _bias(tensors: Mapping[str, Tensor]) -> Tensor:

@@ -5,7 +5,7 @@ Ids of an extended vocabulary in an exported folder.
 an export reorders the rows of an extended model::
 
     imported    <s> <pad> </s> <unk>   subwords                languages  <mask>   other rows
-    extended    as imported, then new languages and new subwords, in turns
+    extended    as imported, then the languages and subwords of each extension
     exported    <s> <pad> </s> <unk>   subwords, old and new   languages  <mask>   new languages
                 other rows
 

@@ -1,5 +1,5 @@
 """
-The text of folders of BART's classes: subwords, their ids and the tokens of languages.
+The tokenizers in folders of BART's classes: subwords, their ids and the tokens of languages.
 
 ::
 
@@ -76,8 +76,8 @@ def read_text_files(path: Path, model_type: str, rows: int) -> Text:
     has_model = (path / MODEL).is_file()
     if not has_model and not tokenizer_json:
         raise ExchangeError(
-            f"{path} must hold the subwords of the model ({MODEL} or {WHOLE}), but holds neither; "
-            "copy the whole folder again."
+            f"{path} must contain the tokenizer of the model ({MODEL} or {WHOLE}), but contains "
+            "neither; copy the whole folder again."
         )
     content = (
         read_within(path / MODEL) if has_model else _model_of(tokenizer_json, special, path / WHOLE)
@@ -101,8 +101,8 @@ def read_text_files(path: Path, model_type: str, rows: int) -> Text:
     codes = {code: token for code, token in codes.items() if token in numbers}
     if not codes:
         raise ExchangeError(
-            f"{path} must have tokens of languages, such as those of {kind}, but its vocabulary "
-            "has none; copy the whole folder again."
+            f"{path} must have language tokens, such as those of {kind}, but its vocabulary has "
+            "none; copy the whole folder again."
         )
     return Text(kind, numbers, codes, special, content, spelled)
 
@@ -126,8 +126,8 @@ def build_tokenizer(
         return _without_languages(text, id_mapping, options, forced, start)
     ids = {code: id_mapping.ours[text.numbers[token]] for code, token in text.codes.items()}
     is_mbart = text.tokenizer_class == "MBartTokenizer"
-    behind = is_mbart or bool(text.spelled.get("legacy_behaviour"))
-    frame = Frame("behind" if behind else "before", "start" if is_mbart else "first", ids)
+    is_code_last = is_mbart or bool(text.spelled.get("legacy_behaviour"))
+    frame = Frame("behind" if is_code_last else "before", "start" if is_mbart else "first", ids)
     by_number = {text.numbers[token]: code for code, token in text.codes.items()}
     model = ImportedModel(id_mapping, "sentencepiece", text.content)
     pair, notes = _pair(frame, text.spelled, by_number.get(forced or -1, ""), options)
@@ -148,8 +148,8 @@ def _without_languages(
         frame=Frame("before", "start" if starts_itself else "first"),
     )
     note = (
-        "heedful begins translations with the start symbol, which the original's settings do not "
-        "force"
+        "the original's settings do not force the start symbol, but heedful begins every "
+        "translation with it"
     )
     return tokenizer, () if starts_itself or forced is not None else (note,)
 
@@ -184,11 +184,11 @@ def _pair(
 
 def _tokenizer_class(path: Path, model_type: str, spelled: Mapping[str, Any]) -> str:
     """Find the name of the tokenizer's class."""
-    said = str(spelled.get("tokenizer_class") or "").removesuffix("Fast")
+    class_name = str(spelled.get("tokenizer_class") or "").removesuffix("Fast")
     if model_type == "m2m_100":
         has_model = (path / VOCABULARY).is_file() and (path / MODEL).is_file()
-        return "M2M100Tokenizer" if has_model and said != "NllbTokenizer" else "NllbTokenizer"
-    return "MBart50Tokenizer" if said == "MBart50Tokenizer" else "MBartTokenizer"
+        return "M2M100Tokenizer" if has_model and class_name != "NllbTokenizer" else "NllbTokenizer"
+    return "MBart50Tokenizer" if class_name == "MBart50Tokenizer" else "MBartTokenizer"
 
 
 def _languages(path: Path, kind: str, spelled: Mapping[str, Any]) -> Sequence[str]:
@@ -205,7 +205,7 @@ def _languages(path: Path, kind: str, spelled: Mapping[str, Any]) -> Sequence[st
 
 
 def _code_of(token: str) -> str:
-    """Return the code that a token stands for."""
+    """Return the language code that a token stands for."""
     name = _TOKEN.fullmatch(token)
     return name[1] if name else token
 
@@ -223,7 +223,7 @@ def _added_tokens(spelled: Mapping[str, Any], path: Path) -> dict[str, int]:
 def _fairseq_numbers(
     content: bytes, special: Mapping[str, str], codes: Sequence[str]
 ) -> dict[str, int]:
-    """Give fairseq's ids to the pieces of a model, the languages and the mask."""
+    """Assign fairseq's ids to the pieces of a model, the languages and the mask."""
     processor = load_processor(content)
     size = processor.get_piece_size()
     numbers = {name: number for number, name in enumerate(special.values())}
@@ -269,7 +269,7 @@ def _model_of(tokenizer_json: Mapping[str, Any], special: Mapping[str, str], pat
         return build_model(kind, pieces, charsmap, names)
     except (AssertionError, KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise ExchangeError(
-            f"{path} must describe subwords of sentencepiece (Unigram or BPE), but does not "
+            f"{path} must describe a sentencepiece model (Unigram or BPE), but does not "
             f"({type(error).__name__}: {str(error)[:80]}); copy {MODEL} of the original model "
             "into the folder."
         ) from error

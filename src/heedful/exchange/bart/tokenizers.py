@@ -9,7 +9,8 @@ Tokenizers of transformers for the languages of a model, including added languag
     M2M100Tokenizer    its 100 languages, or WMT21's 8; others only as a target
 
 So an M2M100 model with another language is written for `NllbTokenizer`. This class adds the same
-tokens to text, but names a language by its token. It needs byte-pair subwords, each with a row.
+tokens to text, but names a language by its token. It needs byte-pair subwords, each with a row in
+the embedding table.
 """
 
 from collections.abc import Sequence
@@ -63,17 +64,17 @@ def notes_on(name: str, kind: str, new: Sequence[str]) -> tuple[str, ...]:
     token = new[-1]
     if name == "NllbTokenizer" and kind == "m2m_100":
         return (
-            "transformers' M2M100Tokenizer has a fixed list of languages, so the folder is for "
-            f'NllbTokenizer; its languages are named by their tokens: src_lang="{token}"',
+            "transformers' M2M100Tokenizer has a fixed list of languages, so the folder uses "
+            f'NllbTokenizer, which names languages by their tokens: src_lang="{token}"',
         )
     if name == "MBart50Tokenizer":
         return (
             "transformers' MBart50Tokenizer looks src_lang up in a fixed list while it loads; "
-            f'set a new one afterwards: tokenizer.src_lang = "{token}"',
+            f'set a new language after loading: tokenizer.src_lang = "{token}"',
         )
     return (
-        "transformers' M2M100Tokenizer has a fixed list of languages and takes a new one as a "
-        f'target alone: forced_bos_token_id=tokenizer.convert_tokens_to_ids("{token}")',
+        "transformers' M2M100Tokenizer has a fixed list of languages; a new language can only "
+        f'be a target: forced_bos_token_id=tokenizer.convert_tokens_to_ids("{token}")',
     )
 
 

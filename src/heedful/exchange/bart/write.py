@@ -37,7 +37,7 @@ EXPRESSES = frozenset(
     ("model.embedding_norm", "model.tie_embeddings", "languages of the tokenizer")
 )
 """Settings beyond the paper's Transformer that the classes can express."""
-_ADVICE = "Import a model of one of BART's classes, and fine-tune that"
+_ADVICE = "Import a model of one of BART's classes, and fine-tune it"
 
 
 def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:

@@ -33,12 +33,12 @@ def check_text(tokenizer: Tokenizer, kind: str, reasons: Problems) -> None:
     has_tokens = frame is not None and bool(frame.languages) == (kind != "bart")
     reasons.add_if(
         not fits or not tokenizer.shared or not has_tokens,
-        f"the tokenizer must be that of an imported {CLASSES[kind].title} model, but is "
+        f"the tokenizer must come from an imported {CLASSES[kind].title} model, but is of kind "
         f"{tokenizer.kind}",
     )
     reasons.add_if(
         frame is not None and kind == "m2m_100" and frame.target == "start",
-        "M2M100's class does not start decoding with the language",
+        "M2M100's class does not start decoding with the language token",
     )
     if fits and has_tokens and kind == "m2m_100":
         source, new = tokenizer.source_language, new_languages(tokenizer, kind)

@@ -1,5 +1,5 @@
 """
-Escapes of arbitrary text in a model card: YAML in the front matter, Markdown in the body.
+Escaping of arbitrary text in a model card: YAML in the front matter, Markdown in the body.
 
 Names of files, settings and licenses may contain any characters. In YAML they become quoted
 scalars. In Markdown they become code, in which HTML, links and emphasis have no effect.

@@ -33,7 +33,7 @@ class LicenseEntries(NamedTuple):
 
 def license_entries(text: str) -> LicenseEntries:
     """
-    Describe a license; one that the hub does not list becomes ``other`` with its name.
+    Describe a license; a license that the hub does not list becomes ``other`` with its name.
 
     Raises `ExchangeError` if the text is not a name.
     """
@@ -42,7 +42,7 @@ def license_entries(text: str) -> LicenseEntries:
     if len(text) > _LONGEST or not text.isprintable() or not any(map(str.isalnum, text)):
         raise ExchangeError(
             f"--license must be the name of a license, such as apache-2.0 or cc-by-4.0, in at most "
-            f"{_LONGEST} letters on one line, but got {text[:_LONGEST]!r}."
+            f"{_LONGEST} characters on one line, but got {text[:_LONGEST]!r}."
         )
     if (identifier := text.lower()) in _IDENTIFIERS:
         return LicenseEntries({"license": identifier}, f"{code(identifier)}.")

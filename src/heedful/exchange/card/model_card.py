@@ -1,8 +1,8 @@
 """
 The model card of a run: README.md with the front matter that the hub reads.
 
-A card states only facts that a run folder records or that the user gives. It calls other facts,
-such as the score of averaged weights, unknown.
+A card states only facts that a run folder records or that the user gives. It marks other facts,
+such as the score of averaged weights, as unknown.
 """
 
 import re
@@ -105,7 +105,7 @@ def model_card(
 
 def write_card(folder: Path, card: str) -> bool:
     """
-    Write a card into a folder unless the folder has a card; return whether it has this one.
+    Write a card into a folder that has no card; return whether the folder now has this card.
 
     An existing card may have been edited, so it is never replaced.
     """
@@ -145,7 +145,7 @@ def _front_matter(
 
 
 def _result(task: Mapping[str, str], text: str, scores: Sequence[CardScore]) -> dict[str, Any]:
-    """Describe the scores of one text as the hub's index of models does."""
+    """Describe the scores of one text in the format of the hub's model index."""
     metrics = [
         {"type": score.metric, "name": score.name, "value": score.value}
         | ({"args": {"signature": score.signature}} if score.signature else {})
@@ -173,7 +173,7 @@ def _direction(run: Run) -> str:
 
 
 def _what_it_is(run: Run, library: str) -> list[str]:
-    """Describe the model in two sentences."""
+    """Describe the model in a few sentences."""
     with torch.device("meta"):
         count = parameter_count(run.build())
     model, tokenizer = run.config.model, run.tokenizer
@@ -247,7 +247,7 @@ def _python_lines(name: str, library: str, text: str) -> list[str]:
         return [
             "import ctranslate2",
             "",
-            f"translator = ctranslate2.Translator({name!r})  # takes and gives subwords",
+            f"translator = ctranslate2.Translator({name!r})  # takes and returns subwords",
         ]
     return [
         "import heedful",
@@ -278,7 +278,7 @@ def _data(run: Run, facts: CardFacts) -> list[str]:
     if origin.exists():
         parent = PurePath(str(read_json(origin).get("run") or "")).name
         lines.append(f"- fine-tuned from the run {code(parent)}, which has its own training data")
-    return lines or ["Not recorded: the model was imported, or its folder was made without text."]
+    return lines or ["Not recorded: the model was imported, or its run has no record of files."]
 
 
 def _file_facts(entry: Mapping[str, Any]) -> str:

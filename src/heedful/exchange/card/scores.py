@@ -1,8 +1,8 @@
 """
 The scores of a model card: only measured scores, each with its signature.
 
-The training log contains validation scores; a card shows those at the step of its weights. Scores
-of test sets are read from the output of `heedful evaluate --json`.
+The training log contains validation scores; a card shows the scores at the step of its weights.
+Scores of test sets are read from the output of `heedful evaluate --json`.
 """
 
 import json

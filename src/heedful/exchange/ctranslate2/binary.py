@@ -8,7 +8,7 @@ The file ``model.bin`` of CTranslate2, read with NumPy alone.
     revision    uint32
     variables   uint32, then each:  name, rank (uint8), sizes (uint32), values
                                     from version 4 on, type (uint8) and number of bytes;
-                                    before, bytes per number (uint8) and count of numbers
+                                    earlier, bytes per number (uint8) and count of numbers
     aliases     from version 3 on:  uint32, then each:  alias, name
 
 Text is stored as its length (uint16), its bytes and a zero byte; the length includes the zero.
@@ -62,15 +62,15 @@ class ModelFile:
         # A weight in 8 bits has one scale per row, and a weight in 16 bits has a single scale.
         # Before version 4, the scale in 16 bits may be missing; it is then 1000.
         floats: dict[str, Array] = {}
-        made: dict[tuple[int, int, bool], Array] = {}  # convert an array only once
+        converted: dict[tuple[int, int, bool], Array] = {}  # convert an array only once
         for name, stored in self.variables.items():
             if name.endswith(("_scale", "_zero")) and name.rpartition("_")[0] in self.variables:
                 continue
             scale = self.variables.get(f"{name}_scale")
             key = id(stored), id(scale), name.endswith("weight")
-            if key not in made:
-                made[key] = self._in_floats(name, stored)
-            floats[name] = made[key]
+            if key not in converted:
+                converted[key] = self._in_floats(name, stored)
+            floats[name] = converted[key]
         return floats
 
     def _in_floats(self, name: str, stored: Array) -> Array:
@@ -96,7 +96,7 @@ def read_model_file(path: Path) -> ModelFile:
     """
     Read a ``model.bin`` without executing its content; the file's length limits the memory.
 
-    Raises `ExchangeError` if the file cannot be read, is of another kind, or has a wrong length.
+    Raises `ExchangeError` if the file cannot be read, is of another kind, or has the wrong length.
     """
     try:
         content = read_within(path, free_memory() or sys.maxsize)
@@ -170,7 +170,7 @@ class _Reader:
         sizes = tuple(self._number("I", f"size of {name!r}") for _ in range(rank))
         if is_empty_and_vast(sizes):
             raise self._wrong(
-                f"must not have huge empty arrays, but {name!r} has the sizes {sizes}"
+                f"must not have huge empty arrays, but {name!r} has the shape {sizes}"
             )
         code = self._number("B", f"type of {name!r}")
         count = self._number("I", f"length of {name!r}")
@@ -184,8 +184,8 @@ class _Reader:
         stored = np.dtype("<u2" if kind == "bfloat16" else kind).newbyteorder("<")
         if count != prod(sizes) * stored.itemsize:
             raise self._wrong(
-                f"must have {prod(sizes) * stored.itemsize:,} bytes for {name!r}, of sizes "
-                f"{sizes} in {kind}, but has {count:,}"
+                f"must have {prod(sizes) * stored.itemsize:,} bytes for {name!r} of shape "
+                f"{sizes} and type {kind}, but has {count:,}"
             )
         array = np.frombuffer(self._take(count, f"values of {name!r}"), stored).reshape(sizes)
         if kind == "bfloat16":

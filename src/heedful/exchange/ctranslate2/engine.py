@@ -1,5 +1,5 @@
 """
-A model of CTranslate2 that searches and scores, with CTranslate2's tokens.
+Search and scoring with a CTranslate2 model, in CTranslate2's tokens.
 
 This module does not import torch, so it runs on a small server. CTranslate2's search has one length
 limit for all lines and one length penalty, ``power``. A line that exceeds its own limit is searched
@@ -69,7 +69,7 @@ class Engine:
         Engine._process = Engine._process or os.getpid()
         _check_process()
         self.library: Any = import_extra("ctranslate2", "the engine CTranslate2")
-        # otherwise CTranslate2 warns if this machine computes in another number format
+        # otherwise CTranslate2 warns if this machine uses a different number format
         self.library.set_log_level(logging.ERROR)
         self.end, self.forbidden = end, frozenset(forbidden)
         kind, _, number = device.partition(":")
@@ -90,7 +90,7 @@ class Engine:
         except RuntimeError as error:
             raise ExchangeError(
                 f"{folder} must be a model that CTranslate2 {self.library.__version__} can open, "
-                f"but it says: {error}."
+                f"but it reports: {error}."
             ) from error
         _open_engines.add(self)
 
@@ -201,13 +201,13 @@ def _check_process() -> None:
     if Engine._process != os.getpid():
         raise UserError(
             "models of CTranslate2 must be used by the process that opened the first model, but "
-            "this process is a fork and lacks its threads. Open models after the fork, or start "
-            "processes by the method “spawn”."
+            "this process is a fork without its threads. Open models after the fork, or start "
+            "processes with the method “spawn”."
         )
 
 
 def _after_fork() -> None:
-    """Never delete open models in a fork: the deletion would wait for threads that it lacks."""
+    """Never delete open models in a fork: deletion would wait for threads that the fork lacks."""
     for engine in _open_engines:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine._translator))
 

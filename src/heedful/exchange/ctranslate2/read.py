@@ -139,15 +139,15 @@ class _Vocabularies:
         for tokens, count, side in zip(sides, counts, ("source", "target"), strict=True):
             if len(tokens) != count:
                 raise ExchangeError(
-                    f"{path} must have a token for each table row, but has "
-                    f"{len(tokens):,} for the {count:,} rows of the {side}; copy the whole folder."
+                    f"{path} must have a token for each row of the {side} embeddings, but has "
+                    f"{len(tokens):,} tokens for {count:,} rows; copy the whole folder."
                 )
         special = _special(sides[1], config)
         start = _start(special, config, variables.starts_from_zero)
         if options.tokenizer is None and (path / RECORD).is_file():
             tokenizer = Tokenizer.load(path)
             identical = tuple(range(counts[0])), tuple(range(counts[1]))
-            _check_beside(tokenizer, counts, special, sides[1])
+            _check_stored_tokenizer(tokenizer, counts, special, sides[1])
             return cls(tokenizer, identical, counts, sides[0] is sides[1], start, ())
         id_mappings = [
             IdMapping.of(first_ids(tokens), _special(tokens, config, special), len(tokens))
@@ -206,9 +206,9 @@ def original_ids(
     path: Path, model: ModelBundle, vocabularies: tuple[list[str], list[str]]
 ) -> tuple[dict[int, int], dict[int, int], list[int]]:
     """Map our ids to CTranslate2's on both sides; list our ids that no translation may contain."""
-    beside = _lies_beside(path, model.tokenizer)
+    is_own_tokenizer = _contains_tokenizer(path, model.tokenizer)
     source, target = (
-        {n: n for n in range(len(tokens))} if beside else _origins(subwords, len(tokens))
+        {n: n for n in range(len(tokens))} if is_own_tokenizer else _origins(subwords, len(tokens))
         for subwords, tokens in zip(model.tokenizer.models, vocabularies, strict=True)
     )
     forbidden = model.config.search.forbidden_ids
@@ -224,7 +224,7 @@ def _origins(model: SubwordModel, rows: int) -> dict[int, int]:
     return {ours: theirs for ours, theirs in origins if theirs is not None}
 
 
-def _lies_beside(path: Path, tokenizer: Tokenizer) -> bool:
+def _contains_tokenizer(path: Path, tokenizer: Tokenizer) -> bool:
     """Return whether a folder contains the given tokenizer."""
     there = (path / RECORD).is_file()
     return there and Tokenizer.load(path).fingerprint == tokenizer.fingerprint
@@ -267,7 +267,7 @@ def _start(special: Mapping[str, str | None], config: Mapping[str, Any], from_ze
     )
 
 
-def _check_beside(
+def _check_stored_tokenizer(
     tokenizer: Tokenizer,
     counts: tuple[int, int],
     special: Mapping[str, str | None],
@@ -279,7 +279,7 @@ def _check_beside(
     is_large = any(size > count for size, count in zip(sizes, counts, strict=True))
     if is_large or end is None or target.index(end) != END:
         raise ExchangeError(
-            f"the tokenizer in {RECORD} must fit the model's tables, but has "
+            f"the tokenizer in {RECORD} must fit the model's embedding tables, but has "
             f"{sizes[0]:,} and {sizes[1]:,} subwords for {counts[0]:,} and {counts[1]:,} rows; "
             "remove it or give --tokenizer."
         )

@@ -68,7 +68,7 @@ class ExportRecord:
         if not path.is_file():
             raise RunFolderError(
                 f"--engine ctranslate2 needs a folder that `heedful export --format ctranslate2` "
-                f"made, but {folder} has no {cls.FILE}; export the run first."
+                f"wrote, but {folder} has no {cls.FILE}; export the run first."
             )
         content = read_json(path)
         positions, search = content.get("positions"), content.get("search")
@@ -81,9 +81,8 @@ class ExportRecord:
             or not isinstance(search, dict)
         ):
             raise ExchangeError(
-                f"{path} must contain positions, source_end and search in "
-                f"format {_FORMAT}, but does "
-                "not; it was changed, or another version wrote it: export the run again."
+                f"{path} must contain positions, source_end and search in format {_FORMAT}, but "
+                "does not; it was changed, or another version wrote it: export the run again."
             )
         return cls(
             SearchConfig(**search),

@@ -2,9 +2,9 @@
 Model settings inferred from CTranslate2's attributes and variable shapes.
 
 A model of an older revision has few attributes. Features that our model lacks (rotary or relative
-positions, gated networks, keys that heads share) are collected as reasons. If queries are not
-scaled by 1 / sqrt(d_k), or embeddings by neither sqrt(d_model) nor 1, the scale is multiplied into
-the weights.
+positions, gated networks, keys shared by heads) are collected as reasons. An unusual scale is
+multiplied into the weights: of queries, if it is not 1 / sqrt(d_k), and of embeddings, if it is
+neither sqrt(d_model) nor 1.
 """
 
 import math
@@ -181,7 +181,7 @@ class Variables:
         if d_model % 2 or any(len(s) != 2 or not s[0] or s[1] != d_model for s in shapes):
             self.reasons.add_if(
                 True,
-                f"its positions must have a table of even width, equal to d_model ({d_model})",
+                f"its position table must have an even width equal to d_model ({d_model})",
             )
             return {}
         longest, self.most_positions = max(map(len, there)), min(map(len, there))

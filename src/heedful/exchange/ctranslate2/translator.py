@@ -163,7 +163,7 @@ class ExportedTranslator:
 
     @cached_property
     def reader(self) -> TextReader:
-        """The reader of source lines; this engine aligns no words."""
+        """The reader of source lines; this engine does not align words."""
         return TextReader(
             self.tokenizer,
             lambda lines: list(map(read_source, lines)),
@@ -189,8 +189,8 @@ class ExportedTranslator:
         most = self.record.positions - 1
         if not limit.relative and limit.extra > most:
             raise SettingError(
-                f"max-length must be at most {most:,} with this folder, one less than its "
-                f"positions, but is {limit.extra:,}; export the run again with more "
+                f"max-length must be at most {most:,} with this folder, one less than its number "
+                f"of positions, but is {limit.extra:,}; export the run again with more "
                 "--positions."
             )
         return [min(limit.tokens(length), most) for length in lengths]

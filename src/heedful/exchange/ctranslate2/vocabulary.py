@@ -91,7 +91,7 @@ def _read(path: Path) -> list[str]:
         raise ExchangeError(f"{path} cannot be read: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
         raise ExchangeError(
-            f"{path} must contain tokens in UTF-8, but does not ({error})."
+            f"{path} must contain tokens in UTF-8, but does not ({error}); copy it again."
         ) from error
     if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
         raise ExchangeError(f"{path} must be a JSON list of tokens, but is something else.")

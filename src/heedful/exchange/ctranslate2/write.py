@@ -40,9 +40,9 @@ from heedful.runs.folder import write_json
 from heedful.tokenization.tokenizer import END, PAD, START, UNKNOWN
 
 _NEEDS = "`heedful export --format ctranslate2`"
-# Tolerances for rounded weights: a few times the differences of models with random weights. On a
-# machine without 16-bit integers, CTranslate2 rounds weights to 8 bits. Eight bits change the
-# log-probabilities of improbable words by tenths; the comparison of translations shows whether
+# Tolerances for rounded weights: a few times the differences measured for random weights. On a
+# machine without 16-bit integers, CTranslate2 rounds weights to 8 bits. Rounding to 8 bits changes
+# the log-probabilities of improbable words by tenths; the comparison of translations shows whether
 # translations suffer.
 BOUNDS = {
     "float32": 1e-4,
@@ -96,7 +96,7 @@ def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResu
     write_json(folder / ExportRecord.FILE, record.to_dict())
     rows = (
         f"No text can be longer than {options.positions} subwords, because the position table has "
-        "as many rows."
+        "only that many rows."
     )
     return ExportResult(record.search_within, (rows,), BOUNDS[record.quantization])
 
@@ -143,7 +143,7 @@ def _variables(model: ModelBundle, positions: int) -> dict[str, Array]:
 
 
 def _positions(model: ModelConfig, learned: Array | None, rows: int) -> Array:
-    """Build the table of positions: learned positions repeat the last row, and none means zeros."""
+    """Build the table of positions; learned positions repeat the last row."""
     if model.positions == "none":
         return np.zeros((rows, model.d_model), dtype=np.float32)
     if learned is None:
@@ -170,13 +170,15 @@ def _build_spec(specs: Any, model: ModelConfig, variables: Mapping[str, Array]) 
     ):
         heads, d_k, _ = head_widths(model, side)
         layers = getattr(model, f"{side}_layers")
-        made = make(layers, heads, pre_norm=norm_of(model, side) == "pre", activation=activation)
-        made.scale_embeddings = model.scale_embeddings
-        for layer in made.layer:
+        side_spec = make(
+            layers, heads, pre_norm=norm_of(model, side) == "pre", activation=activation
+        )
+        side_spec.scale_embeddings = model.scale_embeddings
+        for layer in side_spec.layer:
             for name in ("self_attention", "attention"):
                 if hasattr(layer, name):
                     getattr(layer, name).queries_scale = 1.0 / math.sqrt(d_k)
-        sides[side] = made
+        sides[side] = side_spec
     sides["decoder"].start_from_zero_embedding = model.decoder_start == "zero"
     spec = specs.transformer_spec.TransformerSpec(sides["encoder"], sides["decoder"])
     for name, value in variables.items():

@@ -41,7 +41,7 @@ TENSOR_NAMES = TensorNames(
 )
 """The tensor names of fairseq."""
 FIRST = ("<s>", "<pad>", "</s>", "<unk>")
-"""The first symbols of every dictionary, although its file does not list them."""
+"""The first symbols of every dictionary, which its file does not list."""
 _PREFERRED = ("model.pt", "checkpoint_best.pt", "checkpoint_last.pt")
 
 

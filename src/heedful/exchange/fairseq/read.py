@@ -217,7 +217,7 @@ def _search(settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         )
     if power < 0:
         notes.append(
-            f"heedful replaces the negative length penalty {power:g} by none: scores are not "
+            f"heedful does not support the negative length penalty {power:g}, so scores are not "
             "divided"
         )
     search = {

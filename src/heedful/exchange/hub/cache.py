@@ -48,8 +48,8 @@ def hub_cache() -> Path:
         return cache_folder() / "hub"
     except OSError as error:
         raise StorageError(
-            f"the cache of converted models needs a folder that you own, but: {error}. Set "
-            "HF_HOME to such a folder."
+            f"the cache of converted models needs a folder that you own, but has none: {error}. "
+            "Set HF_HOME to such a folder."
         ) from error
 
 
@@ -202,7 +202,7 @@ def _read_record(path: Path) -> dict[str, Any]:
     except RunFolderError as error:
         if path not in _DAMAGED:
             _DAMAGED.add(path)
-            say(f"{str(error).rstrip('.')}; it counts as missing, and the next use makes it again.")
+            say(f"{str(error).rstrip('.')}; it is ignored, and the next use writes it again.")
         return {}
 
 

@@ -3,7 +3,8 @@ Requests to the hub: metadata and files of bounded size, and uploads by huggingf
 
 Files are stored in the cache of huggingface_hub, which other programs share. Every file is compared
 with the digest that the hub lists for it: SHA-256 for large files, git's SHA-1 for small ones.
-HF_ENDPOINT, HF_HUB_OFFLINE, HF_HUB_CACHE, HF_HOME and the token have the same meaning as there.
+HF_ENDPOINT, HF_HUB_OFFLINE, HF_HUB_CACHE, HF_HOME and the token have the same meaning as in
+huggingface_hub.
 """
 
 import os
@@ -57,7 +58,7 @@ class HubModel:
 
 
 class HubClient:
-    """A client of the hub that the environment names; `MissingExtra` without huggingface_hub."""
+    """A client of the hub that the environment names; it needs huggingface_hub."""
 
     def __init__(self, purpose: str) -> None:
         self._library = import_extra("huggingface_hub", purpose, "hub")
@@ -112,7 +113,7 @@ class HubClient:
                 place.unlink(missing_ok=True)
                 raise DownloadError(
                     f"{file} of {name} must have the digest {listed.digest}, but the copy on this "
-                    "disk had another and was deleted; use the model once without HF_HUB_OFFLINE."
+                    "disk differed and was deleted; use the model once without HF_HUB_OFFLINE."
                 )
             url = f"{self.endpoint}/{model.repo}/resolve/{model.commit}/{quote(file)}"
             with self._as_paragraph(name):
@@ -125,10 +126,10 @@ class HubClient:
         return self._library.HfApi(endpoint=self.endpoint, library_name="heedful")
 
     def require_token(self, name: HubName) -> None:
-        """Raise `ExchangeError` without a token, before minutes are spent on an export."""
+        """Raise `ExchangeError` if there is no token, before minutes are spent on an export."""
         if self._library.get_token() is None:
             raise ExchangeError(
-                f"uploading {name.repo} needs a token that may write there; log in with `hf auth "
+                f"uploading {name.repo} needs a token with write access; log in with `hf auth "
                 "login`, or set HF_TOKEN."
             )
 
@@ -136,9 +137,9 @@ class HubClient:
         """
         Upload a folder, to a new repository if needed; return the page of the commit.
 
-        Weights and subwords of another model in the repository are deleted, because transformers
-        would read them; the history keeps them. Raises `ExchangeError` if `private` is requested
-        for a public repository.
+        Weights and tokenizer files of another model in the repository are deleted, because
+        transformers would read them; the history keeps them. Raises `ExchangeError` if `private` is
+        requested for a public repository.
         """
         with self._as_paragraph(name), self._progress():
             api = self.api()

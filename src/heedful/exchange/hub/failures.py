@@ -19,11 +19,11 @@ def explain(error: Exception, name: HubName, endpoint: str, is_offline: bool) ->
         ),
         errors.RevisionNotFoundError: (
             f"the revision of {name.repo} must exist, but the hub has no {name.revision!r}; "
-            f"{endpoint}/{name.repo}/tree/main lists them."
+            f"{endpoint}/{name.repo}/tree/main lists its revisions."
         ),
         errors.RepositoryNotFoundError: (
             f"{name.repo} must be a folder here or a model on {endpoint}, but is neither, or is "
-            f"private; check the spelling. For a private model {_LOG_IN}."
+            f"private; check the spelling. For a private model, {_LOG_IN}."
         ),
     }
     for kind, message in refusals.items():

@@ -99,7 +99,7 @@ def _fetch(client: HubClient, model: HubModel, file: str, most: int | None = Non
     if listed is None:
         raise DownloadError(
             f"{model.repo} must hold {file}, with a digest, but commit {model.commit[:12]} does "
-            "not; it is incomplete, or not a model."
+            "not; the repository is incomplete or holds no model."
         )
     if most is not None and (listed.size or 0) > most:
         raise ExchangeError(
@@ -114,8 +114,8 @@ def _convert(client: HubClient, model: HubModel, cache: ModelCache, revision: st
     license = _announce(client, model)
     files = download(client, model)
     say(f"{model.repo}: converting it once ...")
-    with replacing(cache.folder / model.commit) as beside:
-        run = beside / HubName(model.repo).title
+    with replacing(cache.folder / model.commit) as temporary_folder:
+        run = temporary_folder / HubName(model.repo).title
         report, notes = import_model(HUGGING_FACE, files[0].parent, run)
         record = {
             "name": model.repo,

@@ -30,7 +30,7 @@ def push_run(
 
     Nothing is uploaded unless transformers computes the same results. Raises `ParityFailed` if it
     does not, or if too many translations differ, unless `accept_differences`. Raises
-    `ExchangeError` without a token.
+    `ExchangeError` if there is no token.
     """
     client = HubClient("uploading to Hugging Face's hub")
     if client.is_offline:
@@ -44,6 +44,6 @@ def push_run(
         parity, notes = export_model(run, HUGGING_FACE, folder, weights=weights, facts=facts)
         if not accept_differences:
             parity.check_outputs(folder)
-        said = message or f"Upload a model of heedful {__version__}"
-        page = client.upload(folder, name, private=private, message=said)
+        commit_message = message or f"Upload a model of heedful {__version__}"
+        page = client.upload(folder, name, private=private, message=commit_message)
     return page, parity, notes

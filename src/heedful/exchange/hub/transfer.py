@@ -35,13 +35,13 @@ SECONDS = 30.0
 """Maximum time without data from the server."""
 _LARGEST_FACTS = 1 << 25
 _CHUNK = 1 << 18
-# Consecutive attempts without new bytes.
+# Maximum number of consecutive attempts without new bytes.
 _ATTEMPTS = 4
 _KEPT = "downloaded data is kept"
 
 
 def read_facts(url: str) -> dict[str, Any]:
-    """Request a JSON object; `ValueError` if the response is too large or another value."""
+    """Request a JSON object; `ValueError` if the response is too large or not an object."""
     content = b""
     with _answer(url) as response:
         for chunk in response.iter_raw(_CHUNK):
@@ -58,8 +58,9 @@ def download(url: str, place: Path, size: int, digest: str, title: str) -> None:
     """
     Download a file to a path, unless another process has downloaded it meanwhile.
 
-    A file with another digest is downloaded once more. `title`: its name in messages. Raises
-    `DownloadError` if a file differs again or is too large, `StorageError` if it cannot be written.
+    A file with a different digest is downloaded once more. `title`: name of the file in messages.
+    Raises `DownloadError` if a file differs again or is too large, `StorageError` if it cannot be
+    written.
     """
     make_folder(place.parent)
     part = place.with_name(f"{place.name}.incomplete")
@@ -85,14 +86,14 @@ def download(url: str, place: Path, size: int, digest: str, title: str) -> None:
 def link(place: Path, content: Path) -> None:
     """Create a link to a file, or a copy if links are not possible."""
     make_folder(place.parent)
-    beside = place.with_name(f".{place.name}.{os.getpid()}.partial")
+    temporary_file = place.with_name(f".{place.name}.{os.getpid()}.partial")
     with writing(place.parent, _KEPT):
-        beside.unlink(missing_ok=True)
+        temporary_file.unlink(missing_ok=True)
         try:
-            beside.symlink_to(os.path.relpath(content, place.parent))
+            temporary_file.symlink_to(os.path.relpath(content, place.parent))
         except OSError:
-            shutil.copyfile(content, beside)
-        beside.replace(place)
+            shutil.copyfile(content, temporary_file)
+        temporary_file.replace(place)
 
 
 def digest_of(path: Path, like: str) -> str:

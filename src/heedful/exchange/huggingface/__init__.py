@@ -1,1 +1,1 @@
-"""Parts common to all classes of Hugging Face: settings, weights, and the original as engine."""
+"""Parts common to all classes of Hugging Face: settings, weights, and the original model."""

@@ -57,7 +57,7 @@ def check_heads(config: ModelConfig, reasons: Problems) -> None:
             value = getattr(config, name) or config.d_model // heads
             reasons.add_if(
                 value != width,
-                f"model.{name} must be d_model / heads, {width:g} in the {side}, but is {value}",
+                f"model.{name} must be d_model / heads ({width:g} in the {side}), but is {value}",
             )
 
 

@@ -27,12 +27,12 @@ _PURPOSE = "Comparing with a model of Hugging Face"
 
 class TransformersReference:
     """
-    A model of one of Hugging Face's classes; `MissingExtra` without transformers.
+    A model of one of Hugging Face's classes.
 
     `model_class`, `tokenizer_class`: names in transformers. `search`: settings of `generate` in
     addition to the folder's. `languages`: languages of the tokenizer, by its keywords. Nothing is
     downloaded and no code of the folder is run. Padding and the start symbol are never generated,
-    as in heedful.
+    as in heedful. Raises `MissingExtra` if transformers is not installed.
     """
 
     def __init__(
@@ -66,7 +66,8 @@ class TransformersReference:
             # MBart50Tokenizer accepts added languages only after it is loaded
             for name, language in (languages or {}).items():
                 setattr(self._tokenizer, name, language)
-        ends_itself = tokenizer.around_source[1] > 0  # tokens after a text include an end
+        # Special tokens after a source text always include the end symbol.
+        ends_itself = tokenizer.around_source[1] > 0
         self._ending: list[int] = [] if ends_itself else [END]
         self._source, self._target = (numbering_of(tokenizer, side) for side in (0, 1))
         self._size = tokenizer.target_size

@@ -1,4 +1,4 @@
-"""The files of a Hugging Face repository that an import needs and that are downloaded."""
+"""The files of a Hugging Face repository that an import downloads."""
 
 from collections.abc import Collection
 

@@ -30,7 +30,8 @@ from heedful.settings.search import NO_REPEAT_NGRAM
 from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.tokenizer import END, PAD, START
 
-# Settings that change search results, and the values that switch them off; None always does.
+# Settings that change search results, and the values that switch them off; None always switches
+# them off.
 _OFF: dict[str, tuple[object, ...]] = {
     "do_sample": (False,),
     "num_beam_groups": (1,),
@@ -78,7 +79,7 @@ class GenerateSearch:
 def read_rule(
     settings: Mapping[str, Any], id_mapping: IdMapping, positions: int, reasons: Problems
 ) -> GenerateSearch:
-    """Find the search settings equivalent to `generate`, whose defaults replace missing ones."""
+    """Find the search settings equivalent to `generate`, whose defaults replace unset ones."""
     for name, off in _OFF.items():
         value = settings.get(name)
         reasons.add_if(
@@ -148,7 +149,7 @@ def write_rule(
     before = search.model_dump()
     wanted = LengthPenalty.parse(str(changes["length_penalty"])) != penalty
     notes = tuple(
-        f"generate searches with {name} = {value} instead of {before[name]}"
+        f"transformers' generate searches with {name} = {value} instead of {before[name]}"
         for name, value in changes.items()
         if (wanted if name == "length_penalty" else before[name] != value)
     )

@@ -1,4 +1,4 @@
-"""Settings files of a Hugging Face folder, and checks that its classes share."""
+"""Settings files of a Hugging Face folder, and checks that all classes share."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
@@ -37,7 +37,7 @@ _SYMBOLS = {
     "end": ("eos_token", "</s>"),
     "pad": ("pad_token", "<pad>"),
 }
-# If both files contain these ids, `generate` uses those of generation_config.json.
+# If both files contain these ids, `generate` uses the ids of generation_config.json.
 _SPECIAL_IDS = ("eos_token_id", "decoder_start_token_id", "pad_token_id")
 _MOST_POSITIONS = 1 << 14
 # Maximum number of tokens that a tokenizer adds to its subwords. T5 adds 100, NLLB adds 203.
@@ -61,7 +61,7 @@ def check_files(path: Path, needed: Iterable[str], kind: str) -> None:
     `kind`: name of the class in the message.
     """
     if not path.is_dir():
-        raise ExchangeError(f"a {kind} model is a folder, but {path} is not; check the path.")
+        raise ExchangeError(f"a {kind} model must be a folder, but {path} is not; check the path.")
     names = ["config.json", SAFETENSORS, *needed]
     missing = [name for name in names if not (path / name).is_file()]
     if weights_file(path) is not None:
@@ -98,7 +98,7 @@ def generation_settings(path: Path, settings: Mapping[str, Any]) -> dict[str, An
 
 
 def with_special_ids(settings: Mapping[str, Any], generation: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace special ids of config.json by the ids that `generate` uses."""
+    """Replace special ids of config.json with the ids that `generate` uses."""
     special = {name: generation.get(name) for name in _SPECIAL_IDS}
     return {**settings, **{name: value for name, value in special.items() if value is not None}}
 
@@ -136,7 +136,7 @@ def check_counts(settings: Mapping[str, Any], names: Iterable[str], reasons: Pro
     for name in names:
         value = settings.get(name)
         is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
-        reasons.add_if(not is_count, f"{name} must be a number above 0, but is {value!r}")
+        reasons.add_if(not is_count, f"{name} must be a whole number above 0, but is {value!r}")
 
 
 def check_head(
@@ -153,7 +153,7 @@ def check_head(
 def check_rate(value: object, name: str, reasons: Problems) -> None:
     """Add a reason for a dropout that is not a probability less than 1."""
     is_rate = isinstance(value, int | float) and 0 <= value < 1
-    reasons.add_if(not is_rate, f"{name} must be from 0 to below 1, but is {value!r}")
+    reasons.add_if(not is_rate, f"{name} must be at least 0 and below 1, but is {value!r}")
 
 
 def check_sizes(
@@ -194,8 +194,8 @@ def check_start(wanted: Any, id_mapping: IdMapping, own: str, reasons: Problems)
         return starts[wanted]
     reasons.add_if(
         True,
-        f"decoder_start_token_id must be the id of padding, of the end or of {own}, but is "
-        f"{wanted!r}",
+        f"decoder_start_token_id must be the id of the padding symbol, the end symbol or {own}, "
+        f"but is {wanted!r}",
     )
     return "pad"
 
@@ -232,14 +232,14 @@ def check_added(
 def check_vocabulary(numbers: Mapping[Any, Any], path: Path) -> dict[str, int]:
     """Refuse a vocabulary that does not map each piece to an id."""
     if not all(isinstance(piece, str) and type(n) is int for piece, n in numbers.items()):
-        raise ExchangeError(f"{path} must give each piece an id, but does not.")
+        raise ExchangeError(f"{path} must give each piece an id, but does not; copy it again.")
     return dict(numbers)
 
 
 def id_mapping_of(
     origin: object, numbers: Mapping[str, int], special: Mapping[str, str | None], rows: int
 ) -> IdMapping:
-    """Map a vocabulary to our ids. Raises `ExchangeError` that names the origin."""
+    """Map a vocabulary to our ids. Raises an `ExchangeError` that names the origin."""
     try:
         return IdMapping.of(numbers, special, rows)
     except TokenizerError as error:

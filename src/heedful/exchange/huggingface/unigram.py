@@ -1,8 +1,8 @@
 """
 A unigram model in ``tokenizer.json``, as a sentencepiece model.
 
-transformers 5 writes no other tokenizer model. Pieces, scores and the character map are those of
-sentencepiece, so a model that is built from them splits text in the same way.
+transformers 5 writes the tokenizer model only to this file. Pieces, scores and the character map
+are those of sentencepiece, so a model that is built from them splits text in the same way.
 """
 
 import base64
@@ -21,7 +21,7 @@ _SPACES = ("Replace", "Strip", "Precompiled")
 
 
 def unigram_pieces(path: Path) -> list[tuple[str, float]]:
-    """Read the pieces of ``tokenizer.json`` with their scores. Raises `ExchangeError`."""
+    """Read the pieces and scores of a unigram model; `ExchangeError` if there is none."""
     model = read_settings_file(path / FILE).get("model")
     vocabulary = model.get("vocab") if isinstance(model, dict) else None
     if not isinstance(vocabulary, list) or not all(map(_is_piece, vocabulary)):

@@ -9,7 +9,8 @@ Weights of a Hugging Face folder, in any of the four layouts that `save_pretrain
     pytorch_model.bin.index.json      likewise with pickles
 
 As in transformers, the first layout that exists is read. A pickle is read by the restricted reader
-of `heedful.exchange.pickled`, which executes nothing and refuses tensors beyond their file.
+of `heedful.exchange.pickled`, which executes nothing and refuses tensors that extend beyond their
+file.
 """
 
 import re
@@ -51,7 +52,7 @@ def shard_names(index: Path) -> dict[str, str]:
     """Read the file name of each tensor from an index. Raises `ExchangeError` if it is invalid."""
     places = read_settings_file(index).get("weight_map")
     if not isinstance(places, dict) or not places:
-        raise ExchangeError(f"{index} must have a weight_map that names a file for each tensor.")
+        raise ExchangeError(f"{index} must name each tensor's file in weight_map, but does not.")
     files = {*map(str, places.values())}
     if wrong := sorted(name for name in files if not _SHARD.fullmatch(name)):
         raise ExchangeError(

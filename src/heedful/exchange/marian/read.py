@@ -90,12 +90,14 @@ def _numberings(
         target_rows = settings["vocab_size"]
     names = ("vocab.json", "target_vocab.json" if separate else "vocab.json")
     rows = (settings["vocab_size"], target_rows)
-    made = []
+    mappings = []
     for file, count in zip(names, rows, strict=True):
         numbers = files.check_vocabulary(read_settings_file(path / file), path / file)
         start = _start_piece(numbers, settings, special) if file == names[1] else None
-        made.append(files.id_mapping_of(path / file, numbers, {**special, "start": start}, count))
-    return made[0], made[1]
+        mappings.append(
+            files.id_mapping_of(path / file, numbers, {**special, "start": start}, count)
+        )
+    return mappings[0], mappings[1]
 
 
 def _start_piece(
@@ -126,7 +128,7 @@ def _start(
     )
     padding = settings.get("pad_token_id")
     reasons.add_if(
-        padding != pad, f"pad_token_id must be the id of padding, {pad}, but is {padding!r}"
+        padding != pad, f"pad_token_id must be the padding symbol, {pad}, but is {padding!r}"
     )
     wanted = settings.get("decoder_start_token_id")
     return files.check_start(wanted, target, "an extra symbol", reasons)

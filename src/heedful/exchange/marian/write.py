@@ -50,7 +50,7 @@ _ADVICE = (
 
 def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
     """
-    Write a model; an imported one gets its original ids back.
+    Write a model; an imported model gets back its original ids.
 
     Raises `ExchangeError` with all reasons at once.
     """
@@ -117,8 +117,8 @@ def _rows(model: ModelBundle, side: int) -> RowMap:
     if side == 1 and "embed_target.weight" in model.weights:
         name = "embed_target.weight"
     filling = len(model.weights[name]) - len(id_mapping.origins)
-    behind = range(id_mapping.rows, id_mapping.rows + filling)
-    return RowMap((*id_mapping.origins, *behind), id_mapping.rows + filling)
+    unused_rows = range(id_mapping.rows, id_mapping.rows + filling)
+    return RowMap((*id_mapping.origins, *unused_rows), id_mapping.rows + filling)
 
 
 def _special_ids(model: ModelBundle, target: RowMap) -> dict[str, Any]:

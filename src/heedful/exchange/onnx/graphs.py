@@ -8,8 +8,8 @@ The encoder graph and the decoder-step graph, in ONNX operators.
     tokens, past_keys, past_values ──┴──> step ──> log_probabilities, keys, values
 
 Every tensor has one row for each hypothesis, so a search selects hypotheses by selecting rows. Keys
-and values of all layers are two tensors (rows, layers, heads, length, width); each step takes the
-tensors that the previous step returned. Before the first token their length is 0.
+and values of all layers are stored in two tensors (rows, layers, heads, length, width); each step
+takes the tensors that the previous step returned. Before the first token their length is 0.
 
 The operators follow figure 1 of the paper. They are not traced from torch, because tracing takes a
 minute for the base model and depends on the version of torch. The comparison at the end of an

@@ -109,9 +109,11 @@ def _refuse_mixed(folder: Path, sessions: Sequence[Any]) -> None:
     facts: dict[str, Any] = {}
     if (folder / DESCRIPTION).is_file():
         facts = read_json(folder / DESCRIPTION)
-    made = {session.get_modelmeta().custom_metadata_map.get(FINGERPRINT) for session in sessions}
-    made |= {facts[FINGERPRINT]} if FINGERPRINT in facts else set()
-    wrong = f"the graphs and {DESCRIPTION}" if len(made) > 1 else ""
+    fingerprints = {
+        session.get_modelmeta().custom_metadata_map.get(FINGERPRINT) for session in sessions
+    }
+    fingerprints |= {facts[FINGERPRINT]} if FINGERPRINT in facts else set()
+    wrong = f"the graphs and {DESCRIPTION}" if len(fingerprints) > 1 else ""
     if "tokenizer" in facts and Tokenizer.load(folder).fingerprint != facts["tokenizer"]:
         wrong = "the subwords"
     if wrong:
@@ -122,7 +124,7 @@ def _refuse_mixed(folder: Path, sessions: Sequence[Any]) -> None:
 
 
 def never_written(search: SearchConfig) -> tuple[int, ...]:
-    """List the ids that a run's searches never generate, though a model gives them probability."""
+    """List the ids that searches never generate, although a model gives them probability."""
     return (PAD, START, *map(int, search.forbidden_ids.split()))
 
 

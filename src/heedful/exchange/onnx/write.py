@@ -10,7 +10,7 @@ Export as two ONNX graphs, for programs without heedful and torch.
                           subwords and of this export, which both graphs also have
     tokenizer.json, …     as in a run folder
 
-The batch size and the lengths are free.
+The batch size and the lengths are dynamic.
 """
 
 import json

@@ -27,7 +27,8 @@ STORAGES = {
 }
 """NumPy's type of each storage of torch; NumPy lacks bfloat16."""
 
-# A valid file grows at most sixfold: half precision becomes single, and three tables may be one.
+# A valid file grows at most sixfold: half precision becomes single, and three tables may be stored
+# as one.
 _MOST_TIMES = 8
 _ALWAYS = 1 << 20
 
@@ -61,7 +62,7 @@ class StoredTensor:
     shape: tuple[int, ...]
     """Sizes of the axes."""
     strides: tuple[int, ...]
-    """Distance between neighbors along each axis, in numbers."""
+    """Distance between neighbors along each axis, counted in numbers."""
 
     def numpy(self) -> NDArray[Any]:
         """Read the numbers; `ExchangeError` if they are not all inside the storage."""
@@ -104,12 +105,12 @@ class StoredTensor:
             raise _damage_error(
                 f"a tensor of shape {str(self.shape)[:60]} that starts at number "
                 f"{str(self.offset)[:20]} does not fit into block {self.storage.key!r:.40} of "
-                f"{self.storage.numbers}"
+                f"{self.storage.numbers} numbers"
             )
 
 
 def read_arrays(values: Mapping[Any, Any], path: Path) -> dict[str, NDArray[Any]]:
-    """Read all tensors among the values; refuse a total size far larger than their file."""
+    """Read all tensors among the values; refuse a total size far larger than the file."""
     tensors = {
         name: tensor
         for name, tensor in values.items()
@@ -118,8 +119,8 @@ def read_arrays(values: Mapping[Any, Any], path: Path) -> dict[str, NDArray[Any]
     size = sum(tensor.size * max(4, tensor.storage.width) for tensor in tensors.values())
     if size > _MOST_TIMES * path.stat().st_size + _ALWAYS:
         raise _damage_error(
-            f"its tensors would have {size:,} bytes, many times the size of the file; it is "
-            "malicious"
+            f"its tensors would have {size:,} bytes, many times the size of the file, which "
+            "is malicious"
         )
     return {name: tensor.numpy() for name, tensor in tensors.items()}
 

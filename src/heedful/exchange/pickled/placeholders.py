@@ -14,7 +14,7 @@ _LONGEST_KEY = 16
 
 @dataclass(frozen=True)
 class GlobalName:
-    """The name of a function or class in a pickle; a string only: it is never imported."""
+    """The name of a function or class in a pickle; it is only a string and is never imported."""
 
     path: str
     """Module and name, such as “argparse.Namespace”."""
@@ -39,7 +39,7 @@ Make = Callable[[tuple[Any, ...]], Any]
 
 
 def of_type(kind: type, value: Any) -> Any:
-    """Check that an opcode's operand is exactly of a type, or raise `TypeError`."""
+    """Check that an opcode's operand has exactly a given type, or raise `TypeError`."""
     if type(value) is not kind:
         raise TypeError(f"expected a {kind.__name__}, but got a {type(value).__name__}")
     return value
@@ -79,7 +79,7 @@ def _of_length(count: int, value: Any) -> Any:
 
 
 def _as_bytes(arguments: tuple[Any, ...]) -> bytes:
-    """Decode the bytes of protocol 2, which are text and its encoding."""
+    """Decode the bytes of protocol 2, which stores them as text with an encoding."""
     text, encoding = _of_length(2, arguments)
     if encoding not in ("latin1", "latin-1"):
         raise ValueError(f"bytes must be written as latin1, but are written as {encoding!r:.40}")
@@ -129,4 +129,4 @@ CONTAINERS: dict[str, Make] = {
     "copyreg._reconstructor": _stand_in,
     "copy_reg._reconstructor": _stand_in,
 }
-"""Placeholders for functions that a pickle calls to make plain containers."""
+"""Replacements for functions that a pickle calls to build plain containers."""

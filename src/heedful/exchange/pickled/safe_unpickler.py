@@ -63,13 +63,14 @@ _LISTS = frozenset(
     | {"collections.deque"}
 )
 _LONGEST_NUMBER = 1 << 12
-# One byte can create a list of 64 bytes; valid checkpoints have some hundred thousand instructions.
+# One byte can create a list of 64 bytes; valid checkpoints have up to several hundred thousand
+# instructions.
 _MOST_INSTRUCTIONS = 1 << 23
 
 
 def read_inert(file: Any, makers: dict[str, Make], persistent: Callable[[Any], Any]) -> Any:
     """
-    Read one pickle of a stream without executing it; shared and circular references are kept.
+    Read one pickle from a stream without executing it; shared and circular references are kept.
 
     Raises `ExchangeError` if the pickle is damaged, or names anything that checkpoints do not need.
     One message lists all refused names.
@@ -244,10 +245,10 @@ class _Machine:
 
     def _newobj_ex(self) -> None:
         called, arguments, keywords = self._take(3)
-        made = self._call_result(called, arguments)
+        result = self._call_result(called, arguments)
         if keywords:
-            of_type(OpaqueObject, made).state.update(of_type(dict, keywords))
-        self.stack.append(made)
+            of_type(OpaqueObject, result).state.update(of_type(dict, keywords))
+        self.stack.append(result)
 
     def _call_result(self, called: Any, arguments: Any) -> Any:
         """Return the result of a call."""
@@ -276,7 +277,8 @@ class _Machine:
                     target.entries.append(part)
         elif isinstance(target, GlobalName):
             raise TypeError(f"{target.path} is not an object with a state")
-        # Attributes of dictionaries and tensors are torch's own, such as `_metadata`.
+        # Attributes of dictionaries and tensors are torch's own, such as `_metadata`, and are
+        # ignored.
 
     def _binpersid(self) -> None:
         self.stack.append(self._persistent(self.stack.pop()))

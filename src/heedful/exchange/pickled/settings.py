@@ -13,7 +13,7 @@ WIDEST_BEAM, MOST_TOKENS = 201, 10_000
 
 def settings_of(value: Any) -> dict[str, Any]:
     """
-    Read the settings stored with weights: numbers, text, lists, dictionaries; else None.
+    Read the settings stored with weights: numbers, text, lists and dictionaries; None for others.
 
     Interpolations of omegaconf, such as “${model.width}”, stay text. Raises `ExchangeError` if
     `value` holds no settings, or more than any toolkit has.

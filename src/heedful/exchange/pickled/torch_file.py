@@ -1,4 +1,4 @@
-"""Containers of `torch.save`: a zip archive since 1.6, before it pickles and blocks of numbers."""
+"""Files of `torch.save`: a zip archive, or before torch 1.6 pickles and blocks of numbers."""
 
 import io
 import mmap
@@ -150,7 +150,7 @@ def _persistent_legacy(
         kind, key, numbers = _check_identifier(identifier)
         view = identifier[5] if len(identifier) > 5 else None
         if view is not None:
-            raise _no_checkpoint("it has views of blocks, as torch wrote before version 0.4")
+            raise _no_checkpoint("it has views of blocks, which torch wrote before version 0.4")
         storage = storages.setdefault(key, Storage(key, kind, numbers, read_block))
         if (storage.kind, storage.numbers) != (kind, numbers):
             raise _no_checkpoint(f"block {key!r:.40} is described in two ways")
@@ -160,7 +160,7 @@ def _persistent_legacy(
 
 
 def _check_identifier(identifier: Any) -> tuple[str, str, int]:
-    """Check the persistent id of a storage: the word storage, type, key, device, numbers."""
+    """Check the persistent id of a storage: the word storage, type, key, device and length."""
     is_storage = (
         isinstance(identifier, tuple)
         and len(identifier) in (5, 6)

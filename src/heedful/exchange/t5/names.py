@@ -6,7 +6,7 @@ Tensor names of Hugging Face's T5 class.
     shared                                                 both embeddings, and lm_head if tied
     {encoder,decoder}.block.N.layer.0.SelfAttention.{q,k,v,o}
     decoder.block.N.layer.1.EncDecAttention.{q,k,v,o}
-    ….layer.{1,2}.DenseReluDense.{wi,wo}                   wi_0 and wi_1 where the network is gated
+    ….layer.{1,2}.DenseReluDense.{wi,wo}                   wi_0 and wi_1 if the network is gated
     ….layer.K.layer_norm, {encoder,decoder}.final_layer_norm
     {encoder,decoder}.block.0.layer.0.SelfAttention.relative_attention_bias    for all layers
 

@@ -96,7 +96,7 @@ def open_engine(path: Path, model: ModelBundle) -> ReferenceModel:
     settings = complete(read_settings_file(path / "config.json"))
     search = dict(task_of_prefix(settings, model.tokenizer.source_prefix).search)
     if settings["num_decoder_layers"] > settings["num_layers"]:
-        search["use_cache"] = False  # transformers 5.23 counts its layers by the encoder's
+        search["use_cache"] = False  # transformers 5.23 sizes the cache by the encoder's layers
     return TransformersReference(path, model.tokenizer, *CLASSES[settings["model_type"]], search)
 
 
@@ -105,10 +105,10 @@ def _start(settings: Mapping[str, Any], id_mapping: IdMapping, reasons: Problems
     end = settings.get("eos_token_id")
     reasons.add_if(
         end != id_mapping.origins[END],
-        f"eos_token_id must be one id, that of the end symbol, but is {end!r}",
+        f"eos_token_id must be the single id of the end symbol, but is {end!r}",
     )
     wanted = settings.get("decoder_start_token_id")
-    if wanted is None:  # as the class shifts its targets
+    if wanted is None:  # the class then begins with padding
         wanted = settings.get("pad_token_id")
     return check_start(wanted, id_mapping, "an extra symbol", reasons)
 
@@ -129,5 +129,5 @@ def _length_notes(generation: Mapping[str, Any], search: Mapping[str, Any]) -> t
         return ()
     return (
         "the folder sets no maximum length of translations, so generate's default of 20 subwords "
-        "is used; --max-length sets another",
+        "is used; --max-length sets another limit",
     )

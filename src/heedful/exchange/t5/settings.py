@@ -4,7 +4,7 @@
 ::
 
     feed_forward_proj        model.activation and model.gated; gated-gelu is the GELU by tanh
-    scale_decoder_outputs    model.scale_output; in older files tie_word_embeddings gives it
+    scale_decoder_outputs    model.scale_output; in older files tie_word_embeddings determines it
     lm_head in the weights   model.tie_embeddings: whether it differs from the embeddings
     d_kv                     model.d_k and model.d_v
 """
@@ -32,7 +32,7 @@ _ACTIVATIONS = {
     "gated-swish": ("silu", True),
     "gated-gelu_new": ("gelu_tanh", True),
 }
-"""Activation and gate by their name; of several names the first one is written."""
+"""Activation and gate by their name; an export writes the first of several names."""
 NUMBERS = {
     "vocab_size": None,
     "d_model": 512,
@@ -44,7 +44,7 @@ NUMBERS = {
     "relative_attention_max_distance": 128,
 }
 """Sizes with the defaults of the class."""
-# Names for these sizes that any class of the library may use.
+# Other names for these sizes, which any class of the library accepts.
 _OTHER_NAMES = {
     "hidden_size": "d_model",
     "num_attention_heads": "num_heads",
@@ -109,8 +109,8 @@ def check_settings(settings: Mapping[str, Any], reasons: Problems) -> None:
         reasons.add_if(
             not 4 <= buckets <= 100_000 or not buckets // 2 < most <= 1_000_000,
             "relative_attention_num_buckets must be from 4 to 100,000, and "
-            f"relative_attention_max_distance above half of it and at most 1,000,000, but they are "
-            f"{buckets:,} and {most:,}",
+            f"relative_attention_max_distance above half that number and at most 1,000,000, but "
+            f"they are {buckets:,} and {most:,}",
         )
 
 
@@ -143,8 +143,10 @@ def _is_scaled(settings: Mapping[str, Any]) -> bool:
     """Return whether the decoder's states are scaled; mT5 never scales them."""
     if settings.get("model_type") == "mt5":
         return False
-    said = settings.get("scale_decoder_outputs")
-    return bool(said) if said is not None else settings.get("tie_word_embeddings") is not False
+    setting = settings.get("scale_decoder_outputs")
+    return (
+        bool(setting) if setting is not None else settings.get("tie_word_embeddings") is not False
+    )
 
 
 def check_model(config: ModelConfig, reasons: Problems) -> None:
@@ -166,7 +168,7 @@ def check_model(config: ModelConfig, reasons: Problems) -> None:
     named = config.activation, config.gated
     reasons.add_if(
         named not in _ACTIVATIONS.values(),
-        f"a gated network must have relu, gelu_tanh or silu, but has {config.activation}",
+        f"a gated network must use relu, gelu_tanh or silu, but uses {config.activation}",
     )
 
 

@@ -1,8 +1,8 @@
 """
-The text of a T5 folder: ``spiece.model``, sentinels, and the tasks of `config.json`.
+The tokenizer of a T5 folder: ``spiece.model``, sentinels, and the tasks of `config.json`.
 
 The ids of the sentencepiece model come first, then the sentinels in descending order, then table
-rows without a token. A task is a text before each source line, with settings of the search:
+rows without a token. A task is a prefix for each source line, with search settings:
 ``task_specific_params`` of `config.json`.
 """
 
@@ -55,7 +55,8 @@ def read_task(settings: Mapping[str, Any], options: ReadOptions, reasons: Proble
     name, prefix = options.task, options.source_prefix
     reasons.add_if(bool(name and prefix), "--task and --source-prefix must not be given together")
     if name and name not in known:
-        reasons.add_if(True, f"--task must be one of {', '.join(known) or 'none'}, but is {name!r}")
+        tasks = ", ".join(known) or "the model has none"
+        reasons.add_if(True, f"--task must name a task of the model ({tasks}), but is {name!r}")
         return PrefixTask()
     if not name and not prefix:
         name = next((task for task in known if all(languages) and _pair(task) == languages), "")
@@ -85,8 +86,8 @@ def task_notes(settings: Mapping[str, Any], task: PrefixTask) -> tuple[str, ...]
         return ()
     names = ", ".join(str(name) for name in [*known][:20])
     return (
-        "this model was trained with a text before each source line; choose one with --task "
-        f"({names}), or give one with --source-prefix",
+        "this model was trained with a prefix before each source line; choose a task with --task "
+        f"({names}), or give the prefix with --source-prefix",
     )
 
 
@@ -106,8 +107,8 @@ def read_vocabulary(
     rows = settings["vocab_size"]
     if len(pieces) > rows:
         raise ExchangeError(
-            f"{path / MODEL} must have at most as many pieces as the table has rows, {rows:,}, but "
-            f"has {len(pieces):,}; the two belong to different models."
+            f"{path / MODEL} must have at most {rows:,} pieces, one for each row of the table, but "
+            f"has {len(pieces):,}; tokenizer and weights belong to different models."
         )
     numbers = {piece: number for number, piece in enumerate(pieces)}
     count = _sentinels(spelled, path)
@@ -125,8 +126,8 @@ def read_vocabulary(
     for name, place in places.items():
         if type(place) is not int or not 0 <= place < len(pieces):
             raise ExchangeError(
-                f"the id of the {name} symbol must be one of the {len(pieces):,} pieces of "
-                f"{path / MODEL}, but is {place!r}; correct config.json."
+                f"the id of the {name} symbol must be an id below {len(pieces):,}, the number of "
+                f"pieces in {path / MODEL}, but is {place!r}; correct config.json."
             )
         special[name] = pieces[place]
     special["start"] = _start(settings, numbers, special, path)
@@ -161,10 +162,10 @@ def _start(
     path: Path,
 ) -> str:
     """
-    Find the start symbol, or a row that becomes it.
+    Find the start symbol, or a row that can serve as the start symbol.
 
     The class starts decoding with padding and has no start symbol. Our start symbol needs a row
-    that no text uses: without a bias of the logits, a new row would get probability.
+    that no text uses: because the logits have no bias, a new row would get some probability.
     """
     wanted, by_number = settings.get("decoder_start_token_id"), {n: p for p, n in numbers.items()}
     piece = by_number.get(wanted) if type(wanted) is int else None
@@ -177,7 +178,7 @@ def _start(
     sentinels = [piece for piece in numbers if _SENTINELS.fullmatch(piece)]
     if not sentinels:
         raise ExchangeError(
-            f"the table of the model in {path} must have a free row for the start symbol, but "
+            f"the embeddings of the model in {path} must have a free row for the start symbol, but "
             f"all rows have subwords; add a row."
         )
     return min(sentinels, key=numbers.__getitem__)
@@ -218,8 +219,8 @@ def count_sentinels(tokenizer: Tokenizer) -> int:
     model = tokenizer.models[0]
     assert isinstance(model, ImportedModel)  # the writer has refused all others
     own = load_processor(model.files()["model"]).get_piece_size()
-    behind = zip(model.id_mapping.pieces, model.id_mapping.origins, strict=True)
+    numbered_pieces = zip(model.id_mapping.pieces, model.id_mapping.origins, strict=True)
     return sum(
         piece is not None and number is not None and number >= own and bool(_SENTINELS.match(piece))
-        for piece, number in behind
+        for piece, number in numbered_pieces
     )

@@ -13,7 +13,7 @@ class BatchNormFamily(Family):
     norms = ("batch",)
     traits = frozenset({"batch statistics"})
     help: ClassVar = {
-        "model.norm_kind": "batch norm, which lets the sentences of a batch influence each other"
+        "model.norm_kind": "batch makes the sentences of a batch influence each other in training"
     }
     builder = "heedful.families.batch_norm.norm"
 

@@ -16,7 +16,7 @@ from heedful.model.parts import PaddedNorm
 
 
 class BatchNorm(nn.BatchNorm1d, PaddedNorm):
-    """torch's batch norm over real positions, with mean and variance in fp32 at least."""
+    """torch's batch norm over real positions, with mean and variance in fp32 or a wider type."""
 
     def __init__(self, d_model: int, eps: float = 1e-6) -> None:
         super().__init__(d_model, eps=eps)
@@ -51,7 +51,7 @@ class BatchNorm(nn.BatchNorm1d, PaddedNorm):
     def _normalize(
         self, tokens: Float[Tensor, "tokens d_model"], by_batch: bool
     ) -> Float[Tensor, "tokens d_model"]:
-        """Normalize by batch statistics and update the running averages, or by these averages."""
+        """Normalize by batch statistics and update the running averages, or normalize by them."""
         mean, variance = self.running_mean, self.running_var
         assert mean is not None and variance is not None
         exact = torch.promote_types(tokens.dtype, torch.float32)

@@ -29,13 +29,13 @@ class ByteNetSizes:
     channels: int
     """Width inside a block, d of the paper."""
     kernel: int
-    """Positions that a dilated convolution reads."""
+    """Number of positions that a dilated convolution reads."""
     dilations: tuple[int, ...]
-    """Distance of these positions in each block."""
+    """Distance between these positions in each block."""
     dropout: float
     """Dropout probability of the output of each block and of the last ReLU."""
     norm_epsilon: float = 1e-6
-    """Added to the variance in every layer norm; the value is tensor2tensor's."""
+    """Number that every layer norm adds to the variance; the default is tensor2tensor's."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -99,8 +99,8 @@ class Unfolding(nn.Module):
     """
     Room for a longer target: ceil(a |s|) + b columns for a source of |s| tokens.
 
-    The settings give a and b. Columns beyond the source hold one vector, learned or zero. Their
-    number depends on the sentence alone, not on its batch.
+    The settings give a and b. Columns beyond the source contain the same vector, learned or zero.
+    Their number depends on the sentence alone, not on its batch.
     """
 
     def __init__(self, width: int, factor: float, offset: int, learned: bool) -> None:
@@ -114,7 +114,7 @@ class Unfolding(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch time width"], real: Bool[Tensor, "batch time"]
     ) -> tuple[Float[Tensor, "batch columns width"], Bool[Tensor, "batch columns"]]:
-        """Extend each sentence; return its columns, zero beyond its room, and the room's mask."""
+        """Extend each sentence; return columns, zero beyond the sentence's room, and its mask."""
         lengths = real.sum(dim=1, keepdim=True)  # (batch, 1)
         columns = self._room(x.size(1))
         positions = torch.arange(columns, device=x.device)

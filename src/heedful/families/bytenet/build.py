@@ -8,13 +8,13 @@ from heedful.settings.model import ModelSettings
 
 
 def build_encoder(settings: ModelSettings) -> ByteNetEncoder:
-    """Build ByteNet's encoder; it makes room for the target only before ByteNet's decoder."""
+    """Build ByteNet's encoder; it makes room for the target only for ByteNet's decoder."""
     unfolding = _unfolding(settings, settings.d_model) if settings.decoder == "bytenet" else None
     return ByteNetEncoder(_sizes(settings, "encoder"), unfolding)
 
 
 def build_decoder(settings: ModelSettings, encoder: SourceEncoder) -> ByteNetDecoder:
-    """Build ByteNet's decoder behind an encoder of any family."""
+    """Build ByteNet's decoder for an encoder of any family."""
     unfolding = None if settings.encoder == "bytenet" else _unfolding(settings, encoder.width)
     concatenated = settings.part(ByteNetConfig).join == "concatenated"
     return ByteNetDecoder(_sizes(settings, "decoder"), encoder.width, concatenated, unfolding)

@@ -37,13 +37,13 @@ def _blocks(model: ModelSettings) -> Iterator[str]:
         )
     if model.encoder == "bytenet" and bytenet.encoder_kernel % 2 == 0:
         yield (
-            "`model.bytenet.encoder_kernel` must be odd, because it reads as many positions before "
-            f"as after, but got {bytenet.encoder_kernel}"
+            "`model.bytenet.encoder_kernel` must be odd, because it covers both sides of a "
+            f"position equally, but got {bytenet.encoder_kernel}"
         )
 
 
 def _join(model: ModelSettings, memory: int) -> Iterator[str]:
-    """Check that the summed states have the same width."""
+    """Check that states and embeddings have the same width if they are summed."""
     if model.decoder != "bytenet" or model.part(ByteNetConfig).join != "summed":
         return
     if memory != model.d_model:

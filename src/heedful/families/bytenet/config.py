@@ -20,15 +20,15 @@ class ByteNetConfig(SettingsTable):
     channels: Width | None = None
     """Width inside a block (the paper's d). None means half of d_model (the paper's 2d)."""
     encoder_kernel: Annotated[Width, ENCODER] = 3
-    """Positions that a convolution of the encoder reads, as many before as after."""
+    """Kernel width of the encoder's centered convolutions; it must be odd."""
     decoder_kernel: Annotated[Width, DECODER] = 3
-    """Positions that a convolution of the decoder reads."""
+    """Kernel width of the decoder's causal convolutions."""
     max_dilation: Annotated[int, Field(ge=1, le=1024)] = 16
     """Largest dilation; dilations double from block to block, then start again at 1."""
     join: Annotated[Literal["concatenated", "summed"], DECODER] = "concatenated"
-    """How an encoder column and an embedding are joined: concatenated and mapped, or summed."""
+    """How an encoder column and an embedding are joined: concatenated and projected, or summed."""
     unfolding_factor: Annotated[float, Field(ge=1, le=10), DECODER] = 1.2
-    """Columns per source subword (the paper's a); after these columns, the decoder reads zeros."""
+    """Encoder columns per source subword (the paper's a); beyond them the decoder reads zeros."""
     unfolding_offset: Annotated[int, Field(ge=0, le=10_000), DECODER] = 0
     """Columns added to unfolding_factor times the source's length (the paper's b)."""
     unfolding_padding: Annotated[Literal["learned", "zero"], DECODER] = "learned"

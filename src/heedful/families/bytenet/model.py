@@ -1,5 +1,5 @@
 """
-ByteNet: dilated convolutions, the decoder on top of the encoder (Kalchbrenner et al. 2016).
+ByteNet: dilated convolutions, with the decoder on top of the encoder (Kalchbrenner et al. 2016).
 
 ::
 
@@ -50,7 +50,7 @@ class ByteNetEncoder(ByteNetStack, SourceEncoder):
     sizes : ByteNetSizes
         Sizes of the blocks.
     unfolding : Unfolding, optional
-        Room for the target, before a ByteNet decoder; None before decoders that attend.
+        Makes room for the target of a ByteNet decoder; None for decoders that attend.
 
     Notes
     -----
@@ -87,7 +87,7 @@ class ByteNetState(RowState):
     pasts: tuple[Tensor, ...]
     """Inputs that each block's convolution will read again, shape (rows, span, channels)."""
     columns: Tensor
-    """The encoder's columns as the join reads them, shape (sentences, columns, width)."""
+    """The encoder's columns as the join adds them, shape (sentences, columns, width)."""
     length: int = 0
     """Number of target tokens read so far."""
 
@@ -106,7 +106,7 @@ class ByteNetDecoder(ByteNetStack, TargetDecoder):
         Whether column and embedding are concatenated and mapped to the width of the blocks;
         otherwise they are added, which needs equal widths.
     unfolding : Unfolding, optional
-        Room for the target, after an encoder that makes no room.
+        Makes room for the target if the encoder does not.
 
     Notes
     -----

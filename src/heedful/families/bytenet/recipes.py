@@ -28,7 +28,7 @@ _BYTENET: dict[str, Any] = {  # Kalchbrenner et al. 2016
     "data.max_length": 400,  # ours
     "train.schedule": "constant",  # ours
     "train.learning_rate": 3e-4,
-    "train.warmup": 4000,  # ours: full first steps would move 60 blocks far from their start
+    "train.warmup": 4000,  # ours: large first steps would move 60 blocks too far
     "train.beta2": 0.999,  # Kingma and Ba 2015
     "train.epsilon": 1e-8,
     "train.label_smoothing": 0.0,  # none mentioned

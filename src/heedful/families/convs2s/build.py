@@ -16,7 +16,7 @@ from heedful.settings.model import ModelSettings
 def build_encoder(settings: ModelSettings) -> ConvS2SEncoder:
     """Build a ConvS2S encoder."""
     # Section 3.5 divides the gradient by the number of attention mechanisms, which all contribute
-    # to it; fairseq divides by 2, too. Other decoders do not attend in every layer.
+    # to it; fairseq also divides by 2. Other decoders do not attend in every layer.
     scale = 1.0
     if settings.decoder == "convs2s":
         scale = 1.0 / (2.0 * len(_attending(settings)))
@@ -24,7 +24,7 @@ def build_encoder(settings: ModelSettings) -> ConvS2SEncoder:
 
 
 def build_decoder(settings: ModelSettings, encoder: SourceEncoder) -> ConvS2SDecoder:
-    """Build a ConvS2S decoder behind an encoder of any family."""
+    """Build a ConvS2S decoder for an encoder of any family."""
     del encoder
     convs2s, chosen = settings.part(ConvS2SConfig), _attending(settings)
     layers = len(layers_of(convs2s.decoder_layers))
@@ -45,7 +45,7 @@ def _attending(settings: ModelSettings) -> list[int]:
 
 
 def _wiring(settings: ModelSettings, side: str, **choices: Any) -> ConvS2SWiring:
-    """Collect the sizes and choices of one side."""
+    """Collect the sizes and settings of one side."""
     convs2s = settings.part(ConvS2SConfig)
     layers = layers_of(getattr(convs2s, f"{side}_layers"))
     return ConvS2SWiring(

@@ -17,7 +17,7 @@ _PART = rf"(?:([1-9][0-9]{{0,99}})x)?\(({_COUNT}),({_COUNT})(?:,([0-9]{{1,3}}))?
 
 
 def _check_depth(text: str) -> str:
-    """Refuse more layers than any model has, before they are listed."""
+    """Refuse more than `MOST_LAYERS` layers before they are listed."""
     count = sum(int(times or 1) for times, *_ in re.findall(_PART, text))
     if count > MOST_LAYERS:
         raise ValueError(f"must have at most {MOST_LAYERS} layers")
@@ -29,7 +29,7 @@ ConvolutionalLayers = Annotated[
     written_as(
         rf"{_PART}(?: {_PART})*",
         "must be parts such as 9x(512,3), separated by spaces: a number of layers, their "
-        "channels and their kernel, all below a million",
+        "channels and their kernel width, all below a million",
     ),
     AfterValidator(_check_depth),
 ]
@@ -72,12 +72,12 @@ class ConvS2SConfig(SettingsTable):
     table: ClassVar[str] = "model.convs2s"
 
     encoder_layers: Annotated[ConvolutionalLayers, ENCODER] = "20x(512,3)"
-    """Channels and kernel of a layer; a third number n adds the input from n - 1 layers below."""
+    """Channels and kernel width; a third number is how many layers the residual spans."""
     decoder_layers: Annotated[ConvolutionalLayers, DECODER] = "20x(512,3)"
-    """Channels and kernel of the decoder's layers."""
+    """Channels and kernel width of the decoder layers, as in encoder_layers."""
     attention: Annotated[Attending, DECODER] = "all"
     """Decoder layers that attend to the source: all, first, last or their numbers from 1."""
     out_embed_dim: Annotated[Width | None, DECODER] = None
     """Width of the input of the output matrix. None means d_model."""
     weight_norm: bool = True
-    """Whether weights are g v / |v| (Salimans and Kingma 2016); v and g are trained."""
+    """Whether weights are g v / |v| with trained v and g (Salimans and Kingma 2016)."""

@@ -146,12 +146,12 @@ class Kernel:
     is_convolution: bool
 
     def join(self, parts: Any) -> Tensor:
-        """Compute ours from theirs."""
+        """Convert fairseq's tensor to ours."""
         theirs: Tensor = parts[0]
         return theirs.permute(2, 0, 1).contiguous() if self.is_convolution else theirs.unsqueeze(1)
 
     def split(self, tensor: Tensor) -> list[Tensor]:
-        """Compute theirs from ours."""
+        """Convert our tensor to fairseq's."""
         return [tensor.permute(1, 2, 0) if self.is_convolution else tensor.squeeze(1)]
 
 
@@ -162,17 +162,17 @@ class Lengths:
     is_convolution: bool
 
     def join(self, parts: Any) -> Tensor:
-        """Compute ours from theirs."""
+        """Convert fairseq's tensor to ours."""
         theirs: Tensor = parts[0]
         return theirs.flatten()
 
     def split(self, tensor: Tensor) -> list[Tensor]:
-        """Compute theirs from ours."""
+        """Convert our tensor to fairseq's."""
         return [tensor.view(1, 1, -1) if self.is_convolution else tensor.view(-1, 1)]
 
 
 def _normalized_by_output(tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """Give each weight one length per output; replace the output matrix by its product."""
+    """Give each weight one length per output; multiply out the output matrix."""
     # Checkpoints older than version 2 have one length for each position of a decoder's kernel.
     # Their weights are multiplied out, and then get one length per output.
     changed = dict(tensors)
@@ -196,7 +196,7 @@ def _normalized_by_output(tensors: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def _fit(g: Array, v: Array) -> bool:
-    """Return whether lengths have the axes of their directions, each of equal size or of size 1."""
+    """Return whether each axis of the lengths has size 1 or the size of the directions' axis."""
     pairs = zip(g.shape, v.shape, strict=False)
     return g.ndim == v.ndim and all(lengths in (1, size) for lengths, size in pairs)
 
@@ -271,7 +271,7 @@ def _value(node: ast.expr) -> Any:
 
 
 def _check_count(items: list[Any]) -> list[Any]:
-    """Refuse more layers than any model has."""
+    """Refuse more than `MOST_LAYERS` layers."""
     if len(items) > MOST_LAYERS:
         raise ValueError
     return items

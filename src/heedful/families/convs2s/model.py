@@ -62,7 +62,7 @@ class LayerShape(NamedTuple):
 
 @dataclass(frozen=True)
 class ConvS2SWiring:
-    """Sizes and choices of an encoder or decoder."""
+    """Sizes and settings of an encoder or decoder."""
 
     d_model: int
     """Width of the embeddings, and of the queries and keys of attention."""
@@ -110,7 +110,7 @@ class ConvS2SStack(nn.Module):
         self.fc2 = self._linear(widths[-1], outputs)
 
     def _linear(self, inputs: int, outputs: int) -> Convolution:
-        """Make a linear layer, which is a convolution of one position."""
+        """Make a linear layer: a convolution with a kernel of one position."""
         return Convolution(inputs, outputs, 1, weight_norm=self.wiring.weight_norm)
 
     def _run_layers(
@@ -136,7 +136,8 @@ class ConvS2SStack(nn.Module):
         """
         Draw weights as fairseq does (section 3.5 and appendix A).
 
-        Weights before a GLU have four times the variance, because a GLU leaves about a quarter.
+        Weights before a GLU have four times the variance, because a GLU reduces the variance to
+        about a quarter.
         """
         keep_probability = 1.0 - self.wiring.dropout
         for layer in self.modules():
@@ -157,7 +158,7 @@ class ConvS2SStack(nn.Module):
         weight.normal_(0.0, _TABLE_DEVIATION, generator=generator)
 
     def _flops_of_layers(self, lengths: RowLengths) -> int:
-        """Count the operations of all products with weights."""
+        """Count the operations of all multiplications by weights."""
         weights = sum(
             layer.weight.numel() for layer in self.modules() if isinstance(layer, Convolution)
         )
@@ -207,14 +208,14 @@ class ConvS2SState(RowState):
     length: int = 0
     """Number of target tokens read so far."""
     attention: Tensor | None = None
-    """Weights of the last step, the mean over the layers, shape (rows, source)."""
+    """Weights of the last step, averaged over the layers, shape (rows, source)."""
 
 
 class ConvS2SDecoder(ConvS2SStack, TargetDecoder):
     """
     A convolutional decoder whose layers attend one after the other (section 3.3).
 
-    A step keeps the last inputs of each layer.
+    The state of a search contains the last inputs of each layer.
     """
 
     def __init__(self, wiring: ConvS2SWiring) -> None:
@@ -326,9 +327,9 @@ class ConvS2SAttention(nn.Module):
         """
         Return the sum of states and context, and the weights, whose rows sum to one.
 
-        Section 3.5 multiplies the context by m sqrt(1/m), with m the number of real source tokens.
-        `embeddings`: of the target tokens, positions included. `packing`: positions of states and
-        embeddings, if padding was removed.
+        Section 3.5 multiplies the context by m sqrt(1/m), where m is the number of real source
+        tokens. `embeddings`: embeddings of the target tokens, including positions. `packing`:
+        positions of states and embeddings, if padding was removed.
         """
         queries = (self.in_proj(states) + embeddings) * _ROOT_HALF  # (batch, queries, d_model)
         queries = pad(queries, packing)

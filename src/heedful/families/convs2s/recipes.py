@@ -1,12 +1,12 @@
 """
-Recipes of ConvS2S: fairseq's shapes, and the paper's training where fairseq's guide is silent.
+Recipes of ConvS2S: shapes from fairseq, training settings from its guide or from the paper.
 
 A comment names the source; “ours” is a choice for which no source was found. The shapes of fairseq
 (`fairseq/models/fconv.py` at 3d262bb2) differ from the paper's later text. The text has 10, 3 and 2
 layers for English-German, and embeddings of 512. “README” is fairseq's
 examples/translation/README.md, and sections are those of Gehring et al. (2017). Two things differ
-here. The output matrix has no weight normalization. Both languages share one vocabulary, whose size
-is the number of joint BPE codes in fairseq's scripts.
+in heedful. The output matrix has no weight normalization. Both languages share one vocabulary,
+whose size is the number of joint BPE codes in fairseq's scripts.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ _ALL: Settings = {
     "train.momentum": 0.99,  # section 4.2
     "train.nesterov": True,  # section 4.2; optimizer nag
     "train.warmup": 0,
-    "train.schedule": "plateau",  # section 4.2: once validation gets no better
+    "train.schedule": "plateau",  # section 4.2: when validation stops improving
     "train.plateau_patience": 0,
     "train.best_by": "loss",  # section 4.2: perplexity
     "train.decay_factor": 0.1,  # section 4.2
@@ -39,7 +39,7 @@ _ALL: Settings = {
     "search.length_penalty": "power:1",  # section 4.3: divided by the length
 }
 
-_GERMAN_EPOCH = 4_500_000 * 30 // 4000  # pairs of WMT 2014; 30 subwords of a sentence are ours
+_GERMAN_EPOCH = 4_500_000 * 30 // 4000  # pairs of WMT 2014; 30 subwords per sentence are ours
 _FRENCH_EPOCH = 35_500_000 * 30 // 3000  # likewise
 
 _ENGLISH_GERMAN: Settings = {  # fconv_wmt_en_de
@@ -65,7 +65,7 @@ _ENGLISH_FRENCH: Settings = {  # fconv_wmt_en_fr
     "train.steps": 10 * _FRENCH_EPOCH,  # ours
 }
 
-_IWSLT_EPOCH = 160_000 * 25 // 4000  # pairs of IWSLT 2014; 25 subwords of a sentence are ours
+_IWSLT_EPOCH = 160_000 * 25 // 4000  # pairs of IWSLT 2014; 25 subwords per sentence are ours
 
 _IWSLT: Settings = {  # fconv_iwslt_de_en, trained as in docs/getting_started.rst
     **_ALL,
@@ -100,11 +100,11 @@ _SMALL: dict[str, Any] = {
 
 CONVS2S_RECIPES: dict[str, Recipe] = {
     "convs2s-en-de": Recipe(
-        "Gehring et al. 2017: ConvS2S English-German, fairseq's shape.",
+        "Gehring et al. 2017: ConvS2S English-German, in fairseq's shape.",
         _ENGLISH_GERMAN,
     ),
     "convs2s-en-fr": Recipe(
-        "Gehring et al. 2017: ConvS2S English-French, fairseq's shape.",
+        "Gehring et al. 2017: ConvS2S English-French, in fairseq's shape.",
         _ENGLISH_FRENCH,
     ),
     "fconv-iwslt": Recipe("fairseq's fconv_iwslt_de_en: German-English on 160,000 pairs.", _IWSLT),

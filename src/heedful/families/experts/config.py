@@ -34,11 +34,11 @@ class ExpertsConfig(SettingsTable):
     per_token: Annotated[Width, EXPERTS] = 2
     """Experts per token; with groups, both the groups per token and the experts per group."""
     gating: Annotated[Literal["noisy", "balanced"], EXPERTS] = "noisy"
-    """Noisy top-k, or balanced: equal shares of a batch; translation uses learned thresholds."""
+    """Noisy top-k, or balanced: all experts serve equally many tokens of each training batch."""
     groups: Annotated[Annotated[int, Field(ge=2, le=10_000)] | None, EXPERTS] = None
-    """Groups of a gate on two levels. None means one level."""
+    """Number of groups of a two-level gate. None means one level."""
     d_ff: Annotated[Width | None, EXPERTS] = None
-    """Inner width of an expert. None means model.d_ff, or 4 model.d_model in recurrent models."""
+    """Inner width of an expert. None means model.d_ff, or 4 * model.d_model in recurrent models."""
     encoder_layers: Annotated[MixtureLayers, EXPERTS, _ENCODER] = "all"
     """Encoder layers with a mixture, as the feed-forward network or after a recurrent layer."""
     decoder_layers: Annotated[MixtureLayers, EXPERTS, _DECODER] = "all"
@@ -46,7 +46,7 @@ class ExpertsConfig(SettingsTable):
     sigmoid: Annotated[bool, EXPERTS] = False
     """Whether a sigmoid follows each mixture."""
     importance_loss: Annotated[NotNegative, EXPERTS, NOISY] = 0.01
-    """Weight of the penalty for unequal sums of the experts' gates."""
+    """Weight of the penalty for unequal sums of gate values per expert."""
     load_loss: Annotated[NotNegative, EXPERTS, NOISY] = 0.01
     """Weight of the penalty for unequal numbers of tokens per expert."""
 

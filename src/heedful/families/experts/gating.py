@@ -3,9 +3,9 @@ Gates of a mixture of experts: which experts serve a token, and with which weigh
 
 ::
 
-    noisy     H(x) = x W_g + N(0, 1) softplus(x W_n); the k largest, softmax over those
+    noisy     H(x) = x W_g + N(0, 1) softplus(x W_n); the k largest, softmax over them
     balanced  softmax(x W_g); in training each of n experts takes its best k t / n of t tokens,
-              in evaluation a token takes the experts whose weight is above their threshold
+              in evaluation a token takes the experts whose weights are above their thresholds
     groups    a gate chooses groups, then a gate of each group chooses its experts
 
 Shazeer et al. 2017: sections 2.1 and 4, appendices A, B and F. No gate limits an expert's tokens.
@@ -26,16 +26,16 @@ _EPSILON = 1e-10
 
 
 class Routing(NamedTuple):
-    """Pairs of a token and an expert that serves it, and the penalty of imbalance."""
+    """Pairs of a token and an expert that serves it, and the penalty for imbalance."""
 
     tokens: Int[Tensor, " pairs"]
     experts: Int[Tensor, " pairs"]
     gates: Float[Tensor, " pairs"]
     """Weights of the experts; the weights of a token sum to one."""
     penalty: Float[Tensor, ""] | None = None
-    """Penalty of imbalance, only in training."""
+    """Penalty for imbalance, only in training."""
     load: Float[Tensor, " experts"] | None = None
-    """Expected tokens of each expert under fresh noise (appendix A); None without noise."""
+    """Expected tokens of each expert if noise is drawn again (appendix A); None without noise."""
 
 
 class GateFlops(NamedTuple):
@@ -44,7 +44,7 @@ class GateFlops(NamedTuple):
     operations: int
     """Operations of the gates themselves."""
     pairs: int
-    """Pairs of a token and an expert that serves it."""
+    """Number of pairs of a token and an expert that serves it."""
 
 
 class NoisyGate(nn.Module):
@@ -66,7 +66,7 @@ class NoisyGate(nn.Module):
         self.noise_weight = nn.Parameter(torch.zeros(experts, d_model))
 
     def flops(self, tokens: int) -> "GateFlops":
-        """Count the operations for some tokens; in training the noise has its own weights."""
+        """Count the operations for `tokens` tokens; in training the noise has its own weights."""
         maps = 2 if self.training else 1
         return GateFlops(2 * maps * self.weight.numel() * tokens, self.per_token * tokens)
 
@@ -87,7 +87,7 @@ class NoisyGate(nn.Module):
         return self.balanced(routing, len(x), self.experts) if self.training else routing
 
     def balanced(self, routing: Routing, tokens: int, experts: int) -> Routing:
-        """Add the penalty of experts whose importance or load is unequal (section 4)."""
+        """Add the penalty for unequal importance or load of the experts (section 4)."""
         pairs = routing.tokens, routing.experts
         shares = routing.gates.new_zeros(tokens, experts).index_put(pairs, routing.gates)
         penalty = self.importance_loss * squared_variation(shares.sum(dim=0))
@@ -107,12 +107,12 @@ class BalancedGate(nn.Module):
         glorot(self.weight.data, torch.Generator().manual_seed(0))
 
     def initialize(self, generator: torch.Generator) -> None:
-        """Draw W_g; were it zero, all experts would take the same tokens."""
+        """Draw W_g; if it were zero, all experts would take the same tokens."""
         glorot(self.weight, generator)
         nn.init.zeros_(self.threshold)
 
     def flops(self, tokens: int) -> "GateFlops":
-        """Count the operations for some tokens in training; evaluation depends on the tokens."""
+        """Count the operations for `tokens` tokens in training; in evaluation the number varies."""
         pairs = self.experts * self._tokens_per_expert(tokens)
         return GateFlops(2 * self.weight.numel() * tokens, pairs)
 
@@ -151,12 +151,12 @@ class GroupedGate(nn.Module):
         self.secondary = nn.ModuleList(secondary)
 
     def flops(self, tokens: int) -> "GateFlops":
-        """Count the operations for some tokens that are spread evenly over the groups."""
+        """Count the operations for `tokens` tokens that are spread evenly over the groups."""
         gating, pairs = self.primary.flops(tokens)
         groups, parts = len(self.secondary), []
         for number, gate in enumerate(self.secondary):
             assert isinstance(gate, NoisyGate | BalancedGate)
-            # each group gets whole tokens, which add up to the number of pairs
+            # each group gets an integer number of tokens; their sum is the number of pairs
             share = pairs * (number + 1) // groups - pairs * number // groups
             parts.append(gate.flops(share))
         return GateFlops(
@@ -204,7 +204,8 @@ def chance_of_choice(
     """
     Compute the probability that an expert is chosen if its own noise is drawn again.
 
-    Equation 9: the probability that its logit exceeds the k-th largest noisy logit of the others.
+    Equation 9: the probability that its noisy logit exceeds the k-th largest noisy logit of the
+    other experts.
     """
     best = noisy.topk(k + 1, dim=1).values  # (tokens, k + 1)
     is_chosen = noisy > best[:, k:]

@@ -29,17 +29,17 @@ _MOMENTUM = 0.01
 
 @dataclass(frozen=True)
 class MixtureConfig:
-    """Sizes and choices of a mixture."""
+    """Sizes and settings of a mixture."""
 
     d_model: int
     d_ff: int
     """Inner width of each expert."""
     experts: int
     per_token: int
-    """Experts that serve a token; with groups, the groups of a token and its experts in each."""
+    """Experts that serve a token; with groups, groups per token and experts in each group."""
     gating: Literal["noisy", "balanced"] = "noisy"
     groups: int | None = None
-    """Groups of a gate on two levels."""
+    """Number of groups of a gate on two levels; None means one level."""
     activation: str = "relu"
     sigmoid: bool = False
     """Whether a sigmoid follows (Shazeer et al. 2017, appendix E)."""
@@ -68,7 +68,7 @@ class MixtureOfExperts(Network):
 
     @property
     def experts_per_token(self) -> int:
-        """Experts that serve a token; the average for balanced gating."""
+        """Number of experts that serve a token; the average for balanced gating."""
         return self.config.per_token ** (1 if self.config.groups is None else 2)
 
     def forward(
@@ -76,7 +76,7 @@ class MixtureOfExperts(Network):
         x: Float[Tensor, "*batch d_model"],
         real: Bool[Tensor, "*batch"] | None = None,
     ) -> Float[Tensor, "*batch d_model"]:
-        """Apply its experts to each token; `real`: false at padding, which becomes 0."""
+        """Process each token with its experts; `real`: false at padding, which becomes 0."""
         tokens = x.flatten(0, -2) if real is None else x[real]  # (tokens, d_model)
         routing = self.gate(tokens)
         out = self._apply_experts(tokens, routing)
@@ -89,7 +89,7 @@ class MixtureOfExperts(Network):
         return x.new_zeros(x.shape).masked_scatter(real.unsqueeze(-1), out)
 
     def flops(self, tokens: int) -> int:
-        """Count the operations for some tokens; balanced gates count as in training."""
+        """Count the operations for `tokens` tokens; balanced gates count as in training."""
         expert, (gating, pairs) = self.experts[0], self.gate.flops(tokens)
         assert isinstance(expert, FeedForward)
         return gating + pairs * expert.flops()

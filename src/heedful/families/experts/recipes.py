@@ -24,20 +24,20 @@ _MOE: dict[str, Any] = {
     "model.recurrent.score": "product",  # appendix G
     "model.recurrent.attention_size": 512,  # ours
     "model.recurrent.query": "previous",  # appendix E: the decoder's first layer gives the query
-    "model.recurrent.feed": "context",  # and reads the context
+    "model.recurrent.feed": "context",  # the first layer also reads the context
     "model.recurrent.readout": "state",  # ours, as in GNMT
     "model.recurrent.start": "zero",  # ours
     "model.experts.count": 32,
     "model.experts.per_token": 4,
     "model.experts.gating": "balanced",  # appendix F
-    "model.experts.d_ff": 2048,  # appendix E: two million weights an expert
+    "model.experts.d_ff": 2048,  # appendix E: two million weights per expert
     "model.experts.encoder_layers": "2",  # appendix E: between layers 2 and 3
     "model.experts.decoder_layers": "1",  # and between 1 and 2
     "model.experts.sigmoid": True,  # appendix E
     "data.vocabulary_size": 32_000,  # appendix E: one for both languages
     "data.subwords": "unigram",  # stands in for word-piece
     "data.shared_vocabulary": True,
-    "train.schedule": "inverse_sqrt",  # appendix E: rises 2,000 steps, is constant for 8,000 more
+    "train.schedule": "inverse_sqrt",  # appendix E: 2,000 steps up, 8,000 constant
     "train.learning_rate": 1e-3,  # ours
     "train.warmup": 2000,
     "train.beta2": 0.999,  # ours, Kingma and Ba 2015

@@ -1,4 +1,4 @@
-"""Settings that do not go together with Fastformer."""
+"""Settings that are incompatible with Fastformer."""
 
 from collections.abc import Iterator
 

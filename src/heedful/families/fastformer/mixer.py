@@ -1,16 +1,16 @@
 """
-Fastformer: additive attention by two pooled vectors instead of pairs of positions.
+Fastformer: additive attention with two pooled vectors instead of pairs of positions.
 
 ::
 
-    q = W_q x      k = W_k x      v = q               (Wu et al. 2021; v shares the map of q)
+    q = W_q x      k = W_k x      v = q               (Wu et al. 2021; v shares the weights of q)
     g  = Σ_j softmax_j(W_a q_j / √d) q_j              one global query per head
     p_j = g ⊙ k_j
     h  = Σ_j softmax_j(W_b p_j / √d) p_j              one global key per head
     out_i = W_u (h ⊙ v_i) + q_i
 
-The scores W_a q_j and W_b p_j are one number per head, from the full width. Time and memory grow
-linearly with the length.
+The scores W_a q_j and W_b p_j have one number per head, computed from the full width. Time and
+memory grow linearly with the length.
 
 For a decoder the sums must end at each position. The exact second sum would then take quadratic
 time, because p_j changes with g. `CausalFastformer` is our linear variant: position j keeps the p_j
@@ -37,7 +37,7 @@ from heedful.model.initial_weights import glorot
 from heedful.model.layout import Layout, merge_heads, pad, split_heads
 from heedful.model.parts import KeyValue, Mixer, TargetMixer, check_mixed
 
-# Positions of a cumulative mean that one product computes. Chosen by hand.
+# Positions of a cumulative mean that one matrix multiplication computes, chosen by hand.
 _CHUNK = 64
 
 
@@ -47,7 +47,7 @@ class Fastformer(Mixer):
 
     Wu et al. 2021, arXiv 2108.09084. It has no weights between pairs of positions to record. Its
     initial weights are Glorot's, as in our other layers; the authors draw from N(0, 0.02). Their
-    code also has a dense layer after it, as in BERT.
+    code also has a dense layer after the attention, as in BERT.
     """
 
     @checked
@@ -104,11 +104,11 @@ class Fastformer(Mixer):
         )
 
     def _summed_vectors(self, lengths: RowLengths) -> int:
-        """Count the vectors in the sums that are matrix products."""
+        """Count the vectors in the sums that matrix multiplications compute."""
         return int(lengths.places.sum())
 
     def _maps(self) -> tuple[Linear, ...]:
-        """List the linear maps."""
+        """List the linear layers."""
         scores = (self.query_score, self.key_score)
         return (self.query_proj, self.key_proj, *scores, self.out_proj)
 
@@ -203,7 +203,7 @@ class CausalFastformer(Fastformer, TargetMixer):
         return int((chunks * _CHUNK**2 + rest**2).sum())
 
     def start_cache(self, layers: int, memory: KeyValue, window: int | None) -> RunningSums:
-        del window  # a window acts only in attention
+        del window  # a window has an effect only in attention
         return RunningSums.empty(layers, memory.keys)
 
     def step(
@@ -232,7 +232,7 @@ class CausalFastformer(Fastformer, TargetMixer):
 
 
 def _update_mean(means: list[RunningMean], number: int, scores: Tensor, vectors: Tensor) -> Tensor:
-    """Add to one of two means, or begin it; return its value (sentences, width, d_model)."""
+    """Add to one of two means, or create it; return its value (sentences, width, d_model)."""
     if len(means) == number:
         means.append(RunningMean(scores, vectors))
     else:
@@ -262,8 +262,8 @@ def _cumulative_mean(scores: Tensor, x: Tensor) -> Float[Tensor, "batch time d_m
     """
     Compute the softmax-weighted mean of each position and all earlier positions, for each head.
 
-    Each chunk takes one product for its own positions, and adds the mean of all earlier ones. All
-    weights are e^(score - log-sum-exp), at most one.
+    Each chunk needs one matrix multiplication for its own positions, and adds the mean of all
+    earlier positions. All weights are e^(score - log-sum-exp), at most one.
     """
     vectors = split_heads(x.float(), scores.size(2))  # (batch, heads, time, d)
     scores = scores.transpose(1, 2)  # (batch, heads, time)

@@ -1,4 +1,4 @@
-"""Encoders that give every position the mean or the sum of the words, for comparison."""
+"""Encoders that give every position the mean or sum of the embeddings, for comparison."""
 
 from collections.abc import Iterable
 from typing import ClassVar
@@ -18,7 +18,7 @@ class Pooled(Family):
     builder = "heedful.families.pooled.build"
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
-        """Check that a Transformer's decoder attends to its own words."""
+        """Check that a Transformer's decoder has residual connections."""
         del memory
         if model.decoder == "transformer" and not model.residuals:
             yield (

@@ -1,11 +1,11 @@
 """
-Encoders without layers: every position is the mean, or the sum, of the source's embeddings.
+Encoders without layers: every state is the mean, or the sum, of the source's embeddings.
 
 ::
 
     x1  x2  x3  padding          states  m  m  m  m      m = (x1 + x2 + x3) / 3, or x1 + x2 + x3
 
-A decoder of any family can read them, and its attention always returns the context of m. This is
+A decoder of any family can read them, and its attention always returns the same context. This is
 the baseline of a translator that knows the words of a sentence, but neither their order nor their
 relevance.
 """
@@ -32,8 +32,8 @@ class PooledEncoder(nn.Module, SourceEncoder):
 
     Notes
     -----
-    It has no weights, and adds no positions, because a mean of positions depends only on the
-    length.
+    The encoder has no weights, and adds no positions, because a mean of positions depends only on
+    the length.
     """
 
     positions_differ = False

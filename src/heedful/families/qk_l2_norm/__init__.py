@@ -10,14 +10,14 @@ NAME = "l2"
 
 
 class QkL2NormFamily(Family):
-    """Norms of queries and keys by their length."""
+    """Normalization of queries and keys by their length."""
 
     qk_norms = (NAME,)
     help: ClassVar = {"model.attention.qk_norm": f"{NAME} divides by the length and learns a scale"}
     builder = "heedful.families.qk_l2_norm.norm"
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
-        """Check that scores are scaled products, because the initial scale is meant for these."""
+        """Check that scores are scaled dot products, for which the initial scale was chosen."""
         del memory
         if model.attention.score != "scaled":
             yield (

@@ -1,12 +1,12 @@
 """
-Norm of queries and keys by their length (Henry et al. 2020, arXiv 2010.04245).
+Normalization of queries and keys by their length (Henry et al. 2020, arXiv 2010.04245).
 
 ::
 
     q = a_q W^Q x / |W^Q x|     k = a_k W^K x / |W^K x|     score = q k / sqrt(d_k) = g cos(q, k)
 
 The scale ``g = a_q a_k / sqrt(d_k)`` is learned; the paper learns g itself, which needs one number
-less. It begins at 10, which is the paper's log2(L^2 - L) for sentences of L = 33 tokens. A smaller
+fewer. It begins at 10, which is the paper's log2(L^2 - L) for sentences of L = 33 tokens. A smaller
 scale could not make a softmax choose one of many keys.
 """
 
@@ -33,7 +33,7 @@ class UnitLength(nn.Module):
         super().__init__()
         check_counts(d_k=d_k)
         self.epsilon = epsilon
-        # of queries and keys alike, so that their product is SCALE * sqrt(d_k)
+        # the same for queries and keys, so that their product is SCALE * sqrt(d_k)
         self.weight = nn.Parameter(torch.full((1,), math.sqrt(SCALE * math.sqrt(d_k))))
 
     def forward(self, x: Float[Tensor, "*rows d_k"]) -> Float[Tensor, "*rows d_k"]:

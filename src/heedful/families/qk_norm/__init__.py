@@ -1,4 +1,4 @@
-"""Norms of queries and keys, head by head, before their product (Dehghani et al. 2023)."""
+"""Norms of queries and keys, head by head, before their dot product (Dehghani et al. 2023)."""
 
 from typing import ClassVar
 
@@ -6,10 +6,10 @@ from heedful.families.family import Family
 
 
 class QkNormFamily(Family):
-    """Norms of queries and keys by the root of the mean square."""
+    """Normalization of queries and keys by the root mean square."""
 
     qk_norms = ("rms",)
-    help: ClassVar = {"model.attention.qk_norm": "rms divides by the root of the mean square"}
+    help: ClassVar = {"model.attention.qk_norm": "rms divides by the root mean square"}
     builder = "heedful.families.qk_norm.norm"
 
 

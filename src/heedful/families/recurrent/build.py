@@ -28,7 +28,7 @@ def build_encoder(settings: ModelSettings, parts: LayerParts = NO_PARTS) -> Recu
 def build_decoder(
     settings: ModelSettings, encoder: SourceEncoder, parts: LayerParts = NO_PARTS
 ) -> RecurrentDecoder:
-    """Build a recurrent decoder behind an encoder of any family."""
+    """Build a recurrent decoder for an encoder of any family."""
     recurrent = settings.part(RecurrentConfig)
     size = (
         recurrent.projection_size
@@ -70,7 +70,7 @@ def _final_width(settings: ModelSettings, encoder: SourceEncoder) -> int:
 def _wiring(
     settings: ModelSettings, parts: LayerParts, side: str, **choices: Any
 ) -> RecurrentWiring:
-    """Collect the sizes and choices of a recurrent encoder or decoder."""
+    """Collect the sizes and settings of a recurrent encoder or decoder."""
     recurrent = settings.part(RecurrentConfig)
     return RecurrentWiring(
         d_model=settings.d_model,
@@ -93,5 +93,5 @@ def _wiring(
 
 
 def _or(value: float | None, otherwise: float) -> float:
-    """Return the value, or a default if it is None; zero is a value."""
+    """Return the value, or a default if the value is None; zero is not replaced."""
     return otherwise if value is None else value

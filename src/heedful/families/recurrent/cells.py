@@ -1,9 +1,9 @@
 """
-Recurrent layers: LSTM, GRU and plain cells, whole sequences or one step.
+Recurrent layers: LSTM, GRU and plain cells, for whole sequences or one step.
 
 Cells are torch's, gate by gate and bias by bias: weights of `torch.nn.LSTM`, `GRU` and `RNN` are
-the same tensors in the same order. A GRU resets after the product, as torch and cuDNN do; Cho et
-al. (2014) and Bahdanau et al. (2015) reset before it.
+the same tensors in the same order. A GRU applies its reset gate after the matrix multiplication, as
+in torch and cuDNN; in Cho et al. (2014) and Bahdanau et al. (2015) it does so before.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class RecurrentLayer(nn.Module):
     One layer of recurrent cells, forwards or in both directions.
 
     It contains torch's own module. `run` takes complete sequences. A decoder uses its two halves,
-    `project` and `step`, so that known inputs are multiplied in one large product.
+    `project` and `step`, so that known inputs need only one large matrix multiplication.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class RecurrentLayer(nn.Module):
     ) -> None:
         super().__init__()
         self.cell, self.width = cell, width
-        self.state_width = projection or width  # of h; Sak et al. 2014 project it
+        self.state_width = projection or width  # of h, which Sak et al. 2014 project
         projected = {} if projection is None else {"proj_size": projection}
         self.rnn: nn.RNNBase = CELLS[cell](
             inputs, width, batch_first=True, bidirectional=bidirectional, **projected
@@ -55,7 +55,7 @@ class RecurrentLayer(nn.Module):
         """
         Run whole sequences of different lengths from a zero state.
 
-        `mask`: true at real positions, which come first and are at least one a row. Returns h of
+        `mask`: true at real positions, which come first; each row has at least one. Returns h of
         each position, with both directions concatenated and zeros at padding, and the last states.
 
         Sequences are packed, so neither direction reads padding.
@@ -78,9 +78,9 @@ class RecurrentLayer(nn.Module):
         state = self.zero_state(rows, data) if first is None else first
         if first is not None and order is not None:
             state = tuple(part[order] for part in first)
-        projects = self.state_width != self.width  # torch also runs these step by step, and warns
+        projects = self.state_width != self.width  # torch runs these by steps, too, and warns
         on_cpu, learns = data.device.type == "cpu", torch.is_grad_enabled()
-        # cuDNN has gradients in training mode only
+        # cuDNN computes gradients only in training mode
         if (
             (on_cpu and (learns or projects))
             or (learns and not self.training)
@@ -122,10 +122,11 @@ class RecurrentLayer(nn.Module):
         self, data: Tensor, sizes: list[int], first: CellState, suffix: str
     ) -> tuple[Tensor, CellState]:
         """
-        Run one direction as torch's module does, time by time, with cheaper gradients.
+        Run one direction as torch's module does, position by position, with cheaper gradients.
 
-        `data`: shape (tokens, inputs); `sizes`: rows at each time, falling. On a CPU, torch's own
-        backward pass fills and adds a matrix of the size of all gates at each time.
+        `data`: shape (tokens, inputs); `sizes`: number of rows at each position, in descending
+        order. On a CPU, torch's own backward pass fills and adds a matrix of the size of all gates
+        at each position.
         """
         products = LoopProducts() if torch.is_grad_enabled() else PLAIN
         weights = dict(self.rnn.named_parameters())
@@ -170,7 +171,7 @@ class RecurrentLayer(nn.Module):
         self, x: Float[Tensor, "*batch inputs"], products: StepProducts = PLAIN
     ) -> Float[Tensor, "*batch gates"]:
         """
-        Compute the product of `project` without bias; a fast-forward layer passes this on.
+        Compute `project` without the bias; a fast-forward layer passes the result on.
 
         If the bias were included, a forget gate's bias of 1 would hide differences between words.
         """
@@ -217,7 +218,7 @@ class RecurrentLayer(nn.Module):
 
 
 def pack(x: Float[Tensor, "batch time *rest"], mask: Bool[Tensor, "batch time"]) -> PackedSequence:
-    """Sort rows by length and order their real positions by time; a row has at least one."""
+    """Sort rows by length and order real positions by time; each row has at least one."""
     lengths = mask.sum(dim=1).clamp(min=1).cpu()
     return pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
 
@@ -239,9 +240,9 @@ def reverse(
 
 def first_half(product: Float[Tensor, "*batch gates"]) -> Float[Tensor, "*batch half"]:
     """
-    Keep the first half of the input's product, for a fast-forward connection.
+    Return the first half of the projected input, for a fast-forward connection.
 
-    Zhou et al. 2016, section 3.1: no gate or state changes it, so a linear path leads through all
-    layers.
+    No gate or state changes this half, so a linear path leads through all layers (Zhou et al. 2016,
+    section 3.1).
     """
     return product[..., : product.size(-1) // 2]

@@ -79,7 +79,7 @@ def _encoder(model: ModelSettings) -> Iterator[str]:
     if model.decoder == "transformer" and memory_width(model) != model.d_model:
         yield (
             "`model.recurrent.encoder_hidden_size` must give states as wide as `model.d_model` "
-            f"({model.d_model}) for a Transformer's decoder, but they are {memory_width(model)} "
+            f"({model.d_model}) for a Transformer decoder, but they are {memory_width(model)} "
             "wide; a bidirectional encoder needs half of this width"
         )
 

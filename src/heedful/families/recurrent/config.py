@@ -19,9 +19,9 @@ class RecurrentConfig(SettingsTable):
     table: ClassVar[str] = "model.recurrent"
 
     cell: Literal["lstm", "gru", "rnn"] = "lstm"
-    """Kind of cell: LSTM, GRU or plain tanh."""
+    """Kind of cell: LSTM, GRU, or a simple recurrent cell with tanh."""
     hidden_size: Width | None = None
-    """Width of the states, of each direction. None means d_model."""
+    """Width of the states in each direction. None means d_model."""
     encoder_hidden_size: Annotated[Width | None, ENCODER] = None
     """Width of the encoder's states. None means hidden_size."""
     decoder_hidden_size: Annotated[Width | None, DECODER] = None
@@ -31,18 +31,18 @@ class RecurrentConfig(SettingsTable):
     direction: Annotated[
         Literal["forward", "bidirectional", "first-bidirectional", "interleaved"], ENCODER
     ] = "bidirectional"
-    """Encoder: forward, both ways, both in the first layer, or two columns that alternate."""
+    """Direction of the encoder: forward, both, both only in layer 1, or two alternating stacks."""
     reverse_source: Annotated[bool, ENCODER] = False
-    """Whether the encoder reads the source from its end."""
+    """Whether the encoder reads the source in reverse order."""
     residual_from: Annotated[int, Field(ge=1)] | None = None
-    """First layer, counted from 1, with a residual connection. None means no layer."""
+    """First of the layers with a residual connection, counted from 1. None means no layer."""
     fast_forward: bool = False
-    """Whether a layer also reads half of the product of weights and input of the layer below."""
+    """Whether a layer also reads half of the gate projections of the layer below."""
     score: Annotated[
         Literal["none", "dot", "general", "scaled", "additive", "normed-additive", "product"],
         DECODER,
     ] = "additive"
-    """How attention compares a decoder state with an encoder state, or no attention."""
+    """Attention score of a decoder state and an encoder state; none means no attention."""
     attention_size: Annotated[
         Width | None, ActsIf("model.recurrent.score", ("additive", "normed-additive", "product"))
     ] = None
@@ -50,7 +50,7 @@ class RecurrentConfig(SettingsTable):
     query: Annotated[Literal["current", "previous"], ATTENTION] = "current"
     """Query of attention: the top state of this step, or the bottom state of the previous step."""
     feed: Annotated[Literal["none", "context", "readout"], DECODER] = "readout"
-    """Second input of a decoder step: none, the context, or the last step's readout."""
+    """Second input of a decoder step: none, the context, or the readout of the previous step."""
     feed_layers: Annotated[
         Literal["first", "all"], ActsIf("model.recurrent.feed", unless=("none",))
     ] = "first"
@@ -74,7 +74,7 @@ class RecurrentConfig(SettingsTable):
     readout_dropout: Annotated[Share | None, DECODER] = None
     """Dropout probability of the readout. None means model.dropout."""
     initialisation: Literal["uniform", "glorot"] = "uniform"
-    """Initial weights: uniform within initial_range, or within Glorot's bound."""
+    """Distribution of the initial weights: uniform up to initial_range, or Glorot's."""
     initial_range: Annotated[Positive, ActsIf("model.recurrent.initialisation", ("uniform",))] = 0.1
     """Largest absolute value of the initial weights."""
     forget_bias: Annotated[float, ActsIf("model.recurrent.cell", ("lstm",))] = 1.0

@@ -1,5 +1,5 @@
 """
-Recurrent decoders: one class for the wirings of the literature.
+Recurrent decoders: one class for the different designs in the literature.
 
 ::
 
@@ -10,7 +10,7 @@ Recurrent decoders: one class for the wirings of the literature.
     3. readout of state and c                      3. readout of state and c
     4. c or the readout is fed to step t + 1
 
-Known targets go through the same step as a search, position by position. Only products with the
+Known targets go through the same step as a search, position by position. Only projections of
 embeddings, and readouts that are not fed back, are computed for all positions at once. A decoder
 without feedback runs its layers one after the other over all positions, and all queries attend at
 once.
@@ -174,7 +174,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         self, x: Tensor, state: RecurrentState, real: Tensor
     ) -> tuple[Tensor, Tensor | None]:
         """
-        Run all layers position by position; results that are not fed back follow afterwards.
+        Run all layers position by position; compute results that are not fed back afterwards.
 
         Rows are sorted by length, so that rows whose target has ended leave the loop.
         """
@@ -184,7 +184,8 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         weight, fed_weight, bias = self.layers.first.input_parts(self.wiring.d_model)
         sizes = packed.batch_sizes.tolist()
         tokens = packed.data.split(sizes)  # each (rows, d_model)
-        # a fast-forward layer adds the bias later, because it passes on the product without it
+        # a fast-forward layer adds the bias later, because it passes on the projection without the
+        # bias
         now = None if self.wiring.fast_forward else bias
         gates = linear(packed.data, weight, now).split(sizes)  # each (rows, gates)
         products = LoopProducts() if torch.is_grad_enabled() else PLAIN
@@ -227,8 +228,8 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         """
         Return the state of each layer before the first token.
 
-        Bahdanau et al. 2015, section A.2.2 (backward); Sutskever et al. 2014 (final); Sennrich et
-        al. 2017, Nematus (mean).
+        Sources: Bahdanau et al. 2015, section A.2.2 (backward); Sutskever et al. 2014 (final);
+        Sennrich et al. 2017, Nematus (mean).
         """
         count, start = len(self.layers), self.wiring.start
         zero = self.layers.first.zero_state(len(memory.states), memory.states)
@@ -279,7 +280,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         known: "_KnownInput | None" = None,
         layers_below: int | None = None,
     ) -> "_Step":
-        """Compute the next state of all layers, or of the lowest, from a token's embedding."""
+        """Compute the next state of all layers, or of the lowest layers, from an embedding."""
         wiring = self.wiring
         products = PLAIN if known is None else known.products
         context = weights = readout = None
@@ -291,7 +292,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         # 2. the layers
         layers = self._run_layers(y, fed, state.layers[:layers_below], known)
         top = layers.top
-        # 3. a current query attends after them
+        # 3. a current query attends after the layers run
         if self.attention is not None and wiring.query == "current":
             query = top
             context, weights = self._attend(query, state, products)
@@ -320,7 +321,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         """Run all layers for one position."""
         wiring, newer = self.wiring, []
         products = PLAIN if known is None else known.products
-        x, product = y, None  # output of the layer below, and the product of its input
+        x, product = y, None  # output of the layer below, and its projected input
         for number, (layer, state) in enumerate(zip(self.layers, states, strict=False), start=1):
             if number == 1 and known is not None:
                 gates = known.gates
@@ -401,7 +402,7 @@ class _KnownInput(NamedTuple):
     fed_weight: Tensor
     """The first layer's weights of the fed input, shape (gates, fed)."""
     products: StepProducts
-    """Products of the loop that reads the target."""
+    """The matrix multiplications of the loop that reads the target."""
 
 
 @dataclass(frozen=True)
@@ -409,7 +410,7 @@ class _Layers:
     """The states of all layers after a step."""
 
     top: Tensor
-    """Output of the top layer, residual included."""
+    """Output of the top layer, including its residual connection."""
     states: tuple[CellState, ...]
 
 

@@ -25,7 +25,7 @@ from heedful.model.parts import Parts
 
 class RecurrentEncoder(RecurrentStack, SourceEncoder):
     """
-    A recurrent encoder, with the directions of four publications.
+    A recurrent encoder that reads the source in the directions of one of four publications.
 
     Bahdanau et al. 2015 use two directions, and Sutskever et al. 2014 use one direction over the
     reversed source. Wu et al. 2016 use two directions in the first layer, and Zhou et al. 2016
@@ -42,7 +42,7 @@ class RecurrentEncoder(RecurrentStack, SourceEncoder):
         )
         self.add_networks(_widths(wiring))
         self.memory_proj = None
-        if wiring.fast_forward:  # to a quarter (Zhou et al. 2016, section 3.2)
+        if wiring.fast_forward:  # to a quarter of the width (Zhou et al. 2016, section 3.2)
             tops = wiring.columns * (wiring.hidden_size + wiring.gates)
             self.memory_proj = Linear(tops, wiring.output_width)
 
@@ -66,7 +66,7 @@ class RecurrentEncoder(RecurrentStack, SourceEncoder):
     def flops(self, source: RowLengths) -> int:
         of_rows = 0 if self.memory_proj is None else self.memory_proj.weight.numel()
         if self.wiring.fast_forward:
-            # torch's fused kernel does not return the input's products, so they are computed again
+            # torch's fused kernel does not return the projected inputs, so they are computed again
             layers = (layer for column in self.columns for layer in column)
             of_rows += sum(layer.rnn.weight_ih_l0.numel() for layer in layers)  # type: ignore[operator,misc]
         return self.flops_of_layers(self.columns, source) + 2 * of_rows * int(source.places.sum())

@@ -1,9 +1,9 @@
 """
 Recurrent models of Joey NMT: a bidirectional encoder, and a decoder with attention.
 
-`RecurrentEncoder` and `RecurrentDecoder` of version 2.3.0 are one wiring of ours: the current top
-state attends, and the readout is Luong's attentional state. Joey NMT has one module for several
-layers, and we have one for each. The scale of embeddings is multiplied into our tables.
+`RecurrentEncoder` and `RecurrentDecoder` of version 2.3.0 are one of our designs: the current top
+state attends, and the readout is Luong's attentional state. Joey NMT has one module for all layers,
+and heedful has one for each layer. The scale of embeddings is multiplied into our tables.
 """
 
 import math

@@ -1,12 +1,13 @@
 """
-The matrix products of a loop over target positions.
+The matrix multiplications of a loop over target positions.
 
 Every step of the loop multiplies by the same weights and the same memory. Autograd would compute
-their gradients step by step: a small product for each step, added to a sum as large as the weight.
-Instead `LoopProducts` keeps both factors of each step, and multiplies all of them at once when the
-backward pass has reached the first step. `StepProducts` is the plain version.
+their gradients step by step: it would add a small product to a sum as large as the weight in each
+step. Instead `LoopProducts` keeps both factors of each step, and multiplies all of them at once
+when the backward pass has reached the first step. `StepProducts` is the plain version.
 
-Products of a step are small, so torch's own kernels multiply them: a call of oneDNN costs 0.1 ms.
+The matrices of a step are small, so torch's own kernels multiply them; a call of oneDNN costs 0.1
+ms.
 """
 
 from typing import Any
@@ -24,7 +25,7 @@ Scores = Float[Tensor, "rows queries source"]
 
 class StepProducts:
     """
-    Products of single steps, with autograd's own gradients.
+    Matrix multiplications of single steps, with autograd's own gradients.
 
     `keys` and `values` may have more sentences than there are queries. The last sentences, whose
     targets have ended, are not read.
@@ -63,10 +64,10 @@ PLAIN = StepProducts()
 
 class LoopProducts(StepProducts):
     """
-    Products of one loop in training; one product gives the gradient of each shared tensor.
+    Matrix multiplications of a training loop; each shared tensor's gradient needs only one.
 
     Each loop has its own object, with one query for each sentence. Shared tensors are recognized by
-    identity, so they must be the same objects at every step.
+    their id, so they must be the same objects at every step.
     """
 
     def __init__(self) -> None:
@@ -105,7 +106,7 @@ class _Shared:
     def __init__(self, kind: "type[_Uses]", tensor: Tensor, bias: Tensor | None) -> None:
         self.uses = kind(tensor.shape)
         self.tensor, self.bias = _Gather.apply(tensor, bias, self.uses)
-        self._original = tensor  # kept, so that no other tensor gets its identity
+        self._original = tensor  # kept so that no other tensor gets its id
 
 
 class _Uses:
@@ -162,7 +163,7 @@ class _MemoryUses(_Uses):
 
 
 class _KeyUses(_Uses):
-    """Uses of the keys of additive scores; each gradient is large, so they are summed at once."""
+    """Uses of the keys of additive scores; gradients are large, so each is added to a sum."""
 
     total: Tensor | None = None
     energy: Tensor | None = None
@@ -181,7 +182,7 @@ class _KeyUses(_Uses):
 
 
 class _Gather(torch.autograd.Function):
-    """The identity, whose backward pass runs after all steps with a single matrix product."""
+    """The identity, whose backward pass runs after all steps with a single multiplication."""
 
     @staticmethod
     def forward(

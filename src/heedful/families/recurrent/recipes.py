@@ -1,18 +1,19 @@
 """
 Recipes of published recurrent models: settings that differ from the defaults, with sources.
 
-A comment names the source; “ours” is a choice for which no source was found. For all of them:
+A comment names the source; “ours” is a choice for which no source was found. For all recipes:
 
-- Batches are counted in tokens here and in sentences there. A recipe multiplies the sentences by
-  their mean length.
-- The loss is a mean over tokens here. For a mean over sentences and SGD, a recipe multiplies
-  the learning rate by the tokens per sentence, and divides the clipping norm by them.
-- Adam replaces Adadelta, which is not offered. A run has one optimizer, so GNMT's second half,
+- Batches are counted in tokens here and in sentences in the papers. A recipe multiplies the number
+  of sentences by their mean length.
+- The loss is a mean over tokens here. For SGD with a mean over sentences, a recipe multiplies
+  the learning rate, and divides the clipping norm, by the number of tokens per sentence.
+- Adam replaces Adadelta, which heedful lacks. A run has one optimizer, so GNMT's second half,
   with SGD, is a run of its own (`docs/explain/recurrent.md`).
 - A vocabulary has one size for both languages. Embeddings and output matrix are not shared.
-- LSTM and GRU are torch's, with two biases per gate. Bahdanau's GRU resets before the product.
-- The maps of the first state, of the readout and of Deep-Att's memory have biases. The papers write
-  none.
+- LSTM and GRU are torch's, with two biases per gate. Bahdanau's GRU applies its
+  reset gate before the matrix multiplication.
+- The linear layers of the first state, of the readout and of Deep-Att's memory have biases, which
+  the papers do not mention.
 """
 
 from typing import Any
@@ -27,13 +28,13 @@ _ALL: Settings = {
     "model.tie_embeddings": "none",
     "data.shared_vocabulary": False,
     "train.warmup": 0,
-    "train.label_smoothing": 0.0,  # no model has label smoothing
+    "train.label_smoothing": 0.0,  # none of these models has label smoothing
     "search.length_penalty": "none",
 }
 _WORDS: Settings = {"data.subwords": "word"}
 _ADAM: Settings = {"train.beta2": 0.999, "train.epsilon": 1e-8}  # Kingma and Ba 2015
 
-_FRENCH = 29  # words of a sentence: Sutskever et al., section 3.1, 348M words in 12M sentences
+_FRENCH = 29  # words per sentence: Sutskever et al., section 3.1: 348M words in 12M sentences
 _SUTSKEVER_EPOCH = 12_000_000 // 128  # section 3.1, and batches of 128
 
 _SUTSKEVER: Settings = {  # Sutskever, Vinyals, Le 2014
@@ -51,7 +52,7 @@ _SUTSKEVER: Settings = {  # Sutskever, Vinyals, Le 2014
     "model.recurrent.start": "final",  # section 2
     "model.recurrent.initial_range": 0.08,  # section 3.4
     "model.recurrent.forget_bias": 0.0,  # none mentioned
-    "data.vocabulary_size": 80_000,  # section 3.1: of the target; the source has 160,000 there
+    "data.vocabulary_size": 80_000,  # section 3.1: target; the source has 160,000
     "train.optimizer": "sgd",  # section 3.4: without momentum
     "train.schedule": "step",
     "train.batch_tokens": 128 * _FRENCH,  # section 3.4: 128 sequences
@@ -80,18 +81,18 @@ _BAHDANAU: Settings = {  # RNNsearch-50: GroundHog experiments/nmt/state.py, pro
     "model.recurrent.readout": "maxout",  # deep_out, Maxout(2)
     "model.recurrent.readout_size": 500,  # section A.2.3
     "model.recurrent.start": "backward",  # section A.2.2
-    "model.recurrent.initialisation": "glorot",  # ours; there orthogonal and normal of 0.01
+    "model.recurrent.initialisation": "glorot",  # ours; original: orthogonal, and normal (0.01)
     "data.vocabulary_size": 30_000,  # null_sym_source
     "data.max_length": 50,  # seqlen
     "train.schedule": "constant",
-    "train.learning_rate": 2e-4,  # ours; there Adadelta, which has none
-    "train.batch_tokens": 80 * 25,  # bs 80; 25 words of a sentence are ours
+    "train.learning_rate": 2e-4,  # ours; the original Adadelta has none
+    "train.batch_tokens": 80 * 25,  # bs 80; 25 words per sentence are ours
     "train.clip_norm": 1.0,  # cutoff
     "train.steps": 300_000,  # ours; loopIters is not meant to be reached
     "search.beam": 12,  # ours
 }
 
-_ENGLISH = 25  # words of a sentence; ours
+_ENGLISH = 25  # words per sentence; ours
 _LUONG_EPOCH = 4_500_000 // 128  # WMT 2014 English-German, and batches of 128
 
 _LUONG: Settings = {  # Luong, Pham, Manning 2015, by README.md of their code, lmthang/nmt.hybrid
@@ -147,7 +148,7 @@ _GNMT: Settings = {  # Wu et al. 2016; sizes and wiring also in tensorflow/nmt, 
     "train.schedule": "constant",
     "train.learning_rate": 2e-4,  # section 8.3: Adam
     "train.steps": 60_000,  # section 8.3: then SGD, in a run of its own
-    "train.batch_tokens": 128 * 32,  # section 8.3: 128; 32 pieces of a sentence are ours
+    "train.batch_tokens": 128 * 32,  # section 8.3: 128; 32 pieces per sentence are ours
     "train.clip_norm": 5.0,  # section 8.3
     "search.beam": 8,  # section 7: 8 to 12
     "search.length_penalty": "gnmt:0.2",  # section 7
@@ -168,7 +169,7 @@ _DEEP_ATT: Settings = {  # Zhou et al. 2016
     "model.recurrent.score": "additive",
     "model.recurrent.query": "previous",
     "model.recurrent.feed": "context",  # into the first layer
-    "model.recurrent.readout": "state",  # ours: there also the last feed-forward part
+    "model.recurrent.readout": "state",  # ours; the original also reads the last fast-forward part
     "model.recurrent.start": "zero",  # ours
     "model.recurrent.embedding_dropout": 0.0,  # only states h are dropped
     "model.recurrent.initial_range": 0.1,  # ours, as all settings below except batch_tokens
@@ -181,7 +182,7 @@ _DEEP_ATT: Settings = {  # Zhou et al. 2016
     "search.beam": 8,
 }
 
-_VIETNAMESE = 25  # words of a sentence; ours
+_VIETNAMESE = 25  # words per sentence; ours
 
 _ENVI: Settings = {  # Joey NMT, configs/iwslt_envi_xnmt.yaml
     **_ALL,
@@ -199,7 +200,7 @@ _ENVI: Settings = {  # Joey NMT, configs/iwslt_envi_xnmt.yaml
     "model.recurrent.start": "zero",  # init_hidden
     "model.recurrent.initialisation": "glorot",  # initializer: xavier; embeddings ours
     "model.recurrent.forget_bias": 0.0,  # lstm_forget_gate
-    "data.vocabulary_size": 17_191,  # of English; Vietnamese has 7,709 there (--tokenizer)
+    "data.vocabulary_size": 17_191,  # English; Vietnamese has 7,709 in the original (--tokenizer)
     "data.max_length": 110,  # max_sent_length
     "train.schedule": "plateau",
     "train.learning_rate": 1e-3,
@@ -219,10 +220,10 @@ _SMALL: dict[str, Any] = {
     "model.decoder": "recurrent",
     "model.encoder_layers": 1,
     "model.decoder_layers": 1,
-    "model.d_model": 256,  # also the width of the readout, which shares its matrix
+    "model.d_model": 256,  # also the width of the readout, which shares the embedding matrix
     "model.dropout": 0.2,
     "model.recurrent.hidden_size": 256,
-    "data.vocabulary_size": 4000,  # the output matrix is a third of all products
+    "data.vocabulary_size": 4000,  # the output layer needs a third of all operations
     "train.steps": 4400,
     "train.batch_tokens": 1024,
     "train.schedule": "cosine",
@@ -237,8 +238,8 @@ RECURRENT_RECIPES: dict[str, Recipe] = {
     "sutskever": Recipe("Sutskever et al. 2014: deep LSTM on the reversed source.", _SUTSKEVER),
     "bahdanau": Recipe("Bahdanau et al. 2015: RNNsearch-50, the first attention.", _BAHDANAU),
     "luong": Recipe("Luong et al. 2015: global attention with input feeding.", _LUONG),
-    "gnmt": Recipe("Wu et al. 2016: Google's 8 + 8 layers, first half of its training.", _GNMT),
-    "deep-att": Recipe("Zhou et al. 2016: depth 16 by fast-forward connections.", _DEEP_ATT),
+    "gnmt": Recipe("Wu et al. 2016: GNMT with 8 + 8 layers, without the final SGD phase.", _GNMT),
+    "deep-att": Recipe("Zhou et al. 2016: depth 16 with fast-forward connections.", _DEEP_ATT),
     "envi": Recipe("Joey NMT's iwslt_envi_xnmt: English-Vietnamese on 133,000 pairs.", _ENVI),
     "recurrent-small": Recipe(
         "Learn Multi30k with an LSTM and attention, in half an hour on two cores.",

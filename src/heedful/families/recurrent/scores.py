@@ -28,8 +28,8 @@ class RecurrentAttention(nn.Module):
     - general: q W h
     - scaled: g q W h, with a learned number g that begins at 1
     - additive: v tanh(W q + U h), with inner width `width`
-    - normed-additive: g v / |v| tanh(W q + U h + b), with g beginning at width^-0.5
-    - product: the sum of v tanh(W q) tanh(U h), a matrix product for all keys at once
+    - normed-additive: g v / |v| tanh(W q + U h + b), where g begins at width^-0.5
+    - product: the sum of v tanh(W q) tanh(U h), computed for all keys by one matrix multiplication
 
     Luong et al. 2015, section 3.1, name the first two scores; the additive score is from Bahdanau
     et al. 2015, section A.1.2. The two scores with g are from the tf-nmt tutorial (`scaled_luong`

@@ -32,7 +32,7 @@ class RecurrentStack(nn.Module, Initialized):
         """
         wiring = self.wiring
         for name, weight in self.named_parameters():
-            if weight.dim() == 0 or name.startswith("mixtures."):  # these draw their own
+            if weight.dim() == 0 or name.startswith("mixtures."):  # not drawn here
                 continue
             if wiring.initialisation == "uniform":
                 _draw_uniformly(weight, wiring.initial_range, generator)
@@ -45,7 +45,7 @@ class RecurrentStack(nn.Module, Initialized):
         for layer in self.modules():
             if isinstance(layer, RecurrentLayer) and layer.cell == "lstm":
                 for name, weight in layer.named_parameters():
-                    if "bias_ih" in name:  # bias_hh is added to this one
+                    if "bias_ih" in name:  # its sum with bias_hh is the gate's bias
                         weight.data[layer.width : 2 * layer.width] += wiring.forget_bias
 
     def initialize_table(self, weight: Tensor, generator: torch.Generator) -> None:

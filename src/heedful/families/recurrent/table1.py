@@ -7,12 +7,12 @@ from torch import Tensor, nn
 from heedful.families.recurrent.cells import RecurrentLayer
 from heedful.families.table1 import LayerKind, LayerSizes, States
 
-# Matrix products of an LSTM: each of its four gates has one with the input and one with the state.
+# Matrix multiplications of an LSTM: each of its four gates multiplies the input and the state.
 _PRODUCTS = 8
 
 
 class RecurrenceUnderTest(nn.Module):
-    """A recurrent layer from left to right."""
+    """An LSTM layer that reads from left to right."""
 
     def __init__(self, s: LayerSizes) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Sizes and choices of recurrent encoders and decoders."""
+"""Sizes and settings of recurrent encoders and decoders."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,12 +11,12 @@ from heedful.model.parts import NO_NETWORKS, Networks
 
 @dataclass(frozen=True)
 class RecurrentWiring:
-    """Sizes and choices of a recurrent encoder or decoder (`docs/explain/recurrent.md`)."""
+    """Sizes and settings of a recurrent encoder or decoder (`docs/explain/recurrent.md`)."""
 
     d_model: int
     """Width of the embeddings."""
     hidden_size: int
-    """Width of the states, of each direction."""
+    """Width of the states in each direction."""
     layers: int
     cell: Cell = "lstm"
     projection_size: int | None = None
@@ -42,7 +42,7 @@ class RecurrentWiring:
     attention_size: int = 0
     """Inner width of the additive scores."""
     query: Literal["current", "previous"] = "current"
-    """The top state of this step, or the bottom state of the previous one."""
+    """Query of attention: the top state of this step, or the previous step's bottom state."""
     feed: Literal["none", "context", "readout"] = "none"
     """Vector that the layers read in addition to the embedding."""
     feed_layers: Literal["first", "all"] = "first"

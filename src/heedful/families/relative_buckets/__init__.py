@@ -1,4 +1,4 @@
-"""Positions by buckets of distances, added to the scores of self-attention (Raffel et al. 2020)."""
+"""Buckets of distances, whose biases are added to self-attention scores (Raffel et al. 2020)."""
 
 from collections.abc import Iterable
 from typing import ClassVar
@@ -15,17 +15,17 @@ class RelativeBucketsFamily(DistanceFamily):
     settings = BucketSettings
     of_products = False
     condition = BUCKETS
-    help: ClassVar = {"model.positions": f"{NAME} adds a bias by distance to the scores (T5)"}
+    help: ClassVar = {"model.positions": f"{NAME} adds relative position biases to the scores (T5)"}
     builder = "heedful.families.relative_buckets.build"
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
-        """Check that self-attention can add numbers to scores, and the range of the buckets."""
+        """Check that self-attention can add a bias to scores; check the range of the buckets."""
         yield from super().clashes(model, memory)
         buckets = model.part(BucketSettings)
         if buckets.max_distance <= buckets.count // 2:
             yield (
                 "`model.relative_buckets.max_distance` must be above half of "
-                f"`model.relative_buckets.count`, {buckets.count // 2}, because smaller distances "
+                f"`model.relative_buckets.count` ({buckets.count // 2}), because smaller distances "
                 f"have one bucket each, but got {buckets.max_distance}"
             )
 

@@ -1,5 +1,5 @@
 """
-Positions by buckets of distances, as in T5 (Raffel et al. 2020, arXiv 1910.10683, section 2.1).
+Buckets of distances, as in T5 (Raffel et al. 2020, arXiv 1910.10683, section 2.1).
 
 ::
 
@@ -54,7 +54,7 @@ class RelativeBuckets(ScoreBias):
         self.register_buffer("bounds", bounds.to(self.weight.device), persistent=False)
 
     def buckets(self, distance: Int[Tensor, "*any"]) -> Int[Tensor, "*any"]:
-        """Find the bucket of each distance, position of the key less that of the query."""
+        """Find the bucket of each distance, the key's position minus the query's."""
         # the number of buckets after the first that begin at or before this distance
         if not self.bidirectional:
             return torch.bucketize(-distance, self.bounds, right=True)
@@ -70,7 +70,7 @@ class RelativeBuckets(ScoreBias):
 
 
 def first_distances(buckets: int, most: int) -> Int[Tensor, " bounds"]:
-    """List the least distance of each bucket but the first, in the order of buckets."""
+    """List the smallest distance of each bucket except the first, in the order of buckets."""
     exact = buckets // 2
     # The logarithm is computed in fp32 on the CPU, as in the training of the published models. In
     # another precision, some distances at a bound would fall into another bucket.

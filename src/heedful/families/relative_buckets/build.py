@@ -7,7 +7,7 @@ from heedful.settings.model import ModelSettings
 
 
 def build_score_bias(settings: ModelSettings, side: str, config: LayerConfig) -> RelativeBuckets:
-    """Build the table of an encoder, which knows both directions, or of a decoder."""
+    """Build the table of an encoder, which has keys in both directions, or of a decoder."""
     buckets = settings.part(BucketSettings)
     return RelativeBuckets(
         config.heads, buckets.count, buckets.max_distance, bidirectional=side == "encoder"

@@ -19,4 +19,4 @@ class BucketSettings(SettingsTable):
     count: Annotated[int, Field(ge=4, le=100_000)] = 32
     """Number of buckets; in an encoder, half of them are for keys after the query."""
     max_distance: Annotated[int, Field(ge=3, le=1_000_000)] = 128
-    """Distance from which on all keys on one side of the query share a bucket."""
+    """Keys at this distance or farther on the same side of the query share a bucket."""

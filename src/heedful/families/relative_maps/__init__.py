@@ -13,7 +13,7 @@ class RelativeMapsFamily(Family):
     encoder_mixers = ("convolution",)
     traits = frozenset({"window"})
     help: ClassVar = {
-        "model.attention.encoder": "model.attention.window is the width of a convolution"
+        "model.attention.encoder": "model.attention.window is a convolution's kernel width"
     }
     builder = "heedful.families.relative_maps.build"
 

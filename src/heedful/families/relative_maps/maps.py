@@ -35,7 +35,7 @@ class RelativeMaps(Mixer):
         check_counts(d_model=d_model, width=width)
         if width % 2 == 0:
             raise SettingError(
-                f"`width` must be odd, to read as many positions before as after, but got {width}."
+                f"`width` must be odd, to cover both sides of a position equally, but got {width}."
             )
         self.d_model = d_model
         self.convolution = Convolution(d_model, d_model, width)
@@ -47,10 +47,10 @@ class RelativeMaps(Mixer):
         layout: Layout | Tensor | None = None,
     ) -> tuple[Float[Tensor, "batch time d_model"], None]:
         """
-        Sum the maps of each position's neighbors; padding counts as zero.
+        Map each position's neighbors and sum the results; padding counts as zero.
 
-        The sequence comes twice, as self-attention gets it. Returns new states, and None in place
-        of weights.
+        The sequence is passed twice, as to self-attention. Returns new states, and None in place of
+        weights.
         """
         layout = Layout.of(layout)
         check_mixed("RelativeMaps", self.d_model, queries_from, keys_from, layout.mask)
@@ -61,11 +61,11 @@ class RelativeMaps(Mixer):
         return (out if layout.query_packing is None else layout.query_packing.pack(out)), None
 
     def initialize(self, generator: Generator) -> None:
-        """Draw by Glorot's bound of the whole product, from all neighbors to one position."""
+        """Draw within Glorot's bound for the matrix from all neighbors to one position."""
         glorot(self.convolution.weight.flatten(1), generator)
         nn.init.zeros_(self.convolution.bias)
 
     def flops(self, lengths: RowLengths, leaves_out: bool) -> int:
-        """Count the operations of rows; padding comes back where it was removed."""
+        """Count the operations of rows, including padding, which is restored."""
         del leaves_out
         return 2 * self.convolution.weight.numel() * int(lengths.places.sum())

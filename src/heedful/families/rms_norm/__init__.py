@@ -1,4 +1,4 @@
-"""Norm by the root of the mean square in place of layer norm (Zhang and Sennrich 2019)."""
+"""Normalization by the root mean square in place of layer norm (Zhang and Sennrich 2019)."""
 
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ class RmsNormFamily(Family):
     """Norms without mean and bias."""
 
     norms = ("rms",)
-    help: ClassVar = {"model.norm_kind": "rms divides by the root of the mean square"}
+    help: ClassVar = {"model.norm_kind": "rms divides by the root mean square"}
     builder = "heedful.families.rms_norm.norm"
 
 

@@ -1,8 +1,9 @@
 """
-Norm by the root of the mean square: ``x / sqrt(mean(x^2) + epsilon) * gain``.
+Normalization by the root mean square: ``x / sqrt(mean(x^2) + epsilon) * gain``.
 
 Layer norm subtracts the mean first and adds a bias at the end. T5 and most later models omit both
-(Zhang and Sennrich 2019, arXiv 1910.07467). torch computes it in fp32 for shorter types.
+(Zhang and Sennrich 2019, arXiv 1910.07467). For types with fewer bits, torch computes the norm in
+fp32.
 """
 
 from torch import nn

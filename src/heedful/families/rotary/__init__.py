@@ -14,11 +14,11 @@ class RotaryFamily(DistanceFamily):
     positions = (NAME,)
     settings = RotarySettings
     condition = ROTARY
-    help: ClassVar = {"model.positions": f"{NAME} turns queries and keys by their position"}
+    help: ClassVar = {"model.positions": f"{NAME} rotates queries and keys by their position"}
     builder = "heedful.families.rotary.build"
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
-        """Check that scores are products of queries and keys, and that heads have even widths."""
+        """Check that scores are dot products, and that heads have even widths."""
         yield from super().clashes(model, memory)
         for side in ("encoder", "decoder"):
             heads = getattr(model, f"{side}_heads") or model.heads
@@ -26,7 +26,7 @@ class RotaryFamily(DistanceFamily):
             whose = "" if model.d_k else f" of the {side}"
             if getattr(model, side) == "transformer" and width % 2:
                 yield (
-                    f"`model.d_k` must be even if `model.positions` is {NAME}, which turns pairs "
+                    f"`model.d_k` must be even if `model.positions` is {NAME}, which rotates pairs "
                     f"of numbers, but heads{whose} are {width} wide"
                 )
 

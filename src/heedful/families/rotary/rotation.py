@@ -8,10 +8,10 @@ Rotary positions (Su et al. 2021, arXiv 2104.09864).
 
 Each number of the first half of a head is paired with a number of the second half, as in Llama. The
 paper pairs neighbors, which corresponds to another order of the rows of W^Q and W^K. The difference
-between the angles of a query at i and a key at j depends only on j - i, as does their product.
+between the angles of a query at i and a key at j depends only on j - i. So does their dot product.
 
-Angles are computed in double precision, so that position 100,000 is as exact as position 1, and
-products of shorter types in fp32.
+Angles are computed in double precision, so that position 100,000 is as exact as position 1. Types
+with fewer bits than fp32 are rotated in fp32.
 """
 
 import torch
@@ -27,7 +27,7 @@ class RotaryPositions(Rotation):
     """
     Rotation of pairs of numbers of each head by their position.
 
-    `d_k`: width of a head. `base`: the pairs turn by rates from 1 down to nearly 1 / base.
+    `d_k`: width of a head. `base`: pairs rotate by 1 down to nearly 1 / base radians per position.
     """
 
     is_static = True
@@ -37,7 +37,7 @@ class RotaryPositions(Rotation):
         super().__init__()
         check_counts(d_k=d_k)
         if d_k % 2:
-            raise SettingError(f"`d_k` must be even, because pairs are turned, but is {d_k}.")
+            raise SettingError(f"`d_k` must be even, because pairs are rotated, but is {d_k}.")
         if not base > 1.0:
             raise SettingError(f"`base` must be above 1, but is {base}.")
         self.d_k, self.base = d_k, base

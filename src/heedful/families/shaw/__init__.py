@@ -1,4 +1,4 @@
-"""Relative positions by vectors that are added to keys and values (Shaw et al. 2018)."""
+"""Relative positions as vectors that are added to keys and values (Shaw et al. 2018)."""
 
 from typing import ClassVar
 
@@ -12,7 +12,9 @@ class ShawFamily(DistanceFamily):
     positions = (NAME,)
     settings = ShawSettings
     condition = SHAW
-    help: ClassVar = {"model.positions": f"{NAME} adds vectors of distances to keys and values"}
+    help: ClassVar = {
+        "model.positions": f"{NAME} adds relative position vectors to keys and values"
+    }
     builder = "heedful.families.shaw.build"
 
 

@@ -17,4 +17,4 @@ class ShawSettings(SettingsTable):
     table: ClassVar[str] = "model.shaw"
 
     max_distance: Annotated[int, Field(ge=1, le=100_000)] = 16
-    """Distance from which on keys before a query share one vector, and keys after it another."""
+    """Keys at this distance or farther share one vector before the query and another after it."""

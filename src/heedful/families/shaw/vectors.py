@@ -5,13 +5,12 @@ Vectors of distances (Shaw, Uszkoreit and Vaswani 2018, arXiv 1803.02155).
 
     e_ij = q_i (k_j + a_r) / sqrt(d_k)      z_i = sum_j w_ij (v_j + b_r)
 
-r is the distance j - i, limited to K, so each table has 2 K + 1 vectors. All heads of a layer share
-them, and each layer has its own.
+r is the distance j - i, limited to the range from -K to K, so each table has 2 K + 1 vectors. All
+heads of a layer share them, and each layer has its own.
 
-One vector for each pair would take queries x keys x d_k numbers. Instead one product multiplies the
-queries by the 2 K + 1 vectors, and each pair looks up its number. The weights of all keys at a
-distance are summed before they multiply the vector of this distance. Memory grows as for the
-scores.
+One vector for each pair would take queries x keys x d_k numbers. Instead the queries are multiplied
+by the 2 K + 1 vectors, and each pair looks up its number. The weights of all keys at a distance are
+summed before they multiply the vector of this distance. Memory use grows as for the scores.
 """
 
 import torch

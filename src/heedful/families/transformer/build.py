@@ -1,4 +1,4 @@
-"""A Transformer's halves from settings."""
+"""A Transformer's encoder and decoder from settings."""
 
 from heedful.model.halves import SourceEncoder
 from heedful.model.layer_config import NO_PARTS, LayerConfig, LayerParts
@@ -15,14 +15,14 @@ def build_encoder(settings: ModelSettings, parts: LayerParts = NO_PARTS) -> Enco
 def build_decoder(
     settings: ModelSettings, encoder: SourceEncoder, parts: LayerParts = NO_PARTS
 ) -> Decoder:
-    """Build a Transformer's decoder behind an encoder of any family."""
+    """Build a Transformer's decoder for an encoder of any family."""
     del encoder
     config = _layer_config(settings, "decoder", parts)
     return Decoder(config, settings.decoder_layers, settings.sharing("decoder"))
 
 
 def _layer_config(settings: ModelSettings, side: str, parts: LayerParts) -> LayerConfig:
-    """Collect the sizes and choices shared by the layers of one stack."""
+    """Collect the sizes and settings shared by the layers of one stack."""
     heads = getattr(settings, f"{side}_heads") or settings.heads
     d_ff = getattr(settings, f"{side}_d_ff") or settings.d_ff
     return LayerConfig(

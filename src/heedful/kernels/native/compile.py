@@ -35,16 +35,16 @@ Functions = Callable[[ctypes.CDLL], Sequence[str]]
 
 
 class NoLibrary(Exception):
-    """The lack of compiled functions, with its reason."""
+    """The error that there are no compiled functions; its text is the reason."""
 
 
 def native_library(name: str, functions: Functions = lambda _: ()) -> ctypes.CDLL:
     """
-    Load the library of a C file of this package, named without its suffix, or compile it.
+    Load the library of a C file of this package, or compile it. `name`: without its suffix.
 
-    ``HEEDFUL_NATIVE`` in the environment: ``0`` turns it off, ``compile`` compiles for this
-    processor even if the wheel has a library. Raises `NoLibrary` if no library with all functions
-    is available.
+    ``HEEDFUL_NATIVE`` in the environment: ``0`` disables compiled functions, ``compile`` compiles
+    for this processor even if the wheel has a library. Raises `NoLibrary` if no library with all
+    functions is available.
     """
     chosen = os.environ.get("HEEDFUL_NATIVE")
     if chosen == "0":
@@ -90,13 +90,13 @@ def processor_flags() -> set[str]:
 
 def _compiler() -> list[str]:
     """Return the compiler command as a list of words."""
-    said = os.environ.get("CC", "cc")
+    compiler = os.environ.get("CC", "cc")
     try:
-        command = shlex.split(said)
+        command = shlex.split(compiler)
     except ValueError as error:
-        raise NoLibrary(f"CC must be a command, but is {said!r} ({error})") from error
+        raise NoLibrary(f"CC must be a command, but is {compiler!r} ({error})") from error
     if not command or shutil.which(command[0]) is None:
-        raise NoLibrary(f"there is no C compiler {said!r}; install one, or name it in CC")
+        raise NoLibrary(f"there is no C compiler {compiler!r}; install one, or name it in CC")
     return command
 
 
@@ -117,32 +117,32 @@ def _compile(command: list[str], folder: Path, stem: str, functions: Functions) 
     with tempfile.TemporaryDirectory(
         prefix=".compile-", dir=folder, ignore_cleanup_errors=True
     ) as own:
-        made = Path(own) / f"{stem}.so"
+        library_file = Path(own) / f"{stem}.so"
         try:
             subprocess.run(
-                [*command, "-o", str(made), *LIBRARIES],
+                [*command, "-o", str(library_file), *LIBRARIES],
                 check=True,
                 capture_output=True,
                 timeout=_SECONDS,
             )
             # Loading a truncated library ends the process, so another process tries it first.
             tried = subprocess.run(
-                [sys.executable or "python3", "-I", "-S", "-c", _LOAD, str(made)],
+                [sys.executable or "python3", "-I", "-S", "-c", _LOAD, str(library_file)],
                 check=False,
                 capture_output=True,
                 timeout=_SECONDS,
             )
         except subprocess.CalledProcessError as error:
-            said = error.stderr.decode(errors="replace").strip().splitlines()
-            why = next((line for line in said if "error" in line), " ".join(said[:1]))
+            messages = error.stderr.decode(errors="replace").strip().splitlines()
+            why = next((line for line in messages if "error" in line), " ".join(messages[:1]))
             code = f"exit code {error.returncode}"
             raise NoLibrary(f"the compiler {command[0]} failed: {why or code}") from error
         except subprocess.TimeoutExpired as error:
             raise NoLibrary(f"the compiler {command[0]} took over {_SECONDS} seconds") from error
         if tried.returncode < 0:
             raise NoLibrary(f"the library that the compiler {command[0]} wrote is incomplete")
-        library = _load(made, functions)
-        content = made.read_bytes()
+        library = _load(library_file, functions)
+        content = library_file.read_bytes()
         write_cached(folder / f"{stem}-{_digest(content)}.so", content)
         return library
 

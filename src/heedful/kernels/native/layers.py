@@ -94,7 +94,7 @@ class AttendedStates:
     """
     Keys (sentences, heads, slots, d_k) and values (sentences, heads, slots, d_v).
 
-    They are fp32 if the matrix products are in fp32, else bf16.
+    They are fp32 if the linear layers are in fp32, else bf16.
     """
     mask_bias: Float[Tensor, "sentences seen slots"]
     """Negative where attention is forbidden."""
@@ -103,7 +103,7 @@ class AttendedStates:
     distances: Float[Tensor, "heads distances"] | None = None
     """Bias of scores by the key's position minus the query's; the middle entry is for zero."""
     is_step: bool = False
-    """Whether positions are counted among open slots; else a slot is a position."""
+    """Whether a key's position is its rank among open slots; otherwise, the slot's index."""
 
     def describe(self) -> _Attended:
         """Fill the C struct ``Attended`` of ``steps.c``."""
@@ -270,7 +270,7 @@ def best_continuations(
     Find the continuations with the largest sums of a hypothesis's total and a token's score.
 
     `wanted`: continuations per beam. Returns sums, scores, hypotheses and tokens, each of shape
-    (beams, wanted), best first; of equal sums the first. None without compiled functions.
+    (beams, wanted), best first; ties keep their order. None without compiled functions.
     """
     library = native_products()
     if library is None:

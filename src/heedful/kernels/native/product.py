@@ -1,5 +1,5 @@
 """
-Matrix products in fp32, in bf16 and of 8-bit integers, in the layout of ``product.h``.
+Matrix multiplication in fp32, in bf16 and with 8-bit integers, in the layout of ``product.h``.
 
 The plain equivalents are `heedful.kernels.linear.PrepackedLinear` and `Int8Linear`, which use torch
 and oneDNN.
@@ -49,7 +49,7 @@ def _functions_of(library: ctypes.CDLL) -> tuple[str, ...]:
 
 
 def load_products() -> ctypes.CDLL:
-    """Compile or load ``steps.c`` and declare its functions to ctypes; raises `NoLibrary`."""
+    """Compile or load ``steps.c`` and declare its functions to ctypes, or raise `NoLibrary`."""
     library = native_library("steps", _functions_of)
     if not library.lanes():
         raise NoLibrary("they need an x86 processor with AVX2")
@@ -142,7 +142,7 @@ def can_multiply(inner: int) -> bool:
 
 
 def can_multiply_bf16() -> bool:
-    """Decide whether the compiled functions multiply in bf16; AVX512-BF16 does it twice as fast."""
+    """Return whether the compiled functions multiply in bf16, which needs AVX512-BF16."""
     library = native_products()
     return library is not None and bool(library.can_multiply_bfloat16())
 
@@ -160,7 +160,7 @@ class NativeLinear(nn.Module):
 
     The result for a row does not depend on the other rows.
 
-    Raises `RuntimeError` if there are no such functions here.
+    Raises `RuntimeError` if there are no such functions on this machine.
     """
 
     kind = FP32
@@ -202,7 +202,7 @@ class NativeLinear(nn.Module):
     def forward(
         self, x: Float[Tensor, "*batch d_in"], relu: bool = False
     ) -> Float[Tensor, "*batch d_out"]:
-        """Multiply rows; in 8 bits they are quantized before, and scaled back after."""
+        """Multiply rows; in 8 bits, quantize the rows before and scale the results afterwards."""
         rows = x.float().reshape(-1, self.inner).contiguous()
         out = torch.empty(len(rows), self.outer)
         rounded, largest = self.room(len(rows))

@@ -1,5 +1,5 @@
 """
-Compilers' options, and the variants of the C functions in a wheel; this module imports nothing.
+Compiler options, and the variants of the C functions in a wheel; this module imports nothing.
 
 `setup.py` compiles each variant, and `compile.py` loads the first that the processor can run.
 """
@@ -30,4 +30,4 @@ VARIANTS: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {
     "avx-vnni": (_AVX2 | {"avx_vnni"}, ("-march=x86-64-v3", "-mavxvnni")),
     "avx2": (_AVX2, ("-march=x86-64-v3",)),
 }
-"""Flags of /proc/cpuinfo that a variant needs, and its options; the fastest first."""
+"""Flags of /proc/cpuinfo that a variant needs, and its options; the fastest variant is first."""

@@ -38,7 +38,7 @@ def check_claims(
     say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Checked]:
     """
-    Decide claims, or continue from `out`: claims that have results there are not measured again.
+    Decide claims, or continue from `out`: claims with results in `out` are not measured again.
 
     `names`: the claims to decide; all if empty. `corpus`: returns the text for the models if any
     are trained. `budget`: seconds for all trainings, divided among the models. `plan`: the folder
@@ -164,7 +164,7 @@ def claim_sections(checked: Mapping[str, Checked], level: str, picture: str) -> 
 
 
 def to_dict(results: dict[str, Checked]) -> dict[str, Any]:
-    """Convert to plain values."""
+    """Convert to JSON values."""
     return {
         name: {
             "said": CLAIMS[name].said,
@@ -176,9 +176,11 @@ def to_dict(results: dict[str, Checked]) -> dict[str, Any]:
     }
 
 
-def draw(said: str, checked: Checked, out: Path) -> None:
+def draw(statement: str, checked: Checked, out: Path) -> None:
     """Draw the numbers of a claim."""
-    draw_size_curves(checked.panels, out, ReportPage(said, checked.sentence, checked.tables[0]))
+    draw_size_curves(
+        checked.panels, out, ReportPage(statement, checked.sentence, checked.tables[0])
+    )
 
 
 def _earlier_result(out: Path, name: str, corpus: TableCorpus | None) -> Checked | None:

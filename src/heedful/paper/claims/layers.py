@@ -29,10 +29,10 @@ _ROUNDS = 9
 _LEAST = 0.01
 """Minimum seconds of one timing; faster functions are repeated."""
 _MUCH = 2.0
-"""The minimum ratio of speeds that counts as much faster."""
+"""The minimum speed ratio that counts as “much faster”."""
 _SEEDS = (1, 2, 3, 4, 5)
 _FADED = 1e-2
-"""A gradient is usable if it changes by no more than this factor or its inverse."""
+"""A gradient is usable if it changes by a factor between this number and its inverse."""
 STACKS: dict[str, dict[str, str]] = {
     "residuals and norms": {},
     "residuals alone": {"norm_kind": "none"},
@@ -40,10 +40,10 @@ STACKS: dict[str, dict[str, str]] = {
     "neither": {"norm_kind": "none", "residuals": "false"},
 }
 """Settings of the stacks in the claim `gradients`, by the names of the parts in each stack."""
+_OTHER_PART = {"residuals alone": "norms", "norms alone": "residuals"}
 _LENGTHS, _WIDTHS = (64, 128, 256, 512), (16, 64, 256)
 _POSITIONS = 4096
 """Total number of positions of the sequences on which layers are timed."""
-_BY = {"recurrent": "recurrence"}
 
 
 class PlainBatchNorm(torch.nn.BatchNorm1d):
@@ -79,7 +79,7 @@ def measure_batch_norm() -> Measured:
 
 
 def measure_gradients() -> Measured:
-    """Compare the gradients at the input of deep stacks with initial weights."""
+    """Compare the gradients at the input of deep stacks of untrained layers."""
     depths = (1, 2, 4, 8, 16, 32)
     norms = {
         name: np.array([_gradients(depth, changed) for depth in depths]).T  # (seeds, depths)
@@ -92,18 +92,18 @@ def measure_gradients() -> Measured:
     enough = [name for name in alone if alive[name]]
     curves = {name: np.median(by_seed, axis=0).tolist() for name, by_seed in norms.items()}
     doubt = "".join(
-        f" The gradient also stays alive with {name}, so the other part may not be needed."
+        f" The gradient also stays alive with {name}, so {_OTHER_PART[name]} may not be needed."
         for name in enough
     )
     return Measured(
         [alive[both], not inside[neither].any(), None if enough else True],
-        f"From 1 to {depths[-1]} layers the gradient at the input changes by a factor of "
+        f"From 1 to {depths[-1]} layers, the gradient at the input changes by a factor of "
         + ", ".join(
             f"{gain.min():.1e} to {gain.max():.1e} with {name}" for name, gain in factors.items()
         )
         + f" ({len(_SEEDS)} draws of a model's initial weights). A gradient counts as alive if "
         f"its factor is between {_FADED:g} and {1 / _FADED:g}.{doubt}",
-        (SizePanel("layers", depths, _curves(curves), "norm of the gradient, median"),),
+        (SizePanel("layers", depths, _curves(curves), "median norm of the gradient"),),
     )
 
 
@@ -155,13 +155,15 @@ def measure_additive_cost() -> Measured:
     beyond = [np.subtract(estimate.interval, math.log(_MUCH)).tolist() for estimate in slower]
     return Measured(
         [sign((low, high)) for low, high in beyond],
-        f"Additive scores take {min(times):.1f} to {max(times):.1f} times as long; the lowest end "
-        f"of their 95 % intervals is {surely:.1f} times, and the claim needs {_MUCH:g}. They take "
-        f"{min(larger):.1f} to {max(larger):.1f} times the memory ({_HEADS} heads, forwards; "
-        f"{_LENGTHS[2]} positions against d_k, d_k {_D_MODEL} against positions; {_ROUNDS} rounds "
-        "on this machine). Each score needs d_k sums. The sums are computed for a few queries at a "
-        f"time, in at most {MOST_NUMBERS * 4 / 1e6:.0f} MB. In larger layers only the scores "
-        "themselves take more memory, so the claim does not depend on memory.",
+        f"Additive attention takes {min(times):.1f} to {max(times):.1f} times as long as "
+        f"dot-product attention. The lowest limit of the 95% intervals is {surely:.1f}, and the "
+        f"claim holds above {_MUCH:g}. Additive attention takes {min(larger):.1f} to "
+        f"{max(larger):.1f} times the memory. Forward passes with {_HEADS} heads were timed in "
+        f"{_ROUNDS} rounds on this machine. Sequences have {_LENGTHS[2]} positions where d_k "
+        f"varies, and d_k is {_D_MODEL} where their length varies. Each additive score needs d_k "
+        "sums, which are computed for a few queries at a time, in at most "
+        f"{MOST_NUMBERS * 4 / 1e6:.0f} MB. In larger layers only the scores themselves take more "
+        "memory, so memory does not decide the claim.",
         tuple(panels),
     )
 
@@ -176,7 +178,7 @@ def _scores(n: int, d_k: int) -> dict[str, Callable[[], object]]:
 
 
 def measure_parallel() -> Measured:
-    """Count the sequential products of each layer, and time all on equally many positions."""
+    """Count the sequential products of each layer, and time layers on equally many positions."""
     lengths, width = (16, 64, 256, 1024), 2 * _D_MODEL
     names = tuple(KINDS)
     chains = {
@@ -199,18 +201,19 @@ def measure_parallel() -> Measured:
     )
     return Measured(
         [growth["recurrent"] > times / 2, growth["self-attention"] == growth["convolution"] == 1],
-        f"In sequences {times} times as long, {_as_many(growth['recurrent'])} products wait for "
-        "each other in a recurrent layer, as its equations say; "
+        f"In sequences {times} times as long, the number of products that wait for each other is "
+        f"{_as_many(growth['recurrent'])} in a recurrent layer, as its equations say. It is "
         f"{_as_many(growth['self-attention'])} in self-attention and "
-        f"{_as_many(growth['convolution'])} in a convolution. The same {_POSITIONS:,} positions "
-        "then take "
+        f"{_as_many(growth['convolution'])} in a convolution. For the same {_POSITIONS:,} "
+        f"positions in longer sequences, times grow by these factors ({_ROUNDS} rounds on this "
+        "machine, 95% intervals): "
         + ", ".join(
-            f"{estimate.value:.1f} ± {estimate.margin:.1f} times as long by {_BY.get(name, name)}"
+            f"{name} {estimate.value:.1f} ± {estimate.margin:.1f}"
             for name, estimate in slower.items()
         )
-        + f" (this machine, {_ROUNDS} rounds, 95 % intervals). Self-attention multiplies more in "
-        "longer sequences; how much waiting costs depends on how many products a machine computes "
-        f"at a time{_no_cost(slower['recurrent'])}. The count decides.",
+        + ". The times do not decide the claim: self-attention multiplies more in longer "
+        "sequences, and the cost of waiting depends on how many products a machine computes at "
+        f"the same time{_no_cost(slower['recurrent'])}.",
         (
             SizePanel(
                 "positions of a sequence",
@@ -225,11 +228,11 @@ def measure_parallel() -> Measured:
 
 def _no_cost(slower: Estimate) -> str:
     """Return a remark if sequential products cost no measurable time, else an empty text."""
-    return "" if slower.interval[0] > 1 else ", and here it cost no measurable time"
+    return "" if slower.interval[0] > 1 else ". Here waiting took no measurable time"
 
 
 def _as_many(times: float) -> str:
-    return "equally many" if times == 1 else f"{times:.0f} times as many"
+    return "unchanged" if times == 1 else f"{times:.0f} times as large"
 
 
 def _wide(batch: int, time: int) -> Tensor:

@@ -23,6 +23,7 @@ _KNOWN = 0.5
 """Minimum mean probability of the correct name at which a model counts as knowing the name."""
 _KEPT = 0.1
 """A model keeps a name if its probability surely falls by less than this over all distances."""
+_AXIS = "distance in words"
 _GRADIENTS = 20  # number of lines of each distance for which gradients are computed
 
 
@@ -50,19 +51,18 @@ def measure_long_distance(trained: Trainings) -> Measured:
     shares = [SizeCurve(model.title, _gradient_shares(trained, model.name)) for model in LONG]
     return Measured(
         evidence if learned else [None],
-        "Probability, among all names, of the correct last name of a translation. The name "
-        f"occurred {DISTANCES[0]} or {DISTANCES[-1]} words before, but not in the source "
-        f"(chance is {1 / len(NAMES):.1f}). {' '.join(sentences)}{'' if learned else doubt} A "
-        f"model keeps the name if its probability surely falls by less than {_KEPT:g}, and loses "
-        "the name if it surely falls by more. "
-        "Whatever it learns, a convolution with 2 layers of kernel width 3 sees only 5 tokens; one "
-        "with 5 layers of width 9 sees 41. "
-        f"{_practice(trained)} Weights: "
-        + ", ".join(f"{trained.systems[model.name].parameters:,} ({model.title})" for model in LONG)
+        "Each translation ends with a name that the source does not contain. The numbers are the "
+        f"probability of the correct name among all names if it also occurred {DISTANCES[0]} or "
+        f"{DISTANCES[-1]} words before (chance is {1 / len(NAMES):.1f}). {' '.join(sentences)}"
+        f"{'' if learned else doubt} A model keeps the name if the whole interval is below "
+        f"{_KEPT:g}, and loses the name if the whole interval is above this limit. Whatever it "
+        "learns, a convolution with 2 layers of kernel width 3 sees only 5 tokens; a convolution "
+        f"with 5 layers of width 9 sees 41. {_practice(trained)} Weights: "
+        + "; ".join(f"{model.title} {trained.systems[model.name].parameters:,}" for model in LONG)
         + ".",
         (
-            SizePanel("words between", DISTANCES, tuple(curves), "probability of the name", "x"),
-            SizePanel("words between", DISTANCES, tuple(shares), "gradient at the name", "x"),
+            SizePanel(_AXIS, DISTANCES, tuple(curves), "probability of the name", "x"),
+            SizePanel(_AXIS, DISTANCES, tuple(shares), "gradient at the name", "x"),
         ),
     )
 
@@ -77,7 +77,8 @@ def _probabilities(trained: Trainings, name: str) -> Float[np.ndarray, "lines di
     """
     Compute the probability of each test line's last word among all names, by its distance.
 
-    Only names are candidates, because knowing that a name follows is not knowing which name it is.
+    Only names are candidates, because a model may predict that a name follows without predicting
+    the right name.
     """
     translator, (sources, targets) = trained.translator(name), _test(trained)
     begun = [target.rpartition(" ")[0] for target in targets]
@@ -113,8 +114,8 @@ def _practice(trained: Trainings) -> str:
         repeated = sum(word in NAMES for word in line.split()) - 1
         counts[number % len(DISTANCES)] += repeated
     return (
-        f"The training text has {counts[0]:,} repetitions after {DISTANCES[0]} word and "
-        f"{counts[-1]:,} after {DISTANCES[-1]}."
+        f"The training text repeats a name {counts[0]:,} times after {DISTANCES[0]} word, and "
+        f"{counts[-1]:,} times after {DISTANCES[-1]} words."
     )
 
 
@@ -148,4 +149,4 @@ def _words(tokenizer: Tokenizer, target: str) -> list[range]:
 
 def _format_fall(fall: Estimate) -> str:
     low, high = fall.interval
-    return f"{fall.value:.3f} (95 % interval {low:+.3f} to {high:+.3f})"
+    return f"{fall.value:.3f} (95% interval {low:+.2f} to {high:+.2f})"

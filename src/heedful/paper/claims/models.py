@@ -18,8 +18,8 @@ TUNED = (
 )
 """A note for every comparison with the recurrent model."""
 TUNED_ENCODER = (
-    "The recurrent encoder has larger initial weights and twice the learning rate of the others. "
-    "With their values, recurrent models of this size hardly begin to learn."
+    "The recurrent encoder has larger initial weights and twice the learning rate of the other "
+    "models. With the values of the other models, it hardly begins to learn."
 )
 _CONVOLUTIONAL = (
     *("model.encoder=convs2s", "model.decoder=convs2s", "model.positions=learned"),
@@ -55,11 +55,11 @@ ATTENTION = (
 LONG = (
     _transformer("transformer", "Transformer"),
     TableSystem("recurrent", "recurrent with attention", _RECURRENT),
-    TableSystem("convolutional", "convolutional, 2 layers of 3", _CONVOLUTIONAL),
+    TableSystem("convolutional", "convolutional (2 layers, kernel 3)", _CONVOLUTIONAL),
     # the decoder of this model reads 41 earlier tokens; a decoder of two layers reads 5
     TableSystem(
         "far-reaching",
-        "convolutional, 5 layers of 9",
+        "convolutional (5 layers, kernel 9)",
         (
             *("model.encoder=convs2s", "model.decoder=convs2s", "model.positions=learned"),
             *("model.convs2s.encoder_layers=2x(128,3)", "model.convs2s.decoder_layers=5x(128,9)"),

@@ -28,8 +28,8 @@ def write_repeated_names(corpus: TableCorpus, folder: Path) -> TableCorpus:
     """
     Write the three parts; in line n, occurrences of a name are `DISTANCES[n % 6]` words apart.
 
-    Each part has at least 300 lines. Raises `TextError` if translations have too few words with
-    spaces between them.
+    Each part has at least 300 lines. Raises `TextError` if translations have too few words
+    separated by spaces.
     """
     generator = random.Random(1)
     parts = {}
@@ -54,7 +54,7 @@ def _join_pairs(pairs: list[Pair], distance: int, generator: random.Random) -> P
         if len(sources) == _MOST_JOINED or not pairs:
             raise TextError(
                 "the text for the claim `long` must have translations of 2 to "
-                f"{_LONGEST} words with spaces between, but {len(sources)} translations together "
+                f"{_LONGEST} words separated by spaces, but {len(sources)} translations together "
                 f"have {len(words)} words; give another text."
             )
         source, target = generator.choice(pairs)

@@ -33,7 +33,7 @@ class Checked:
         return [_rows(panel) for panel in self.panels]
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to plain values."""
+        """Convert to JSON values."""
         panels = [
             {
                 "axis": panel.axis,
@@ -92,7 +92,7 @@ class Measured(NamedTuple):
 
 
 def mean_curve(name: str, repeats: Sequence[Sequence[float]]) -> SizeCurve:
-    """Average the repeats of each size, with 95 % margins."""
+    """Average the repeats of each size, with 95% margins."""
     estimates = [Estimate.of(values) for values in repeats]
     return SizeCurve(
         name,
@@ -109,7 +109,7 @@ def every(evidence: Sequence[Evidence]) -> bool | None:
 
 def between(evidence: Sequence[Evidence]) -> bool | None:
     """
-    Decide by two pieces of evidence, of which the first is stricter.
+    Decide by two pieces of evidence; the first piece is stricter.
 
     Returns True if the first supports the statement, False if the second contradicts it, and None
     otherwise.
@@ -147,7 +147,7 @@ class PaperClaim(NamedTuple):
     weight: int = 1
     """Factor by which the claim's models train longer than the models of other claims."""
     shown: tuple[int, int] = (0, -1)
-    """Panel and size of the numbers that are printed with the verdict."""
+    """Indices of the panel and the size whose numbers are printed with the verdict."""
     validations: int | None = None
     """Number of validations for each model; if None, it depends on the training time."""
     text: Callable[[TableCorpus, Path], TableCorpus] | None = None
@@ -155,7 +155,7 @@ class PaperClaim(NamedTuple):
 
     @property
     def cost(self) -> int:
-        """The claim's part of a budget, in units of a model of weight 1."""
+        """The training cost of the claim; a model of weight 1 costs 1."""
         return self.weight * len(self.systems)
 
     def check(self, *trained: Trainings) -> Checked:

@@ -40,7 +40,7 @@ from heedful.paper.claims.trained import (
     words_of_a_translation,
 )
 
-_NOTES = "often said of the paper"
+_NOTES = "often said about the paper"
 _BATCH_PAIRS = tuple((f"layer-{tokens}", f"batch-{tokens}") for tokens in BATCHES)
 _SCORE_PAIRS = tuple((f"additive-{width}", f"unscaled-{width}") for width in WIDTHS)
 
@@ -61,7 +61,7 @@ CLAIMS: dict[str, PaperClaim] = {
         ),
         PaperClaim(
             "batch-norm",
-            "Batch norm depends in training on the rest of a batch, and layer norm does not.",
+            "In training, batch norm depends on the rest of the batch, and layer norm does not.",
             _NOTES,
             measure_batch_norm,
         ),
@@ -102,7 +102,7 @@ CLAIMS: dict[str, PaperClaim] = {
         ),
         PaperClaim(
             "long",
-            "Recurrence and convolution lose what is far away, and self-attention does not.",
+            "Recurrence and convolution forget distant words, and self-attention does not.",
             "section 4",
             measure_long_distance,
             LONG,
@@ -125,7 +125,7 @@ CLAIMS: dict[str, PaperClaim] = {
         ),
         PaperClaim(
             "batch-size",
-            "Layer norm learns with batches of any size, and batch norm needs large ones.",
+            "Layer norm works with batches of any size, and batch norm needs large batches.",
             _NOTES,
             partial(
                 compare_pairs,
@@ -139,7 +139,7 @@ CLAIMS: dict[str, PaperClaim] = {
                     "target tokens per batch",
                     BATCHES,
                     {f"{norm} norm": norm for norm in NORMS},
-                    {"bleu": ("BLEU", "x"), "perplexity": ("perplexity, validation", "both")},
+                    {"bleu": ("BLEU", "x"), "perplexity": ("validation perplexity", "both")},
                 ),
                 more=words_of_a_translation,
             ),
@@ -156,12 +156,12 @@ CLAIMS: dict[str, PaperClaim] = {
                 compare_pairs,
                 pairs=_SCORE_PAIRS,
                 deciding=(_SCORE_PAIRS[-1], _SCORE_PAIRS[0]),
-                decide_by=partial(by_lead, lead=f"From {WIDTHS[0]} to {WIDTHS[-1]} the lead"),
+                decide_by=partial(by_lead, lead=f"From d_k {WIDTHS[0]} to {WIDTHS[-1]}, the lead"),
                 grid=Grid(
                     "d_k",
                     WIDTHS,
                     {score: score for score in KINDS_OF_SCORE},
-                    {"perplexity": ("perplexity, validation", "x"), "bleu": ("BLEU", "x")},
+                    {"perplexity": ("validation perplexity", "x"), "bleu": ("BLEU", "x")},
                 ),
             ),
             SCORES,
@@ -185,7 +185,7 @@ CLAIMS: dict[str, PaperClaim] = {
             COST,
             note=TUNED,
             must_learn=tuple(system.name for system in COST),
-            validations=24,  # many, because no level below the first validation has a known cost
+            validations=24,  # many, because costs below the first validation are unknown
         ),
     )
 }

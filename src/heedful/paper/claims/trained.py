@@ -26,9 +26,9 @@ Pair = tuple[str, str]
 """Names of two models."""
 
 _RISING = 1.0
-"""A model still learns if BLEU rose by more than this at its last validation."""
+"""A model is still learning if BLEU rose by more than this at its last validation."""
 _SENTENCES, _FOR_ENTROPY = 50, 20
-_HEADS_OF = ("trained", "before training", "before training, as sharp")
+_HEADS_OF = ("trained", "untrained", "untrained and sharpened")
 _MOST_SHARPENED, _HALVINGS = 1000.0, 16
 _PARTS_OF_TOP = (0.25, 0.5, 0.75, 0.9, 0.98)
 """Fractions of the highest BLEU that all models reach; the cost of reaching each is compared."""
@@ -38,7 +38,8 @@ _AS_LOW = 1.1
 
 def measure_mask(trained: Trainings) -> Measured:
     """Measure a decoder that sees the tokens that it must predict."""
-    masked, unmasked = (trained.systems[system.name] for system in MASK)
+    with_mask, without_mask = (system.name for system in MASK)
+    masked, unmasked = trained.systems[with_mask], trained.systems[without_mask]
     steps = tuple(point.step for point in masked.curve)
     curves = {
         field: tuple(
@@ -51,14 +52,16 @@ def measure_mask(trained: Trainings) -> Measured:
         for field in ("perplexity", "bleu")
     }
     falls = unmasked.curve[-1].perplexity < _AS_LOW * masked.curve[-1].perplexity
+    apart = trained.difference(with_mask, without_mask)
     return Measured(
         [unmasked.bleu < LEARNED if falls else None],
-        f"Without a mask the perplexity of reference translations falls to "
-        f"{unmasked.curve[-1].perplexity:.2f} (with a mask {masked.curve[-1].perplexity:.2f}). The "
-        f"model's own translations have {unmasked.bleu:.1f} BLEU (with a mask {masked.bleu:.1f}).",
+        f"Without a mask, the model has perplexity {unmasked.curve[-1].perplexity:.2f} on "
+        f"reference translations (with a mask, {masked.curve[-1].perplexity:.2f}). Its own "
+        f"translations have {unmasked.bleu:.1f} BLEU. With a mask they have "
+        f"{apart.difference:.1f} BLEU more ({say_interval(apart.interval)}).",
         (
             SizePanel("steps", steps, curves["perplexity"], "perplexity of references"),
-            SizePanel("steps", steps, curves["bleu"], "BLEU, validation", "x"),
+            SizePanel("steps", steps, curves["bleu"], "validation BLEU", "x"),
         ),
     )
 
@@ -109,7 +112,7 @@ def compare_pairs(
 
     `decide_by`: converts the differences of the `deciding` pairs, or of all pairs if `deciding` is
     empty, into evidence and a sentence. Nothing is decided if a model of these pairs has learned
-    nothing or still learns. `more`: returns another sentence.
+    nothing or is still learning. `more`: returns an additional sentence.
     """
     compared = " ".join(compare_bleu(trained, *pair) for pair in pairs)
     names = [*dict.fromkeys(name for pair in deciding or pairs for name in pair)]
@@ -128,12 +131,12 @@ def by_pairs(trained: Trainings, pairs: Sequence[Pair]) -> tuple[list[Evidence],
 
 
 def by_longest_sentences(trained: Trainings, pairs: Sequence[Pair]) -> tuple[list[Evidence], str]:
-    """Decide by the difference in the longest sentences, and by its growth in these sentences."""
+    """Decide by the difference in the longest sentences, and its increase over other sentences."""
     (pair,) = pairs
     longest, growth = trained.difference(*pair, longest=True), trained.growth(*pair)
     grown = "All lines are equally long." if growth is None else say_growth(growth)
     sentence = (
-        " In the quarter of the longest sentences the difference is "
+        " In the quarter with the longest sentences, the difference is "
         f"{longest.difference:+.1f} ({say_interval(longest.interval)}). {grown}"
     )
     return [sign(longest.interval), None if growth is None else sign(growth.interval)], sentence
@@ -159,18 +162,24 @@ def _by_length(trained: Trainings) -> SizePanel:
         SizeCurve(system.title, trained.bleu_by_length(name))
         for name, system in trained.systems.items()
     )
-    return SizePanel("words", tuple(trained.parts), curves, "BLEU", "none")
+    return SizePanel("words of the longest source", tuple(trained.parts), curves, "BLEU", "none")
 
 
 def compare_bleu(trained: Trainings, ours: str, theirs: str) -> str:
-    """State the difference in BLEU of two models, or that a model has learned nothing."""
+    """State the BLEU difference between two models, or that a model has learned nothing."""
     if weak := useless(trained, (ours, theirs)):
         return capital(f"{_titles(trained, (ours, theirs))} are not compared: {_list(weak)}.")
     apart = trained.difference(ours, theirs)
     return capital(
-        f"{apart.better} minus {apart.worse}: {apart.difference:+.1f} BLEU "
-        f"({say_interval(apart.interval)})."
+        f"{_with_brackets(apart.better)} minus {_with_brackets(apart.worse)}: "
+        f"{apart.difference:+.1f} BLEU ({say_interval(apart.interval)})."
     )
+
+
+def _with_brackets(title: str) -> str:
+    """Put the detail of a title in parentheses: “layer norm, 32 tokens” has one."""
+    name, comma, detail = title.partition(", ")
+    return f"{name} ({detail})" if comma else name
 
 
 def useless(trained: Trainings, names: Sequence[str]) -> list[MeasuredSystem]:
@@ -184,26 +193,26 @@ def still_rising(trained: Trainings, names: Sequence[str]) -> str:
     for system in (trained.systems[name] for name in names):
         bleu = [point.bleu for point in system.curve]
         if len(bleu) > 1 and bleu[-1] - bleu[-2] > _RISING:
-            rising.append(f"{system.title} ({bleu[-2]:.1f}, then {bleu[-1]:.1f})")
+            rising.append(f"{system.title} (from {bleu[-2]:.1f} to {bleu[-1]:.1f})")
     if not rising:
         return ""
     return (
-        f" Validation BLEU was still rising: {', '.join(rising)}; more steps would change the "
-        "differences."
+        " More steps would change the differences, because validation BLEU was still rising: "
+        f"{'; '.join(rising)}."
     )
 
 
 def say_growth(growth: ScoreDifference) -> str:
     """State how much larger the difference of two models is in the longest sentences."""
     return (
-        f"That is {growth.difference:+.1f} compared with the other three quarters "
+        f"It exceeds the difference in the other three quarters by {growth.difference:.1f} "
         f"({say_interval(growth.interval)})."
     )
 
 
 def say_interval(interval: tuple[float, float]) -> str:
-    """Format a 95 % interval of differences."""
-    return f"95 % interval {interval[0]:+.1f} to {interval[1]:+.1f}"
+    """Format a 95% interval of differences."""
+    return f"95% interval {interval[0]:+.1f} to {interval[1]:+.1f}"
 
 
 def _titles(trained: Trainings, names: Sequence[str]) -> str:
@@ -233,23 +242,32 @@ def measure_heads(trained: Trainings) -> Measured:
     means = {name: tuple(float(np.mean(row)) for row in rows) for name, rows in by_kind.items()}
     curves = tuple(SizeCurve(name, values) for name, values in means.items())
     bleu = SizeCurve("trained", tuple(trained.systems[system.name].bleu for system in HEADS))
-    counted = {name: ", ".join(f"{mean:.2f}" for mean in values) for name, values in means.items()}
+    counted = {
+        name: _list_numbers([f"{mean:.2f}" for mean in values]) for name, values in means.items()
+    }
     return Measured(
         [stricter, milder],
-        f"Of {', '.join(map(str, HEAD_COUNTS))} heads of a layer, {counted['trained']} are "
-        f"different after training and {counted['before training']} before (two to the power of "
-        f"their Jensen-Shannon divergence; {len(after[0])} sentences; encoder self-attention and "
-        "the decoder's attention to the source). Sharpness alone makes heads differ: "
-        f"{counted['before training, as sharp']} are different in an untrained model with its "
-        "queries multiplied until each layer's attention is as sharp as after training. Its heads "
+        f"Of {_list_numbers(HEAD_COUNTS)} heads of a layer, {counted['trained']} are "
+        f"different after training, and {counted['untrained']} before training. The number is two "
+        "to the power of the heads' Jensen-Shannon divergence. It is averaged over "
+        f"{len(after[0])} sentences, the encoder's self-attention and the decoder's attention to "
+        "the source. Sharpness alone makes heads differ: "
+        f"{counted['untrained and sharpened']} are different in an untrained model whose queries "
+        "are multiplied until each layer's attention is as sharp as after training. Its heads "
         "attend to random positions, so heads can hardly differ more. A trained model with more "
-        "different heads than this supports the statement; one with fewer than before training "
-        "refutes it.",
+        "different heads than this model supports the statement. A trained model with fewer "
+        "different heads than before training refutes it.",
         (
             SizePanel("heads", HEAD_COUNTS, curves, "different heads of a layer", "x"),
             SizePanel("heads", HEAD_COUNTS, (bleu,), "BLEU", "x"),
         ),
     )
+
+
+def _list_numbers(numbers: Sequence[object]) -> str:
+    """Write numbers with commas, and “and” before the last number."""
+    *others, last = map(str, numbers)
+    return f"{', '.join(others)} and {last}"
 
 
 def _sign_of(ours: Sequence[float], theirs: Sequence[float]) -> Evidence:
@@ -274,7 +292,7 @@ def measure_cost(trained: Trainings) -> Measured:
             SizeCurve(title, tuple(point.bleu for point in runs[0]))
             for title, runs in zip(titles, curves.values(), strict=True)
         ]
-        panel = SizePanel("steps", steps, tuple(first), "BLEU, validation", "none")
+        panel = SizePanel("steps", steps, tuple(first), "validation BLEU", "none")
         doubt = (
             f"Not all models reach more than {seen:.1f} BLEU, the best of the first validations."
         )
@@ -291,26 +309,27 @@ def measure_cost(trained: Trainings) -> Measured:
             mean_curve(title, by_seed.T.tolist())
             for title, by_seed in zip(titles, costs.values(), strict=True)
         )
-        panels.append(SizePanel("BLEU, validation", levels, drawn, label, "y"))
+        panels.append(SizePanel("validation BLEU", levels, drawn, label, "y"))
     weights = (trained.systems[f"{model}-1"].parameters for model in curves)
-    said = [
-        f"for {level} BLEU {_times(flops)} as many operations and {_times(seconds)} as long"
+    comparisons = [
+        f"for {level} BLEU, {_times(flops, 'operations')} and {_times(seconds, 'seconds')}"
         for level, flops, seconds in zip(levels, *times.values(), strict=True)
     ]
     return Measured(
         [sign(ratio.interval) for ratios in times.values() for ratio in ratios],
-        f"The recurrent model takes {'; '.join(said)} as the Transformer, at the planned rates "
-        f"({len(curves['transformer'])} seeds of each; "
-        f"{' and '.join(f'{count:,}' for count in weights)} weights of the Transformer and the "
-        f"recurrent model). {_published_costs()}",
+        "At the planned rates, the recurrent model takes the following multiples of the "
+        f"Transformer's cost: {'; '.join(comparisons)}. There are {len(curves['transformer'])} "
+        f"seeds of each model. The Transformer has {next(weights):,} weights, and the recurrent "
+        f"model has {next(weights):,}. {_published_costs()}",
         tuple(panels),
     )
 
 
-def _times(logarithm: Estimate) -> str:
+def _times(logarithm: Estimate, unit: str) -> str:
     """Format a ratio, given the estimate of its logarithm."""
     low, high = map(math.exp, logarithm.interval)
-    return f"{math.exp(logarithm.value):.1f} times (95 % interval {low:.1f} to {high:.1f})"
+    ratio = math.exp(logarithm.value)
+    return f"{ratio:.1f} times the {unit} (95% interval {low:.1f} to {high:.1f})"
 
 
 def _published_costs() -> str:
@@ -319,9 +338,9 @@ def _published_costs() -> str:
     theirs, ours = rows["GNMT + RL"], rows["Transformer (base)"]
     spent = [cost for cost in (theirs.printed[0], ours.printed[0]) if cost]
     return (
-        f"The paper prints {spent[0]:.1e} operations for {theirs.bleu[0]} BLEU of GNMT + RL, and "
-        f"{spent[1]:.1e} for {ours.bleu[0]} of its base model, English-German: "
-        f"{spent[0] / spent[1]:.1f} times."
+        f"For English-German, the paper prints {spent[0]:.1e} operations for GNMT + RL "
+        f"({theirs.bleu[0]} BLEU) and {spent[1]:.1e} for its base model ({ours.bleu[0]} BLEU), a "
+        f"ratio of {spent[0] / spent[1]:.1f}."
     )
 
 

@@ -1,4 +1,4 @@
-"""Training of a claim's models for equally many steps, and the verdict from their results."""
+"""Training of a claim's models, and the verdict from their results."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

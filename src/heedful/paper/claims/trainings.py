@@ -41,7 +41,7 @@ class Trainings(NamedTuple):
 
     @property
     def parts(self) -> dict[int, np.ndarray]:
-        """Line indices of the test set in four parts; keys are the longest source's words."""
+        """Line indices of four test set parts, by the number of words of their longest source."""
         words = [len(line.split()) for line in self.corpus.lines("test", self.corpus.source)]
         by_longest: dict[int, np.ndarray] = {}
         for part in np.array_split(np.argsort(words, kind="stable"), _PARTS):
@@ -71,9 +71,9 @@ class Trainings(NamedTuple):
 
     def growth(self, ours: str, theirs: str) -> ScoreDifference | None:
         """
-        Compare the difference of two models in the longest part with that in the other parts.
+        Compare the difference of two models in the longest part with their difference elsewhere.
 
-        None if all lines are equally long.
+        Returns None if all lines are equally long.
         """
         *others, longest = self.parts.values()
         if not others:
@@ -89,9 +89,9 @@ class Trainings(NamedTuple):
         self, here: tuple[str, str], there: tuple[str, str]
     ) -> tuple[float, tuple[float, float]]:
         """
-        Compare the difference of the pair `here` with that of the pair `there`, on all sentences.
+        Compare the difference of the pair `here` with the difference of `there`, on all sentences.
 
-        Returns the first minus the second difference, and its 95 % interval.
+        Returns the first minus the second difference, and its 95% interval.
         """
         every = np.arange(len(self.corpus.lines("test", self.corpus.source)))
         drawn = [
@@ -108,7 +108,7 @@ class Trainings(NamedTuple):
 
 
 def _with_interval(drawn: np.ndarray) -> tuple[float, tuple[float, float]]:
-    """Return the first value, and the 95 % interval of the bootstrap samples that follow it."""
+    """Return the first value, and the 95% interval of the bootstrap samples that follow it."""
     value, *samples = drawn
     low, high = np.quantile(samples, (0.025, 0.975)).tolist()
     return float(value), (low, high)

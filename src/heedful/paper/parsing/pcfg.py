@@ -28,7 +28,7 @@ class PcfgParse(NamedTuple):
 
     tree: Tree
     log_probability: float
-    """-inf if the grammar has no tree of the sentence; then `tree` is flat."""
+    """-inf if the grammar has no tree for the sentence; then `tree` is flat."""
 
 
 class Pcfg:
@@ -59,8 +59,8 @@ class Pcfg:
         """
         Find the most probable tree of a sentence.
 
-        `tags`: the tag of each word; if given, the log-probability is that of the tree without
-        words. If the grammar has no tree for the sentence, one phrase contains all words.
+        `tags`: the tag of each word; if given, the log-probability does not include the words. If
+        the grammar has no tree for the sentence, one phrase contains all words.
         """
         scores = self._tag_scores(words, tags)
         best = best_tree(self._binary, fill_chart(self._binary, scores), words)

@@ -1,9 +1,9 @@
 """
-The zip files of office documents, read within bounds and written again.
+Reading and writing the zip files of office documents, with size limits.
 
 Nothing is ever unpacked to disk, no name in an archive is opened as a path, and nothing that a
-document links to is fetched. The declared sizes of an archive are not trusted: each member, and all
-members together, are read only up to a bound.
+document links to is fetched. The declared sizes are not trusted: reading stops as soon as all
+members together exceed the limit.
 """
 
 import io
@@ -21,7 +21,7 @@ from heedful.errors import TextError
 _MOST_MEMBERS = 5_000
 _MOST_BYTES = 1 << 26
 _MOST_XML = 1 << 24
-_MOST_TAGS = 400_000  # in all parts that are read; parsing so many takes seconds
+_MOST_TAGS = 400_000  # in all parsed parts together; parsing so many takes seconds
 _MACROS = ("vbaproject.bin", "vbadata.xml", "basic/", "scripts/", "macrosheets/")
 
 
@@ -57,12 +57,12 @@ class Archive:
             ) from error
 
     def _check_names(self) -> None:
-        """Refuse encryption, macros, and names of members that no document has."""
+        """Refuse encrypted members, macros, and member names that no document has."""
         names = [member.filename for member in self.members]
         if len(names) > _MOST_MEMBERS or len(set(names)) < len(names):
             raise TextError(
                 f"{self.kind} must hold at most {_MOST_MEMBERS:,} members with distinct names, but "
-                f"it holds {len(names):,}; save it again."
+                f"it holds {len(names):,} members with {len(set(names)):,} names; save it again."
             )
         for member in self.members:
             name = member.filename.lower()
@@ -82,7 +82,7 @@ class Archive:
                 )
 
     def _read(self, archive: zipfile.ZipFile) -> dict[str, bytes]:
-        """Read all members within the bound."""
+        """Read all members; raise `TextError` if they exceed the size limit."""
         left = _MOST_BYTES
         contents = {}
         for member in self.members:
@@ -134,7 +134,7 @@ class Archive:
         )
 
     def write(self, changed: Mapping[str, Any]) -> bytes:
-        """Write the archive with some members changed; all others stay equal, in their order."""
+        """Write the archive with some members changed; all others stay the same, in order."""
         stream = io.BytesIO()
         with zipfile.ZipFile(stream, "w") as archive:
             for member in self.members:

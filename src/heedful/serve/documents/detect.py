@@ -1,12 +1,12 @@
 """
 Language detection with calibrated confidence.
 
-At least 90 % of the guesses with confidence 90 are right. Text in an unsupported language gets low
-confidences.
+At least 90% of the guesses with a confidence of 90% are right. Text in an unsupported language gets
+low confidences.
 
-The identifier compares sequences of letters, and a few words have too few of them. For this reason
-a language that is not written in the script of the text gets confidence 0. For the same reason one
-or two short words give at most 80 %.
+The identifier compares sequences of letters, and a short text has too few of them. Therefore, a
+language that is not written in the script of the text gets confidence 0. One or two short words get
+at most 80%.
 """
 
 import math
@@ -20,23 +20,24 @@ from py3langid.langid import MODEL_FILE, LanguageIdentifier
 from heedful.data.cleaning.scripts import count_scripts, scripts_of
 from heedful.text.language_codes import language_of_code
 
-# Prior odds that a text is in a language of the server and not in another. Chosen together with the
-# temperature on sentences, pairs of words and single words of Tatoeba.
+# Prior odds that a text is in a language of the server and not in another. They were chosen with
+# the temperature on sentences, pairs of words and single words of Tatoeba.
 _PRIOR = 300.0
-# The identifier treats letters as independent, so its odds are too extreme; this flattens them.
+# The identifier treats letters as independent, so its odds are too extreme; this divisor makes them
+# less extreme.
 _TEMPERATURE = 0.5
-# More characters than these cost time and do not change the result.
+# Further characters would cost time and hardly change the result.
 _MAX_CHARACTERS = 4000
-# Arrows, signs and emoji, whose bytes the identifier reads like those of letters.
+# Arrows, signs and emoji, whose bytes the identifier would treat as letters.
 _SYMBOLS = re.compile("[\u2190-\u2bff\U0001f000-\U0001faff][\u200d\ufe0f]*")
 # Language codes for which the identifier uses another code.
 _ALIASES = {"nb": "no", "nn": "no"}
-# Most words and letters of a short text, and the highest confidence in its language. A letter
-# of a script without spaces counts as three.
+# Maximum numbers of words and letters of a short text, and the maximum confidence in its language.
+# A letter of a script without spaces counts as three letters.
 _SHORT_WORDS, _SHORT_LETTERS, _MOST_OF_SHORT = 2, 20, 80.0
 _KANA = ("HIRAGANA", "KATAKANA", "HENTAIGANA")
 _DENSE = (*_KANA, "CJK", "HANGUL", "BOPOMOFO", "THAI", "LAO", "KHMER", "MYANMAR")
-# A text with a larger share of kana than this is not Chinese, which may quote some kana.
+# A text with a larger share of kana is not Chinese; Chinese text may quote some kana.
 _LEAST_KANA = 0.1
 
 
@@ -46,7 +47,7 @@ class Guess(NamedTuple):
     language: str
     """Its code, such as ``en``."""
     confidence: float
-    """Percent, calibrated: about 90 % of guesses at 90 are right."""
+    """Calibrated confidence in percent: about 90% of the guesses at 90 are right."""
 
 
 def detect(text: str, languages: Sequence[str]) -> list[Guess]:
@@ -73,7 +74,7 @@ def detect(text: str, languages: Sequence[str]) -> list[Guess]:
 
 
 def is_short(text: str) -> bool:
-    """Return whether a text has one or two short words, from which no language is certain."""
+    """Return whether a text has only one or two short words, too few to be certain."""
     counts = count_scripts(text)
     letters = counts.total() + 2 * sum(counts[script] for script in _DENSE)
     return len(text.split()) <= _SHORT_WORDS and letters <= _SHORT_LETTERS
@@ -96,12 +97,12 @@ def is_possible(text: str, language: str) -> bool:
 
 @cache
 def _identifier() -> LanguageIdentifier:
-    """Load the identifier on first use: half a second, 90 MB."""
+    """Load the identifier on first use, because it takes half a second and 90 MB."""
     return LanguageIdentifier.from_model_file(MODEL_FILE)
 
 
 def _code(language: str, odds: dict[str, float]) -> str:
-    """Map a model's code to the identifier's: pt-BR to pt."""
+    """Map a model's language code to the identifier's code, such as pt-BR to pt."""
     code = language_of_code(language)
     alias = _ALIASES.get(code, code)
     return code if code in odds or alias not in odds else alias

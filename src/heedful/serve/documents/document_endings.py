@@ -1,11 +1,11 @@
-"""The files that `heedful translate` translates as a whole; needs no optional package."""
+"""Endings of the files that `heedful translate` translates as a whole."""
 
 from pathlib import Path
 
 DOCUMENTS = (".html", ".htm", ".srt", ".vtt", ".md", ".docx", ".odt")
-"""Endings of their names."""
+"""Endings of the names of such files."""
 
 
 def is_document(path: Path | None) -> bool:
-    """Return whether a file is translated as a whole, and not line by line."""
+    """Return whether a file is translated as a whole instead of line by line."""
     return path is not None and path.suffix.lower() in DOCUMENTS

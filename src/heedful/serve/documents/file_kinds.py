@@ -1,8 +1,8 @@
 """
-The kinds of files that are translated as a whole, each by its ending.
+The kinds of files that are translated as a whole, by the endings of their names.
 
-The text of a file is split by its form. Its translation is written as a file of the same kind. All
-kinds except text and HTML need the extra `documents`.
+The text of a file is split according to its form. The translation is written as a file of the same
+kind. Markdown and office documents need the extra `documents`.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class ReadFile(NamedTuple):
     text: str
     """The text that is split and translated."""
     write: Callable[[str], bytes]
-    """A function that writes the file with another text."""
+    """A function that returns the content of the file with another text."""
 
 
 class FileKind(NamedTuple):
@@ -37,7 +37,7 @@ class FileKind(NamedTuple):
     form: Form
     media_type: str
     read: Callable[[bytes], ReadFile]
-    """Raises `TextError` for a file that is not of this kind."""
+    """A function that reads a file; it raises `TextError` for a file of another kind."""
 
 
 def _read_text(content: bytes) -> ReadFile:
@@ -45,11 +45,13 @@ def _read_text(content: bytes) -> ReadFile:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise TextError("the file must be text in UTF-8, but is not; save it in UTF-8.") from None
+        raise TextError(
+            "the file must be text in UTF-8, but it is not; save it in UTF-8."
+        ) from None
     if "\0" in text:
         raise TextError(
-            "the file must be text in UTF-8, but it holds NUL, as UTF-16 and binary files do; save "
-            "it in UTF-8."
+            "the file must be text in UTF-8, but it holds NUL characters, as UTF-16 and binary "
+            "files do; save it in UTF-8."
         )
     return ReadFile(text, str.encode)
 
@@ -85,16 +87,16 @@ FILE_KINDS = {
         partial(_read_office, "read_odt"),
     ),
 }
-"""The kinds by the endings of file names."""
+"""The kinds of files, by the endings of their names."""
 
 
 def file_ending(name: str) -> str:
-    """Return the ending of a file that can be translated; empty if it has none."""
+    """Return the ending of a file name; empty if such a file cannot be translated."""
     return next((ending for ending in FILE_KINDS if name.lower().endswith(ending)), "")
 
 
 def split_text(text: str, form: Form, language: str, fits: Fits) -> Layout:
-    """Split a text into sentences by its form; text with time stamps counts as subtitles."""
+    """Split a text into sentences; plain text with time stamps counts as subtitles."""
     if form == "html":
         return Markup.parse(text, language, fits)
     if form == "sentence":

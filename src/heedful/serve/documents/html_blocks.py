@@ -1,5 +1,5 @@
 """
-HTML blocks: inline text, its tags, and what is left untranslated.
+HTML blocks: inline text, its tags, and the untranslated parts.
 
 ::
 
@@ -8,8 +8,8 @@ HTML blocks: inline text, its tags, and what is left untranslated.
       paragraph  The ␣ <b> red </b> ␣ dog.
       verbatim   </p><pre>code</pre></div>
 
-A paragraph is what a browser shows as running text: it ends at a block-level tag and continues over
-inline tags. Each of its characters, entities, spaces and tags is an `Atom`. So each sentence in its
+A paragraph is running text as a browser shows it: it ends at a block-level tag and continues over
+inline tags. Each of its characters, entities, spaces and tags is an `Atom`, so each sentence of its
 text can be traced back to the HTML.
 """
 
@@ -35,8 +35,8 @@ _BLOCKS = names(
 # Elements whose content is not translated.
 _KEPT = RAW | frozenset({"plaintext", "pre", "listing", "textarea", "rt", "rp", "code", "kbd"})
 _KEPT |= frozenset({"samp", "var"})
-# Start tags that close an open element implicitly: the elements that they close, and the elements
-# beyond which they do not reach.
+# Start tags that close an open element implicitly. Each has the names of the elements that it
+# closes, and of the enclosing elements beyond which it closes nothing.
 _ENDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "li": (frozenset({"li"}), frozenset({"ul", "ol", "menu"})),
     "dt": (frozenset({"dt", "dd"}), frozenset({"dl"})),
@@ -49,8 +49,8 @@ _ENDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 _ENDS_PARAGRAPH = (frozenset({"p"}), frozenset({"button", "td", "th", "caption", "object"}))
 _NOT_PARAGRAPH = frozenset({"br", "button", "option", "optgroup", "td", "th", "tr", "tbody"})
 _UNSHOWN = RAW | frozenset({"rt", "rp"})
-# An untranslated element up to this many characters stays in the sentence as text, as context for
-# the model; a longer one would fill the sentence.
+# An untranslated element of at most this many characters stays in the sentence as context for the
+# model; a longer element would take too much of the sentence.
 _MAX_SHOWN = 40
 
 _SPACE = " \t\n\f\r"
@@ -58,17 +58,17 @@ _ATOM = re.compile(
     rf"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[a-zA-Z][a-zA-Z0-9]*;?)|[{_SPACE}]+|.", re.S
 )
 _DECIMAL = re.compile(r"&#0*([0-9]+)")
-# The number of the last character of Unicode has this many digits.
+# The largest code point of Unicode has this many decimal digits.
 _MOST_DIGITS = 7
 _SOFT_HYPHEN = "\xad"
-# A line break in the text of word processors: `html.unescape` drops its reference.
+# A line break in text of word processors; `html.unescape` drops references to it.
 _VERTICAL_TAB = "\v"
 _VERTICAL_TAB_REFERENCE = re.compile(r"&#(?:0*11(?![0-9])|[xX]0*[bB](?![0-9a-fA-F]));?")
 _CLOSING = frozenset(".,;:!?)]}…»”’")
 
 
 class AtomKind(Enum):
-    """The kind of an atom; only the first and the last have text."""
+    """The kind of an atom; only `TEXT` and `KEPT` have text."""
 
     TEXT = auto()
     """A character, an entity or some spaces."""
@@ -83,13 +83,13 @@ class AtomKind(Enum):
 
 
 class Atom(NamedTuple):
-    """The smallest part of an HTML block. `raw` of all atoms of a block, in order, is its HTML."""
+    """The smallest part of an HTML block; the joined `raw` of a block's atoms is its HTML."""
 
     part: AtomKind
     raw: str
     """Its HTML source."""
     text: str = ""
-    """Its visible text. Runs of spaces are collapsed to one."""
+    """Its visible text, with each run of spaces collapsed to one space."""
     name: str = ""
     """Name of a tag."""
 
@@ -98,8 +98,8 @@ def paragraphs(source: str) -> Iterator[str | list[Atom]]:
     """
     Split HTML into blocks of running text.
 
-    ``translate="no"`` and the class ``notranslate`` leave an element as it is, until its end tag or
-    whatever ends it implicitly.
+    ``translate="no"`` and the class ``notranslate`` leave an element unchanged, up to its end tag
+    or the tag that closes it implicitly.
     """
     paragraph = _Paragraph()
     for item in _without_kept(tokenize(source)):
@@ -117,7 +117,7 @@ def paragraphs(source: str) -> Iterator[str | list[Atom]]:
 
 def plain(raw: str) -> str:
     """Decode entities and collapse spaces as a browser does."""
-    # A no-break space becomes a space: models know no other space.
+    # A no-break space becomes a normal space, the only space that models know.
     return " ".join(_decode(raw).split())
 
 
@@ -125,11 +125,11 @@ def _decode(raw: str) -> str:
     """
     Decode entities.
 
-    References to control characters and to non-characters become empty, except the vertical tab.
+    References to control characters and noncharacters are removed, except to the vertical tab.
     """
 
     def shorten(number: re.Match[str]) -> str:
-        """Replace a number beyond Unicode as a browser does: Python limits the digits of `int`."""
+        """Replace a number with too many digits, as browsers do; `int` limits the digits."""
         digits = number.group(1)
         return f"&#{digits}" if len(digits) <= _MOST_DIGITS else "&#xFFFD"
 
@@ -153,12 +153,12 @@ class _OpenElement(NamedTuple):
 
 
 class _Elements:
-    """The stack of open elements, which tells where untranslated elements end."""
+    """The stack of open elements, which determines where untranslated elements end."""
 
     def __init__(self) -> None:
         self.open: list[_OpenElement] = []
         self.places: defaultdict[str, list[int]] = defaultdict(list)
-        """Positions of the open elements of each name, so that nesting does not slow a search."""
+        """Positions of the open elements of each name, so that a search in deep nesting is fast."""
         self.kept = 0
 
     def begin(self, token: HtmlToken) -> None:
@@ -179,7 +179,7 @@ class _Elements:
                 self._drop(place)
 
     def end(self, name: str) -> None:
-        """End an element and everything open in it."""
+        """End the innermost element with a name, and every open element inside it."""
         if places := self.places[name]:
             self._drop(places[-1])
 
@@ -198,34 +198,34 @@ class _Elements:
 def _without_kept(tokens: Iterable[HtmlToken]) -> Iterator[HtmlToken | _KeptElement]:
     """Join the tokens of untranslated elements."""
     elements = _Elements()
-    held: list[HtmlToken] = []
+    untranslated: list[HtmlToken] = []
     for token in tokens:
         ends_here = False
         if not token.foreign:
             if token.kind in (HtmlTokenKind.OPEN, HtmlTokenKind.VOID):
                 before = elements.kept
                 elements.end_before(token.name)
-                if before and not elements.kept and held:
-                    yield _join_element(held)
-                    held = []
+                if before and not elements.kept and untranslated:
+                    yield _join_element(untranslated)
+                    untranslated = []
             if token.kind is HtmlTokenKind.OPEN:
                 elements.begin(token)
             elif token.kind is HtmlTokenKind.CLOSE:
                 before = elements.kept
                 elements.end(token.name)
                 ends_here = bool(before and not elements.kept)
-        if held and not elements.kept and held[-1].foreign and not token.foreign:
-            yield _join_element(held)
-            held = []
+        if untranslated and not elements.kept and untranslated[-1].foreign and not token.foreign:
+            yield _join_element(untranslated)
+            untranslated = []
         if elements.kept or ends_here or token.foreign:
-            held.append(token)
+            untranslated.append(token)
         else:
             yield token
         if ends_here:
-            yield _join_element(held)
-            held = []
-    if held:
-        yield _join_element(held)
+            yield _join_element(untranslated)
+            untranslated = []
+    if untranslated:
+        yield _join_element(untranslated)
 
 
 def _join_element(tokens: list[HtmlToken]) -> _KeptElement:
@@ -244,7 +244,7 @@ def _join_element(tokens: list[HtmlToken]) -> _KeptElement:
 
 
 def _is_not_translated(token: HtmlToken) -> bool:
-    """Return whether the page asks to leave an element untranslated."""
+    """Return whether the page marks an element as untranslated."""
     attributes = dict(reversed(token.attributes))
     return (
         attributes.get("translate", "").strip(_SPACE).lower() == "no"
@@ -305,13 +305,13 @@ class _Paragraph:
         self.atoms.append(atom)
 
     def _close_up(self) -> None:
-        """Remove the space before a full stop if only empty elements stand between them."""
+        """Remove the space before punctuation if only empty elements are between them."""
         between = self.atoms[self.last + 1 :]
         if self.last >= 0 and between and all(atom.part is AtomKind.POINT for atom in between):
             last = self.atoms[self.last]
             if last.text == " " and last.part is AtomKind.TEXT:
                 self.atoms[self.last] = last._replace(text="")
-                # No two spaces in a row, and none at the start of a paragraph.
+                # Find the previous visible text, so that no two spaces follow each other.
                 self.last -= 1
                 while not self.atoms[self.last].text:
                     self.last -= 1

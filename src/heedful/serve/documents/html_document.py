@@ -7,9 +7,9 @@ HTML documents: sentences to translate, and tags to restore.
       pieces   The red dog.
       filled   <p>Le chien <b>rouge</b>.</p>
 
-Tags are never shown to a model. Tags between sentences stay there; tags inside a sentence follow
-the words that they enclosed, by the word alignment of the translation. Everything else stays the
-same, to the character, and a translation is inserted as text only.
+The model never sees tags. Tags between sentences stay there; tags inside a sentence follow the
+words that they enclosed, according to the word alignment. Everything else stays the same, character
+by character, and a translation is inserted as text only.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +23,7 @@ from heedful.text.sentences import Fits, sentence_spans
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence: its plain text, its source, the markup inside it, and how text is escaped."""
+    """A sentence: its plain text, its source, its markup, and the function that escapes text."""
 
     text: str
     raw: str
@@ -58,11 +58,11 @@ class Markup:
         """
         Find the sentences of an HTML document.
 
-        Never fails: invalid markup stays as it is. So does the content of ``<script>``,
-        ``<style>``, ``<pre>``, ``<code>``, ``<kbd>``, ``<samp>``, ``<var>``, ``<textarea>``,
-        ``<svg>`` and ``<math>``, and of elements with ``translate="no"`` or the class
-        ``notranslate``. If such an element has few words and is inside a sentence, the model sees
-        only its words.
+        It never fails: invalid markup stays unchanged. The content of these elements also stays
+        unchanged: ``<script>``, ``<style>``, ``<pre>``, ``<code>``, ``<kbd>``, ``<samp>``,
+        ``<var>``, ``<textarea>``, ``<svg>``, ``<math>``, and elements with ``translate="no"`` or
+        the class ``notranslate``. If such an element is short and inside a sentence, the model
+        sees its words.
         """
         parts: list[str | Sentence] = []
         for part in paragraphs(html):
@@ -71,17 +71,17 @@ class Markup:
 
     @classmethod
     def of(cls, parts: "Sequence[str | Sentence]") -> "Markup":
-        """Join sentences, and the markup between them."""
+        """Build the object from sentences and the markup between them."""
         sentences = [part for part in parts if isinstance(part, Sentence)]
         pieces = tuple(sentence.text for sentence in sentences)
         return cls(pieces, tuple(bool(sentence.marks) for sentence in sentences), tuple(parts))
 
     def fill(self, translations: Sequence[str], links: Sequence[Links | None] = ()) -> str:
         """
-        Replace the sentences by translations, with tags around the corresponding words.
+        Replace the sentences with translations, with tags around the corresponding words.
 
-        ``markup.fill(markup.pieces)`` is the HTML that was parsed, to the character. Every tag is
-        kept exactly once, as it was written.
+        ``markup.fill(markup.pieces)`` is exactly the HTML that was parsed. Every tag occurs exactly
+        once in the result, as it was written.
         """
         if len(translations) != len(self.pieces):
             raise ValueError(f"{len(self.pieces)} pieces need {len(self.pieces)} translations")
@@ -90,13 +90,13 @@ class Markup:
 
 
 def fill_parts(parts: Sequence[str | Sentence], pairs: Iterator[tuple[str, Links | None]]) -> str:
-    """Insert the next translations, each with its links, into sentences and their markup."""
+    """Replace the sentences with the next translations, each with its word links."""
     return "".join(part if isinstance(part, str) else part.filled(*next(pairs)) for part in parts)
 
 
 def visible_text(html: str) -> str:
     """Extract the translatable text that a page shows."""
-    # For language detection: names of tags and attributes look English.
+    # Language detection uses this text, because the names of tags and attributes look English.
     blocks = (part for part in paragraphs(html) if not isinstance(part, str))
     return "\n".join("".join(atom.text for atom in atoms) for atoms in blocks)
 
@@ -108,7 +108,7 @@ def find_sentences(
     escape: Callable[[str], str] = escape_html,
 ) -> list[str | Sentence]:
     """Split a block into sentences."""
-    # most blocks are the spaces between two tags
+    # most blocks contain only the spaces between two tags
     if not any(atom.text.isalpha() for atom in atoms if atom.part is AtomKind.TEXT):
         return ["".join(atom.raw for atom in atoms)]
     shown = "".join(atom.text for atom in atoms)
@@ -118,15 +118,15 @@ def find_sentences(
     parts: list[str | Sentence] = []
     here = 0
     for start, end in sentence_spans(masked, language, fits, shown):
-        # Take only atoms that are completely inside: an untranslated element that was cut stays
-        # between two sentences.
+        # Take only atoms that are completely inside. An untranslated element that was divided stays
+        # between the two sentences.
         first = here
         while first < len(atoms) and (starts[first] < start or not atoms[first].text.strip()):
             first += 1
-        last = behind = first
-        while behind < len(atoms) and starts[behind + 1] <= end:
-            behind += 1
-            last = behind if atoms[behind - 1].text.strip() else last
+        last = stop = first
+        while stop < len(atoms) and starts[stop + 1] <= end:
+            stop += 1
+            last = stop if atoms[stop - 1].text.strip() else last
         first, last = _with_partners(atoms, first, last, here)
         inside = atoms[first:last]
         if any(atom.text.isalpha() for atom in inside if atom.part is AtomKind.TEXT):
@@ -137,7 +137,7 @@ def find_sentences(
 
 
 def _with_partners(atoms: Sequence[Atom], first: int, last: int, least: int) -> tuple[int, int]:
-    """Add the tags at the edges of a sentence whose counterparts are inside it."""
+    """Add the tags next to a sentence whose counterparts are inside it."""
     opened: list[str] = []
     closed: list[str] = []
     for atom in atoms[first:last]:
@@ -169,7 +169,7 @@ def _sentence(atoms: Sequence[Atom], escape: Callable[[str], str]) -> Sentence:
         if atom.part is not AtomKind.TEXT:
             marks.append(Mark(atom, where, end))
         elif not atom.text and marks and marks[-1].end == where:
-            # Spaces beside a tag stay there.
+            # Spaces that are not shown after a tag stay with the tag.
             last = marks[-1]
             marks[-1] = last._replace(atom=last.atom._replace(raw=last.atom.raw + atom.raw))
         where = end

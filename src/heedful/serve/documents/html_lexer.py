@@ -5,9 +5,9 @@ A lossless HTML lexer: text, tags and other markup.
 
     <p class=a>1 < 2<!-- really -->   <p class=a> | 1 < 2 | <!-- really -->
 
-Tags are found by the rules of browsers (the HTML standard, section 13.2.5). So text that replaces
-text can never be read as part of a tag, a comment or a script. The rules also say how to read
-broken HTML. No tree is built, because a tree would change broken HTML.
+Tags are found by the rules of browsers (the HTML standard, section 13.2.5), so a translation can
+never be read as part of a tag, a comment or a script. The rules also define how to read broken
+HTML. No tree is built, because a tree would change broken HTML.
 """
 
 import re
@@ -71,11 +71,11 @@ class HtmlTokenKind(Enum):
     VOID = auto()
     """A start tag of an element without content."""
     OTHER = auto()
-    """A comment, a document type, the content of a script: nothing visible."""
+    """Invisible markup: a comment, a document type, or the content of a script."""
 
 
 class HtmlToken(NamedTuple):
-    """A token of HTML; of attributes with the same name the first counts."""
+    """A token of HTML; if attributes have the same name, the first one counts."""
 
     kind: HtmlTokenKind
     raw: str
@@ -89,7 +89,7 @@ class HtmlToken(NamedTuple):
 
 
 def tokenize(html: str) -> Iterator[HtmlToken]:
-    """Split HTML, even if it is broken, into text, tags and the rest, in linear time."""
+    """Split HTML, even broken HTML, into text, tags and other markup in linear time."""
     place, foreign = 0, _Foreign()
     while place < len(html):
         token = _markup(html, place, foreign.rules) if html[place] == "<" else None
@@ -109,7 +109,7 @@ def tokenize(html: str) -> Iterator[HtmlToken]:
 
 
 class _Foreign:
-    """Tracker of SVG and MathML content, which has other rules."""
+    """A tracker of SVG and MathML content, which follows other rules than HTML."""
 
     def __init__(self) -> None:
         self.open: list[str] = []
@@ -121,7 +121,7 @@ class _Foreign:
         return bool(self.open) and self.open[-1] not in _INTEGRATION
 
     def follow(self, token: HtmlToken) -> HtmlToken:
-        """Update the state by a token and mark the token."""
+        """Update the state with a token, and mark the token if it is foreign."""
         if not self.open and token.name not in _FOREIGN:
             return token
         if (
@@ -153,7 +153,7 @@ class _Foreign:
 
 
 def _markup(html: str, start: int, foreign: bool) -> HtmlToken | None:
-    """Parse the markup that a ``<`` begins; None if the ``<`` is text."""
+    """Parse the markup that begins with a ``<``; None if the ``<`` is text."""
     following = html[start + 1 : start + 2]
     if following == "!":
         return HtmlToken(HtmlTokenKind.OTHER, html[start : _declaration_end(html, start, foreign)])
@@ -192,11 +192,11 @@ def _declaration_end(html: str, start: int, foreign: bool) -> int:
 
 
 def _tag(html: str, start: int, name_start: int) -> HtmlToken:
-    """Parse a tag; an unclosed one takes everything that follows."""
+    """Parse a tag; an unclosed tag extends to the end of the text."""
     named = _NAME.match(html, name_start)
     if named is None:
         return HtmlToken(HtmlTokenKind.OTHER, html[start:])
-    # Only ASCII letters change their case in names.
+    # In names, only ASCII letters are lower-cased.
     name, here = _lower(named.group()), named.end()
     attributes: list[tuple[str, str]] = []
     while True:
@@ -250,7 +250,7 @@ def _script_end(html: str, start: int) -> int:
     while mark := _SCRIPT_MARK.search(html, here):
         delimiter, here = mark.group(), mark.end()
         if delimiter == "<!--":
-            # Go back over the dashes: in <!--> they also end the comment.
+            # Go back over the dashes, because in <!--> they also end the comment.
             here, commented = here - 2, True
         elif delimiter == "-->":
             commented = nested = False

@@ -1,13 +1,13 @@
 """
-Markdown: text is translated in place; code, addresses and the layout of blocks stay.
+Markdown: text is translated in place; code, addresses and the layout of blocks stay unchanged.
 
 A parser of CommonMark with tables finds the lines of running text. Their markup is split here,
-because the parser does not report where in a line each mark is. HTML blocks are read like pages::
+because the parser does not report the position of each mark. HTML blocks are read like web pages::
 
     * See **the [manual](a.md)**, `ls -l`      verbatim  "* "
                                                text      See ** the [ manual ](a.md) **, `ls -l`
 
-A paragraph of several lines is read as one, so that a sentence may run over their ends.
+The lines of a paragraph are joined, so that a sentence may extend over several lines.
 """
 
 import html
@@ -78,7 +78,7 @@ class _HtmlBlock(str):
 
 
 class _Run(list[str]):
-    """Lines of running text, alternating with line ends that hold the prefix of the next line."""
+    """Lines of running text, alternating with line ends that contain the next line's prefix."""
 
     @property
     def raw(self) -> str:
@@ -87,13 +87,13 @@ class _Run(list[str]):
 
 
 def _text_spans(text: str) -> tuple[Collection[str], Iterator[tuple[int, list["str | _Run"]]]]:
-    """Find the starts and lines of running text, and the labels of references."""
+    """Find the labels of references, and the start and lines of each running text."""
     front = _FRONT_MATTER.match(text)
     offset = front.end() if front else 0
-    # the parser replaces line ends; replacing them here keeps all positions
+    # the parser would replace line ends; these replacements preserve all positions
     body = text[offset:].replace("\r\n", " \n").replace("\r", "\n").replace("\0", " ")
     environment: dict[str, dict[str, object]] = {}
-    # the parser's rules for marks are off: slow where many marks are open, and of no use here
+    # the parser's rules for inline marks are not needed, and many open marks make them slow
     parser = MarkdownIt("commonmark").enable("table").disable("inline")
     tokens = parser.parse(body, environment)
     starts = [offset]
@@ -121,9 +121,9 @@ def _locate_text(
         run, start = _Run(), -1
         at = max(starts[first], reached)
         lines = [line.rstrip() for line in token.content.split("\n")]
-        # a backslash before a line end is a break, which is not text
+        # a backslash before a line end is a line break, not text
         lines[:-1] = [line.removesuffix("\\") for line in lines[:-1]]
-        if is_cell:  # the parser removed the backslash before a bar
+        if is_cell:  # the parser removed the backslash before a vertical bar
             lines = [line.replace("|", r"\|") for line in lines]
         for line in lines:
             place = text.find(line, at, starts[min(end, len(starts) - 1)])
@@ -145,7 +145,7 @@ def _html_block(text: str, token: Token, starts: list[int]) -> tuple[int, _HtmlB
     first, end = token.map or (0, 0)
     if not token.level:
         return starts[first], _HtmlBlock(text[starts[first] : starts[min(end, len(starts) - 1)]])
-    # in a list or a quotation each line has a prefix
+    # in a list or a quotation, each line has a prefix
     places, lines = list[int](), token.content.rstrip().split("\n")
     for number, line in enumerate(map(str.rstrip, lines), first):
         source = text[starts[number] : starts[number + 1] - 1].rstrip()
@@ -173,7 +173,7 @@ def _html_parts(block: _HtmlBlock, language: str, fits: Fits | None) -> Iterator
         elif isinstance(part, str):
             yield with_prefixes(part)
         else:
-            # a tag inside of a sentence seldom has line ends: the first prefix serves for all
+            # a tag inside a sentence rarely has line ends, so the first prefix is used for all
             marks = tuple(
                 mark._replace(
                     atom=mark.atom._replace(raw=mark.atom.raw.replace("\n", block.gaps[0]))
@@ -205,7 +205,7 @@ def _atoms(run: "_Run", references: Collection[str]) -> Iterator[Atom]:
 
 
 def _marks(line: str, references: Collection[str]) -> Iterator[Atom]:
-    """Find the marks of a line; marks of emphasis are open and closed by `_pair_emphasis`."""
+    """Find the marks of a line; `_pair_emphasis` later matches the marks of emphasis."""
     for match in _MARK.finditer(line):
         raw = match[0]
         if match["link"]:
@@ -231,14 +231,14 @@ def _marks(line: str, references: Collection[str]) -> Iterator[Atom]:
 
 
 def _untranslated_atom(raw: str, shown: str) -> Atom:
-    """Keep markup as it is; the model sees its text if that is short."""
+    """Leave markup unchanged; the model sees its text if the text is short."""
     if 0 < len(shown) <= _LONGEST_SHOWN:
         return Atom(AtomKind.KEPT, raw, " ".join(shown.split()))
     return Atom(AtomKind.POINT, raw)
 
 
 def _tag(raw: str) -> Atom:
-    """Read a tag of HTML."""
+    """Parse an HTML tag."""
     name = re.match(r"</?([A-Za-z][\w-]*)", raw)
     tag = name[1].lower() if name else ""
     if tag in ("br", "img", "hr", "wbr", "input") or raw.endswith("/>"):
@@ -258,13 +258,13 @@ def _flanking(line: str, match: "re.Match[str]") -> str:
 
 
 def _pair_emphasis(atoms: list[Atom]) -> list[Atom]:
-    """Match the marks of emphasis that open and close; others are text."""
+    """Match opening and closing marks of emphasis; unmatched marks are text."""
     outside: list[tuple[list[int], Counter[str]]] = []
     waiting: list[int] = []
     counts: Counter[str] = Counter()  # of the waiting marks
     for place, atom in enumerate(atoms):
         if atom.name == "link" and atom.part is AtomKind.OPEN:
-            # emphasis that begins in a link ends there
+            # emphasis that begins in a link must end in the link
             outside.append((waiting, counts))
             waiting, counts = [], Counter()
         elif atom.name == "link" and atom.part is AtomKind.CLOSE:

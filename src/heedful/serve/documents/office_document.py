@@ -1,14 +1,14 @@
 r"""
 Documents of Word (``.docx``) and OpenDocument (``.odt``).
 
-The text of every paragraph is written as a string in which numbers stand for the XML::
+The text of every paragraph becomes a string in which numbers represent the XML elements::
 
     <text:p>The <text:span text:style-name="bold">red</text:span> dog</text:p>
     The ⟨open 0⟩red⟨close 0⟩ dog            ⟨…⟩: two control characters around the number
 
-Sentences of the string are translated like those of a page: tags follow their words. The paragraph
-is then rebuilt from the string with its own elements. Properties, pictures, fields, notes, deleted
-text and everything outside of paragraphs stay as they are. Tabs, breaks and fields separate the
+Sentences of the string are translated like the sentences of a web page: tags follow their words.
+The paragraph is then rebuilt from the string and its elements. Properties, pictures, fields, notes,
+deleted text and everything outside paragraphs stay unchanged. Tabs, breaks and fields separate the
 text, so their order never changes. A bookmark or a comment follows the words that it marks.
 """
 
@@ -39,19 +39,19 @@ _CONTAINERS = frozenset(
         *("fldSimple", "bdo", "dir", "sdt"),
     )
 )
-# What a container has besides its text.
+# Elements of a container that are not text.
 _SETTINGS = frozenset(
     f"{_W}{name}" for name in ("smartTagPr", "customXmlPr", "fldData", "sdtPr", "sdtEndPr")
 )
 _RANGE_STARTS = frozenset(f"{_W}{name}" for name in ("bookmarkStart", "commentRangeStart"))
 _RANGE_ENDS = frozenset(f"{_W}{name}" for name in ("bookmarkEnd", "commentRangeEnd"))
-# Word's own notes on the source text: where it found errors, and where a page ended.
+# Word's marks of spelling errors and of the ends of pages in the source text.
 _DROPPED = frozenset(f"{_W}{name}" for name in ("proofErr", "lastRenderedPageBreak"))
 _BARRIERS = frozenset(
     f"{_W}{name}" for name in ("br", "cr", "tab", "ptab", "fldChar", "instrText", "delInstrText")
 )
 _SOFT_HYPHEN, _HARD_HYPHEN = "\xad", "\u2011"
-# Hyphens that are elements of Word.
+# Hyphens that Word writes as elements.
 _HYPHENS = {f"{_W}softHyphen": _SOFT_HYPHEN, f"{_W}noBreakHyphen": _HARD_HYPHEN}
 _HYPHEN_TAGS = {character: tag for tag, character in _HYPHENS.items()}
 _ODT_BARRIERS = frozenset(f"{_TEXT}{name}" for name in ("tab", "line-break", "s"))
@@ -61,7 +61,8 @@ _ODT_RANGE_STARTS = frozenset(f"{_TEXT}{name}-start" for name in _ODT_RANGES)
 _ODT_RANGE_ENDS = frozenset(f"{_TEXT}{name}-end" for name in _ODT_RANGES)
 _BLANKS = re.compile(" {2,}")
 
-# The separator of paragraphs, and the mark of an element: control characters around its number.
+# The separator of paragraphs, and the mark of an element, which is its number between control
+# characters.
 _PARAGRAPH = "\x00"
 _MARK = re.compile("\x01([ocpb])(\\d+)\x02")
 _ITEM = re.compile("\x01[ocpb]\\d+\x02|\\s+|[^\x01]", re.DOTALL)
@@ -70,8 +71,8 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
 OfficeText = tuple[str, Callable[[str], bytes]]
 """
-The paragraphs of a document as text with numbers in place of elements, and a function. The function
-writes the document with another text that has the same numbers.
+The text of a document's paragraphs, with numbers instead of elements, and a function. The function
+writes the document with another text that contains the same numbers.
 """
 
 
@@ -169,7 +170,7 @@ def _office_text(
 
 @dataclass
 class _Marks:
-    """The elements that the numbers in a text stand for."""
+    """The elements that the numbers in a text represent."""
 
     elements: list[list[_Element]] = field(default_factory=list)
     pieces: list[str] = field(default_factory=list)
@@ -177,17 +178,17 @@ class _Marks:
     """Numbers of open ranges, by their end elements."""
 
     def add(self, kind: str, elements: list[_Element]) -> int:
-        """Write the number of an element and return it."""
+        """Append the mark of some elements to the text, and return their number."""
         self.elements.append(elements)
         self.pieces.append(f"\x01{kind}{len(self.elements) - 1}\x02")
         return len(self.elements) - 1
 
     def close(self, number: int) -> None:
-        """Write the end of an element that has text."""
+        """Append the mark for the end of an element that contains text."""
         self.pieces.append(f"\x01c{number}\x02")
 
     def add_range(self, element: _Element, partners: "_Partners") -> None:
-        """Write the start or the end of a range."""
+        """Append the mark for the start or the end of a range."""
         partner = partners.get(element)
         if element.tag in _RANGE_STARTS | _ODT_RANGE_STARTS:
             number = self.add("o", [element])
@@ -227,12 +228,12 @@ def _range_key(element: _Element) -> tuple[str, str | None]:
 
 
 class _DocxParagraph:
-    """A paragraph of Word: runs of characters with equal properties."""
+    """A paragraph of a Word document, which consists of runs with equal properties."""
 
     def __init__(self, element: _Element) -> None:
         self._element = element
         self._marks = _Marks()
-        # The properties of most letters need no tag.
+        # The most frequent properties of the text need no tag.
         sizes: dict[bytes, int] = {}
         for run in element.iter(f"{_W}r"):
             if next(run.iterancestors(f"{_W}p"), None) is element:
@@ -247,7 +248,7 @@ class _DocxParagraph:
         self.text = "".join(self._marks.pieces)
 
     def rebuild(self, text: str) -> None:
-        """Build the paragraph again from a text with the same numbers."""
+        """Rebuild the paragraph from a text that contains the same numbers."""
         properties = [child for child in self._element if child.tag == f"{_W}pPr"]
         for child in list(self._element):
             self._element.remove(child)
@@ -320,7 +321,7 @@ class _DocxParagraph:
                 self._marks.add("b" if child.tag in _BARRIERS else "p", [child])
 
     def _begin_run(self, key: bytes, properties: _Element | None) -> None:
-        """Open a tag for the properties of a run, unless they are those of most letters."""
+        """Open a tag for the properties of a run, unless they are the most frequent ones."""
         if self._open is not None and self._open[0] == key:
             return
         self._end_run()
@@ -345,7 +346,7 @@ class _OdtParagraph:
         self.text = "".join(self._marks.pieces)
 
     def rebuild(self, text: str) -> None:
-        """Build the paragraph again from a text with the same numbers."""
+        """Rebuild the paragraph from a text that contains the same numbers."""
         for child in list(self._element):
             self._element.remove(child)
         self._element.text, is_first = None, True
@@ -381,14 +382,14 @@ class _OdtParagraph:
             elif child.tag in _ODT_RANGE_STARTS | _ODT_RANGE_ENDS:
                 self._marks.add_range(child, partners)
             elif child.tag == f"{_TEXT}s" and child.get(f"{_TEXT}c", "1") == "1":
-                # The second of two blanks; more of them are layout.
+                # An element with one space is the second of two spaces. More spaces are layout.
                 self._marks.pieces.append(" ")
             else:
                 self._marks.add("b" if child.tag in _ODT_BARRIERS else "p", [child])
             self._add_text(child.tail)
 
     def _add_text(self, text: str | None) -> None:
-        """Read characters; adjacent blanks count as one, as on the screen."""
+        """Read characters; adjacent spaces count as one space, as on the screen."""
         self._marks.pieces.append(re.sub("[ \t\r\n]+", " ", _without_controls(text or "")))
 
 
@@ -405,13 +406,13 @@ def _key(properties: _Element | None) -> bytes:
 
 
 def _inner(container: _Element) -> _Element:
-    """Return the element with a container's text, such as the content of a content control."""
+    """Return the element that has a container's text, such as a content control's content."""
     content = container.find(f"{_W}sdtContent")
     return container if content is None else content
 
 
 def _in_run(element: _Element) -> _Element:
-    """Wrap a picture or another part of a run in a run of its own."""
+    """Put a picture or another part of a run into a separate run."""
     run = element.getparent()
     if run is None or run.tag != f"{_W}r":
         return element
@@ -424,7 +425,7 @@ def _in_run(element: _Element) -> _Element:
 
 
 def _run(properties: _Element | None, text: str) -> _Element:
-    """Build a run of Word."""
+    """Build a run of a Word document."""
     run = etree.Element(f"{_W}r")
     if properties is not None:
         run.append(deepcopy(properties))
@@ -439,9 +440,9 @@ def _run(properties: _Element | None, text: str) -> _Element:
 
 
 def _add_text(parent: _Element, text: str, *, is_first: bool) -> None:
-    """Append text to an element of OpenDocument, where adjacent blanks are elements."""
+    """Append text to an element of OpenDocument, in which adjacent spaces are elements."""
     end = 0
-    if is_first:  # blanks at the start of a paragraph are not shown
+    if is_first:  # spaces at the start of a paragraph are not shown
         end = len(text) - len(text.lstrip(" "))
         _add_blanks(parent, end)
     for blanks in _BLANKS.finditer(text, end):
@@ -452,7 +453,7 @@ def _add_text(parent: _Element, text: str, *, is_first: bool) -> None:
 
 
 def _add_blanks(parent: _Element, count: int) -> None:
-    """Append blanks as an element."""
+    """Append spaces as an element."""
     if count:
         etree.SubElement(parent, f"{_TEXT}s", {f"{_TEXT}c": str(count)} if count > 1 else {})
 

@@ -10,10 +10,9 @@ Subtitles: SubRip (``.srt``) and WebVTT (``.vtt``).
                                         verbatim
     2
 
-Numbers, time stamps, blank lines, notes and styles stay as they are, to the byte. The lines of a
-cue are read as one text, and its translation is wrapped to as many lines of similar length. A line
-that begins with a dash belongs to another speaker. Tags such as ``<i>`` and ``{\an8}`` follow their
-words.
+Numbers, time stamps, blank lines, notes and styles stay unchanged, byte by byte. The lines of a cue
+are read as one text, and its translation is wrapped to the same number of lines. A line that begins
+with a dash belongs to another speaker. Tags such as ``<i>`` and ``{\an8}`` follow their words.
 """
 
 import html
@@ -44,25 +43,25 @@ _ATOM = re.compile(
 _NAME = re.compile(r"</?([A-Za-z]+)")
 _EMPTY = frozenset(("br", "wbr", "hr", "img"))
 _SHOWN_TAG = re.compile(r"<[^<>]*>|\{[\\][^{}]*\}")
-# Scripts without spaces between words: a line may end between two of their letters.
+# Scripts without spaces between words: a line may end between two letters.
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff]")
 
 
 def is_subtitles(text: str) -> bool:
-    """Return whether a text has the time stamp of a cue on a line of its own."""
+    """Return whether a text has a line that contains only the time stamp of a cue."""
     return "-->" in text and _ANY_STAMP.search(text) is not None
 
 
 @dataclass(frozen=True)
 class _Cue:
-    """The text of a cue, or of one of its speakers, and the number of its line breaks."""
+    """The text of a cue or of one of its speakers, with the number of its line breaks."""
 
     parts: tuple[str | Sentence, ...]
     breaks: int
     line_end: str
 
     def wrap(self, text: str) -> str:
-        """Wrap the translation to as many lines."""
+        """Wrap the translation to the same number of lines."""
         if not self.breaks or len(re.findall(r"\r\n|\n|\r", text)) == self.breaks:
             return text
         return _wrap(re.sub(r"[ \t]*(?:\r\n|\n|\r)[ \t]*", " ", text), self.breaks, self.line_end)
@@ -77,7 +76,7 @@ class Subtitles:
     linked: tuple[bool, ...]
     """For each piece, whether it contains tags."""
     parts: tuple[str | _Cue, ...]
-    """Text of cues, and everything that stays unchanged."""
+    """The texts of cues, and the unchanged text between them."""
 
     @classmethod
     def parse(cls, text: str, language: str, fits: Fits | None = None) -> "Subtitles":
@@ -91,7 +90,7 @@ class Subtitles:
         return cls(cues.pieces, cues.linked, tuple(parts))
 
     def fill(self, translations: Sequence[str], links: Sequence[Links | None] = ()) -> str:
-        """Replace the sentences by translations; ``fill(pieces)`` is the text that was parsed."""
+        """Replace the sentences with translations; ``fill(pieces)`` is the parsed text."""
         if len(translations) != len(self.pieces):
             raise ValueError(f"{len(self.pieces)} pieces need {len(self.pieces)} translations")
         pairs = iter(zip(translations, links or [None] * len(translations), strict=True))
@@ -112,20 +111,20 @@ def _blocks(text: str) -> Iterator[str | list[str]]:
     lines = [line for line in _LINE.findall(text) if line]
     is_vtt = text.removeprefix("\ufeff").startswith("WEBVTT")
     cue: list[str] = []
-    is_stamped = False  # whether the line before is a stamp
-    is_skipped = False  # whether inside a note, a style or the header
+    is_stamped = False  # whether the previous line is a time stamp
+    is_skipped = False  # whether the line is in a note, a style or the header
     for number, line in enumerate(lines):
         bare = _END.sub("", line)
         following = lines[number + 1] if number + 1 < len(lines) else ""
         starts = is_vtt and not cue and not is_stamped and _BLOCK.fullmatch(bare) is not None
         is_below_stamp, is_stamped = is_stamped, _STAMP.fullmatch(bare) is not None
-        # A time stamp begins a cue wherever it stands, even below a note without a blank line.
+        # A time stamp always begins a cue, even directly after a note without a blank line.
         if is_stamped or not bare.strip():
             is_skipped = False
         elif starts:
             is_skipped = True
         is_text = bool(bare.strip()) and not is_skipped and not is_stamped
-        # A number, or the name of a cue in WebVTT.
+        # The line before a time stamp may be the number or, in WebVTT, the name of a cue.
         if is_text and _STAMP.fullmatch(_END.sub("", following)):
             is_text = (bool(cue) or is_below_stamp) and not bare.strip().isdecimal()
         if is_text:
@@ -142,7 +141,7 @@ def _blocks(text: str) -> Iterator[str | list[str]]:
 def _cues(
     lines: Sequence[str], language: str, fits: Fits | None, escape: Callable[[str], str]
 ) -> Iterator[str | _Cue]:
-    """Split a cue by its speakers, and each text into sentences."""
+    """Split a cue by its speakers, and the text of each speaker into sentences."""
     groups: list[list[str]] = []
     for line in lines:
         if not groups or _SPEAKER.match(line):
@@ -185,7 +184,7 @@ def _atoms(text: str) -> Iterator[Atom]:
 
 
 def _wrap(text: str, breaks: int, line_end: str) -> str:
-    """Break a text into lines of similar length, at spaces outside of tags."""
+    """Break a text into lines of similar length, at spaces outside tags."""
     hidden = [span for match in _SHOWN_TAG.finditer(text) for span in range(*match.span())]
     inside = set(hidden)
     width, places = 0, list[tuple[int, int]]()

@@ -1,14 +1,14 @@
 """
-Projection of inline tags onto a translation, along its word links.
+Projection of inline tags onto a translation, with the help of its word links.
 
 ::
 
     source   The <b>red</b> dog .          links  The-Le  red-rouge  dog-chien
     target   Le  chien  <b>rouge</b> .
 
-An element encloses the run of target words with the most links to its own words and the fewest to
-others. Nested elements stay nested, and each tag is written once. An element without links is
-placed at the same fraction of the sentence.
+An element encloses the run of target words with the most links to its own words and the fewest
+links to other words. Nested elements stay nested, and each tag is written once. An element without
+links is inserted at the same fraction of the sentence.
 """
 
 import html
@@ -23,21 +23,21 @@ from typing import NamedTuple
 from heedful.serve.documents.html_blocks import Atom, AtomKind
 
 Links = Iterable[tuple[int, int]]
-"""Indices of a source word and of a target word, from 0; words are separated by spaces."""
+"""Pairs of the indices of a source word and a target word; spaces separate words."""
 
 
 Span = tuple[int, int]
-# Scripts written without spaces: there each character counts as a word.
+# Scripts without spaces between words: each character counts as a word.
 _LONG = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _LONG += "\U00020000-\U0003ffff"
 _WORD = re.compile(rf"[{_LONG}]|[^\s{_LONG}]+")
 _SPACED = re.compile(r"\S+")
 _UNSPACED = re.compile(rf"[{_LONG}]{{4}}")
-# Cost of a target word without links inside an element: small, so that articles and the like may be
-# enclosed, but not zero, so that an element does not grow without reason.
+# Cost of a target word without links inside an element. It is small, so that an element may enclose
+# articles, but not zero, so that an element does not grow without reason.
 _UNLINKED = 0.1
-# No real sentence has more tags than this. Beyond it, each tag goes to the same fraction of the
-# sentence, because finding spans takes time that is quadratic in the number of tags.
+# No real sentence has more tags. If there are more, each tag is inserted at the same fraction of
+# the sentence, because the time to find spans is quadratic in the number of tags.
 _MAX_MARKS = 300
 
 
@@ -62,7 +62,7 @@ class _Element:
     name: str = ""
     kept: str | None = None
     inside: list["_Element"] = field(default_factory=list)
-    # Its other tag is outside the sentence, so it encloses everything on that side.
+    # Whether its start or end tag is outside the sentence: it encloses everything on that side.
     from_start: bool = False
     to_end: bool = False
     place: Span = (0, 0)
@@ -101,12 +101,12 @@ def escape_html(text: str) -> str:
 
 
 def _by_share(source: str, marks: Sequence[Mark], target: str, escape: Callable[[str], str]) -> str:
-    """Place every tag at the same fraction of the text, in order."""
+    """Insert every tag at the same fraction of the text, in order."""
     out, here = [], 0
     for mark in marks:
         where = max(here, round(mark.start / len(source) * len(target)))
         if mark.atom.part is not AtomKind.KEPT:
-            # Not inside a word.
+            # Do not insert a tag inside a word.
             where = max(here, target.rfind(" ", 0, where) + 1) if where < len(target) else where
         out += [escape(target[here:where]), mark.atom.raw]
         here = where
@@ -138,7 +138,7 @@ def _close(waiting: list[_Element], raw: str, name: str, position: int) -> None:
     """Close the element that an end tag belongs to."""
     places = [k for k in range(len(waiting) - 1, 0, -1) if waiting[k].name == name]
     if places:
-        # Elements that are open inside have no end tag here: their start tags stay alone.
+        # Open elements inside this element have no end tag here, so their start tags stay alone.
         while len(waiting) > places[0] + 1:
             alone = waiting.pop()
             point = _Element(alone.start, alone.start, alone.before)
@@ -154,11 +154,11 @@ def _close(waiting: list[_Element], raw: str, name: str, position: int) -> None:
 
 
 class _Words:
-    """Words of both sides as spans, and the source words of each target word."""
+    """The spans of the source and target words, and the links between them."""
 
     def __init__(self, source: str, target: str, links: Links | None) -> None:
         self.text, self.target_text = source, target
-        # Without spaces between words, links between words are of no use.
+        # Links count words between spaces, so they are of no use in text without spaces.
         unspaced = _UNSPACED.search(source) or _UNSPACED.search(target)
         pattern = _WORD if unspaced else _SPACED
         self.source = [match.span() for match in pattern.finditer(source)]
@@ -195,7 +195,7 @@ class _Words:
         return [self.stretch(j, j, span) for j in self._translated[source] if j in inside]
 
     def weights(self, source_words: Span) -> list[float]:
-        """Score how much each target word belongs to some source words: 1 fully, -1 not at all."""
+        """Score how much each target word belongs to the source words: 1 fully, -1 not at all."""
         weights = self._unrelated.copy()
         for j in {j for i in range(*source_words) for j in self._translated[i]}:
             sources = self.linked[j]
@@ -209,7 +209,7 @@ class _Words:
         return {j for i in range(*self.covered(element)) for j in self._translated[i]}
 
     def copied(self, element: _Element) -> Span | None:
-        """Find an element's text verbatim in the target, if it occurs once."""
+        """Find an element's text verbatim in the target if it occurs once in each text."""
         text = self.text[element.start : element.end].strip()
         if not text or text not in self.target_text:
             return None
@@ -223,28 +223,30 @@ class _Words:
 
 
 def _touched_words(words: Sequence[Span], span: Span) -> range:
-    """Find the indices of the words that a span touches; words are in order."""
+    """Find the indices of the words that a span touches; `words` must be sorted."""
     first = bisect_right(words, span[0], key=itemgetter(1))
     return range(first, max(first, bisect_left(words, span[1], key=itemgetter(0))))
 
 
 def _assign_spans(parent: _Element, words: _Words) -> None:
-    """Assign each child element its span of the target, the most certain first."""
+    """Assign a span of the target to each child element, the most certain one first."""
     room, taken = parent.place, list[Span]()
     inside = [element for element in parent.inside if not element.is_point]
     targets = [words.targets(element) for element in inside]
-    # For each element, the target words of its siblings that are not its own.
-    beside = {
+    # For each element: the target words that belong to its siblings but not to itself.
+    sibling_words = {
         id(element): set[int]().union(*targets[:place], *targets[place + 1 :]) - targets[place]
         for place, element in enumerate(inside)
     }
-    wanted = [_best_span(element, [room], words, beside[id(element)]) for element in inside]
-    # Elements at an edge of the sentence come first: their place leaves no choice.
+    wanted = [_best_span(element, [room], words, sibling_words[id(element)]) for element in inside]
+    # Elements at an edge of the sentence come first, because one of their ends is fixed.
     for score, element, span in sorted(
         wanted, key=lambda candidate: (not candidate[1].at_edge, -candidate[0])
     ):
         if any(span[0] < end and start < span[1] for start, end in taken):
-            score, _, span = _best_span(element, _free(room, taken), words, beside[id(element)])
+            score, _, span = _best_span(
+                element, _free(room, taken), words, sibling_words[id(element)]
+            )
         if score <= 0 and not element.at_edge:
             span = _free_position(element, _free(room, taken), words, parent)
         element.place = span
@@ -252,7 +254,7 @@ def _assign_spans(parent: _Element, words: _Words) -> None:
     for element in parent.inside:
         if element.is_point:
             where = _point(element.start, words, parent)
-            # Never inside a sibling.
+            # It must not be inside a sibling.
             where = next((start for start, end in taken if start < where < end), where)
             element.place = (where, where)
         _assign_spans(element, words)
@@ -265,9 +267,9 @@ def _free(room: Span, taken: Sequence[Span]) -> list[Span]:
 
 
 def _best_span(
-    element: _Element, free: Sequence[Span], words: _Words, beside: Collection[int]
+    element: _Element, free: Sequence[Span], words: _Words, sibling_words: Collection[int]
 ) -> tuple[float, _Element, Span]:
-    """Find the target span with the highest score; `beside`: target words of its siblings."""
+    """Find the target span with the highest score; words of siblings lower it."""
     among = words.covered(element)
     if element.at_edge:
         return _wanted_at_edge(element, free[0 if element.from_start else -1], words, among)
@@ -276,7 +278,7 @@ def _best_span(
         return math.inf, element, copied
     best, best_score = (free[0][0], free[0][0]), 0.0
     weights = words.weights(among)
-    for j in beside:
+    for j in sibling_words:
         weights[j] -= 1
     for room in free:
         score, begin, best_begin = -1.0, 0, -1
@@ -284,7 +286,7 @@ def _best_span(
             if score < 0:
                 score, begin = 0.0, j
             score += weights[j]
-            # A word of another element between two of its own does not divide it.
+            # A word of another element between two words of this element does not divide it.
             if score > best_score or (score == best_score > 0 and begin == best_begin):
                 best, best_score, best_begin = words.stretch(begin, j, room), score, begin
     return best_score, element, _trim(element, best, words)
@@ -299,7 +301,7 @@ def _wanted_at_edge(
     score, best_score = 0.0, -math.inf
     for j, (start, end) in inside if element.from_start else reversed(inside):
         score += weights[j]
-        # It holds at least one word, because it did so in the source.
+        # It encloses at least one word, as in the source.
         if score > best_score:
             best = (span[0], end) if element.from_start else (start, span[1])
             best_score = score
@@ -310,12 +312,12 @@ def _trim(element: _Element, span: Span, words: _Words) -> Span:
     """Exclude punctuation that was outside the element in the source."""
     start, end = span
     text = words.target_text
-    held = words.text[element.start : element.end].strip()
-    if not held or not any(map(str.isalnum, text[start:end])):
+    source_text = words.text[element.start : element.end].strip()
+    if not source_text or not any(map(str.isalnum, text[start:end])):
         return span
-    while held[0].isalnum() and not element.from_start and not text[start].isalnum():
+    while source_text[0].isalnum() and not element.from_start and not text[start].isalnum():
         start += 1
-    while held[-1].isalnum() and not element.to_end and not text[end - 1].isalnum():
+    while source_text[-1].isalnum() and not element.to_end and not text[end - 1].isalnum():
         end -= 1
     return start, end
 
@@ -323,10 +325,10 @@ def _trim(element: _Element, span: Span, words: _Words) -> Span:
 def _free_position(
     element: _Element, free: Sequence[Span], words: _Words, parent: _Element
 ) -> Span:
-    """Find a position for an element that no target word belongs to."""
+    """Find a position for an element that has no target words."""
     where = _share((element.start + element.end) / 2, parent)
     if element.kept is not None:
-        # It translates no word, so it must not replace one.
+        # No target word translates it, so it must not replace a word.
         point = _point(element.start, words, parent)
         inside = [span for span in free if span[0] <= point <= span[1]]
         near = min(free, key=lambda span: min(abs(span[0] - where), abs(span[1] - where)))
@@ -344,7 +346,7 @@ def _share(position: int | float, parent: _Element) -> float:
 
 
 def _point(position: int, words: _Words, parent: _Element) -> int:
-    """Place an empty element: before the word that follows it, or after the last."""
+    """Find the position of an empty element, before the word that follows it or at the end."""
     start, end = parent.place
     if position <= parent.start or position >= parent.end:
         return start if position <= parent.start else end
@@ -355,7 +357,7 @@ def _point(position: int, words: _Words, parent: _Element) -> int:
     rest = words.text[position : words.source[following][1]]
     before = following - 1
     if first < position and not any(map(str.isalnum, rest)):
-        # Between a word and its full stop.
+        # The element is between a word and the punctuation after it.
         before = following
     else:
         linked = words.translations(following, parent.place)

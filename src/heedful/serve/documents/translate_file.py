@@ -15,7 +15,7 @@ _WINDOW = 2048
 
 
 def read_file(path: Path) -> bytes:
-    """Read a file up to a maximum size; raise `TextError` if that is impossible."""
+    """Read a file; raise `TextError` if it cannot be read or is too large."""
     try:
         with open_ordinary(path) as file:
             content = file.read(_MOST_BYTES + 1)
@@ -26,7 +26,7 @@ def read_file(path: Path) -> bytes:
         ) from error
     if len(content) > _MOST_BYTES:
         raise TextError(
-            f"{path} must have at most {_MOST_BYTES >> 20} MiB, but it has more; divide the file."
+            f"{path} must be at most {_MOST_BYTES >> 20} MiB, but it is larger; split the file."
         )
     return content
 
@@ -46,9 +46,9 @@ def translate_file(
     """
     Translate a file, and return the content of a file of the same kind.
 
-    `language`: language of the text, for splitting it into sentences. `tag`: put before every
-    sentence. `aligns`: whether the engine aligns words, so that tags inside a sentence follow their
-    words. `glossary`, `protected`: terms of the user.
+    `language`: language of the text, for splitting it into sentences. `tag`: language tag before
+    every sentence. `aligns`: whether the engine aligns words, so that tags inside a sentence follow
+    their words. `glossary`, `protected`: terms of the user.
 
     Raises `TextError` if the content does not match the file's ending, or is not safe to read.
     """

@@ -1,7 +1,7 @@
 """
 The web page: its files, their paths, and its content security policy.
 
-Needs no web framework: the server sends the files of `page_files` with `PAGE_HEADERS`.
+This module needs no web framework: the server sends the files of `page_files` with `PAGE_HEADERS`.
 """
 
 from hashlib import sha256
@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from heedful.visualise.explorer import explorer_script, explorer_styles
 
-# Nothing but files of this server: no inline script or style, no other host, no frame around it.
+# The page loads only files of this server: no inline scripts or styles, no other host. No other
+# page may show it in a frame.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -39,16 +40,15 @@ class PageFile(NamedTuple):
 
     content: bytes
     media_type: str
-    """For the header ``Content-Type``."""
+    """Value of the header ``Content-Type``."""
     tag: str
-    """For the header ``ETag``, quotation marks included; changes with the content."""
+    """Value of the header ``ETag``, including quotation marks; it changes with the content."""
 
 
 def page_files() -> dict[str, PageFile]:
     """Read every file of the page."""
-    # The attention explorer is the same code as in the stand-alone file of `heedful attend`. All
-    # addresses are relative, so that page and routes may lie behind a proxy that adds a path
-    # prefix.
+    # The attention explorer has the same code as the stand-alone file of `heedful attend`. All
+    # addresses are relative, so that the server may run behind a proxy that adds a path prefix.
     contents = {
         file.name: file.read_bytes() for file in files(__name__).iterdir() if file.is_file()
     }
@@ -62,6 +62,6 @@ def page_files() -> dict[str, PageFile]:
 
 
 def page_file(name: str, content: bytes) -> PageFile:
-    """Describe one file, whose kind is that of its name."""
+    """Describe one file; its name determines its media type."""
     tag = sha256(content).hexdigest()[:20]
     return PageFile(content, _KINDS[PurePath(name).suffix], f'"{tag}"')

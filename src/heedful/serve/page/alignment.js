@@ -13,8 +13,8 @@ heedful.alignment = (() => {
     return [...new Set(sourceWords)].sort((a, b) => a - b).flatMap((number) => spans[number] ?? []);
   };
 
-  // Where a sentence begins in the typed text, or -1. The search for each sentence begins behind the
-  // one before it, so that equal sentences get different places.
+  // Where a sentence begins in the typed text, or -1. The search for each sentence begins after the
+  // previous sentence, so that equal sentences get different positions.
   const sentenceStart = (text, sentences, sentence) => {
     let cursor = 0;
     for (const other of sentences) {

@@ -20,7 +20,7 @@ heedful.key = (elements, { check, onAccepted }) => {
     toggle(true);
   };
 
-  // The server needs a key, or another one than it received.
+  // The server needs a key, or a key other than the one that it received.
   const request = () => {
     isMissing = true;
     elements.change.hidden = false;

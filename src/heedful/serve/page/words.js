@@ -3,10 +3,10 @@
 globalThis.heedful ??= {};
 
 heedful.words = (() => {
-  // Least probability of confidence levels 0, 1 and 2; below the last it is level 3. page.css colors
-  // the levels and the legend in index.html names the same bounds.
+  // Minimum probability of confidence levels 0, 1 and 2; words with lower probabilities have level 3.
+  // page.css colors the levels, and the legend in index.html names the same bounds.
   const LEVELS = [0.9, 0.6, 0.3];
-  // Scripts written without spaces: each subword counts as a word there.
+  // Scripts without spaces between words: each subword counts as a word.
   const UNSPACED =
     /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 

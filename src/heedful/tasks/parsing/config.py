@@ -12,7 +12,7 @@ PARSER = ActsIf("parsing.linearisation", unless=(None,))
 
 
 class ParsingConfig(SettingsTable):
-    """Trees as the target: `heedful parse`."""
+    """Settings of constituency parsing: `heedful parse`."""
 
     table: ClassVar[str] = "parsing"
 
@@ -23,9 +23,9 @@ class ParsingConfig(SettingsTable):
     longest_chain: Annotated[
         Annotated[int, Field(ge=1, le=100)], PARSER, ActsIf("parsing.constrained", (True,))
     ] = 10
-    """Maximum phrases that open in a row: the Penn Treebank's sample has 6, CRAFT has 8."""
+    """Maximum number of phrases opened in a row; the Penn Treebank's sample needs 6, CRAFT 8."""
     word_numbers: Annotated[Annotated[int, Field(ge=2, le=1000)] | None, PARSER] = None
-    """Number words modulo this on both sides, so that attention finds the next word. None: not."""
+    """Modulus of the word numbers on both sides, which guide attention. None means no numbers."""
     next_word: Annotated[bool, PARSER] = False
     """Whether the decoder reads the encoder's state of the next word."""
     lower_case: Annotated[bool, PARSER] = False

@@ -1,8 +1,8 @@
 """
 The encoder's state of the next word, as an input of a parser's decoder.
 
-The number of words in a partial tree determines which word is next. So in addition to the last
-symbol, the decoder reads the encoder's state of this word (deterministic attention: Ma et al.
+The number of words in a partial tree determines which word is next. Therefore, the decoder reads
+the encoder's state of this word in addition to the last symbol (deterministic attention: Ma et al.
 2017). Ordinary attention would have to find the word by counting.
 """
 
@@ -80,11 +80,11 @@ class NextWord(nn.Module, DecoderInput):
         glorot(self.projection.weight, generator)
 
     def flops(self, memory: RowLengths) -> int:
-        """Count the operations of projecting the source states, padding included."""
+        """Count the operations of projecting the source states, including padding."""
         return 2 * self.projection.weight.numel() * int(memory.places.sum())
 
     def remember(self, memory: Memory, source: Int[Tensor, "batch source"], padding: int) -> Memory:
-        """Keep the states of the first token of each word, then of the last token."""
+        """Keep the state of each word's first token, followed by the state of the last token."""
         begins = self.begins[source]  # (batch, source)
         count = begins.sum(dim=1, keepdim=True)  # (batch, 1)
         last = (source != padding).sum(dim=1, keepdim=True) - 1

@@ -10,8 +10,8 @@ class TreeOptions:
     """The text of a parser."""
 
     trees: Files | None = flag(
-        "Bracketed trees, one per line or over several; plain or compressed; may be repeated or a "
-        "quoted glob.",
+        "File of bracketed trees, each on one or several lines; plain or compressed; may be "
+        "repeated or a quoted glob.",
         metavar="FILE",
     )
     """Bracketed trees for training a parser, instead of text of two languages."""

@@ -32,9 +32,9 @@ class Parse:
     tree: Tree
     """The tree; one flat phrase if the output is not a tree of the words."""
     score: float
-    """Its log-probability, with the length penalty."""
+    """Its log-probability divided by the length penalty."""
     symbols: str
-    """The tree as the model wrote it."""
+    """The symbols that the model wrote."""
     is_tree: bool = True
     """Whether the output is a tree; a constrained search writes only trees."""
     alternatives: tuple["Parse", ...] = ()
@@ -43,12 +43,12 @@ class Parse:
 
 class Parser:
     """
-    A trained run that parses, or an ensemble of several.
+    A trained run that parses, or an ensemble of several runs.
 
     Parameters
     ----------
     translator : Translator
-        Translator of a run that `heedful parse train` made.
+        Translator of a run that `heedful parse train` created.
 
     Raises
     ------
@@ -57,7 +57,7 @@ class Parser:
 
     Notes
     -----
-    Create it with `Parser.load`. Not thread-safe.
+    Create it with `Parser.load`. It is not thread-safe.
     """
 
     @checked
@@ -86,12 +86,12 @@ class Parser:
         plugins: Files | None = None,
     ) -> "Parser":
         """
-        Open a run folder, or several as an ensemble.
+        Open a run folder, or several run folders as an ensemble.
 
         Parameters
         ----------
         path : str, Path, TrainingResult or sequence of them
-            The folder of a run; several must share their tokenizer.
+            The folder of a run; several runs must share their tokenizer.
         weights : str, default 'default'
             ``average``, ``best``, ``last`` or ``step-N``, as for `Translator.load`.
         device : str, default 'auto'
@@ -154,14 +154,14 @@ class Parser:
         Parameters
         ----------
         sentences : str or iterable of str
-            Words with spaces between, as the Penn Treebank splits them.
+            Words separated by spaces, tokenized as in the Penn Treebank.
         options : SearchOptions, optional
-            Options of the search; the recipe's if None.
+            Options of the search; the settings of the run if None.
         tags : sequence of sequence of str, optional
-            Parts of speech of the words of each sentence, for the trees to show. The model does
-            not read them.
+            Parts of speech of the words of each sentence, which appear in the trees. The model
+            does not read them.
         first_line : int, default 1
-            Number of the first sentence, for messages.
+            Line number of the first sentence, for messages.
         warn : callable, optional
             Called with a message about each sentence whose tree does not fit into the limit of
             the output. One flat phrase is written for it.
@@ -169,7 +169,7 @@ class Parser:
         Returns
         -------
         Parse or list of Parse
-            One for a string; a list in order for several sentences.
+            One parse for a string; otherwise a list in the order of the sentences.
 
         Raises
         ------
@@ -230,7 +230,7 @@ class Parser:
         Parameters
         ----------
         sentence : str
-            Words with spaces between.
+            Words separated by spaces.
 
         Returns
         -------

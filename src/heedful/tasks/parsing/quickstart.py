@@ -73,7 +73,7 @@ def quickstart(
     predicted.write_text("".join(f"{output.tree}\n" for output in parses), encoding="utf-8")
     score = score_trees(gold, [output.tree for output in parses])
     say(
-        f"F1 {score.f1:.1f} on {len(gold):,} unseen sentences; {score.exact_match:.1f} % of the "
+        f"F1 {score.f1:.1f} on {len(gold):,} unseen sentences; {score.exact_match:.1f}% of the "
         "trees are correct in every phrase"
     )
     free = Parser.load(run, constrained=False, **chosen)  # type: ignore[arg-type]

@@ -106,8 +106,8 @@ _SMALL_LSTM: dict[str, Any] = {
 }
 
 PARSING_RECIPES: dict[str, Recipe] = {
-    "paper-parsing": Recipe("Constituency parsing by the paper's text, section 6.3.", _PAPER),
-    "t2t-parsing": Recipe("Constituency parsing by the authors' first public code.", _T2T),
+    "paper-parsing": Recipe("Constituency parsing as in section 6.3 of the paper.", _PAPER),
+    "t2t-parsing": Recipe("Constituency parsing as in the authors' first public code.", _T2T),
     "vinyals-parsing": Recipe("Vinyals et al. 2015: an LSTM with attention that parses.", _VINYALS),
     "parsing-small": Recipe("Learn to parse from a few thousand trees on two CPU cores.", _SMALL),
     "parsing-small-lstm": Recipe("A small LSTM with attention that parses.", _SMALL_LSTM),

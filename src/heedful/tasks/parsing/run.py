@@ -42,7 +42,7 @@ class ParserRun(RunTask):
 
     @property
     def parsing(self) -> ParsingConfig:
-        """The run's settings of parsing."""
+        """The parsing settings of the run."""
         return self.config.part(ParsingConfig)
 
     @property
@@ -79,9 +79,9 @@ class ParserRun(RunTask):
         self, lines: Sequence[str], limits: Sequence[int], device: torch.device
     ) -> list[DecodingRule]:
         """
-        Return the rule that allows only trees of the words; no rule if the search is free.
+        Return the rule that allows only trees of the words; no rule if the search is unconstrained.
 
-        Raises `TextError` if a limit is too small for a tree of the words. Also raises it if the
+        Raises `TextError` if a limit is too small for a tree of the words. It is also raised if the
         words have no numbers although the model reads numbered words.
         """
         if not self.parsing.constrained:
@@ -104,7 +104,7 @@ class ParserRun(RunTask):
         ]
 
     def has_room(self, line: str, limit: int) -> bool:
-        """Tell whether the smallest tree of the words fits into the limit."""
+        """Return whether the smallest tree of the words fits into the limit."""
         return not self.parsing.constrained or fewest_symbols(self._count_words(line)) <= limit
 
     def complete(self, model: EncoderDecoder) -> None:

@@ -10,7 +10,7 @@ from heedful.tasks.task import Settings, Task
 
 
 class Parsing(Task):
-    """The task whose target is trees."""
+    """The parsing task, whose targets are trees."""
 
     settings = ParsingConfig
     recipes = PARSING_RECIPES
@@ -32,7 +32,7 @@ class Parsing(Task):
     )
 
     def acts(self, settings: Settings) -> bool:
-        """Tell whether the settings are those of a parser."""
+        """Return whether the settings define a parser."""
         return settings["parsing.linearisation"] is not None
 
     def clashes(self, settings: Settings) -> Iterable[str]:
@@ -64,12 +64,12 @@ class Parsing(Task):
                 )
 
     def beyond_transformer(self, settings: Settings) -> list[tuple[str, object]]:
-        """List the setting of the decoder's input from the next word, if it is on."""
+        """List `parsing.next_word` if it is true."""
         name = "parsing.next_word"
         return [(name, True)] if settings[name] else []
 
     def exported(self, settings: Settings) -> Settings:
-        """Turn off the rule of well-formed trees, because other programs do not have it."""
+        """Turn off the rule of well-formed trees, because other programs lack it."""
         return {"parsing.constrained": False} if settings["parsing.constrained"] else {}
 
 

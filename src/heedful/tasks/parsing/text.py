@@ -3,7 +3,7 @@ Trees as training text: words on one side, symbols on the other.
 
 ::
 
-    trees ─ clean ─ RUN/trees/train.words and train.symbols ─ subwords and ids, as of any text
+    trees ─ clean ─ RUN/trees/train.words and train.symbols ─ subwords and ids, as for any text
 """
 
 from collections.abc import Iterator, Sequence

@@ -28,7 +28,7 @@ from heedful.text.reading.letter_case import (
 from heedful.text.reading.vocabulary import LACKING, SourceVocabulary
 
 LineCase = Literal["", "upper", "title", "sentence"]
-"""Case of the whole translation: unchanged, capitals, a capital in each word or in the first."""
+"""Case of the whole translation: unchanged, capitals, each word or the first word capitalized."""
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 # A short word in capitals may be an abbreviation; a word of this many letters rarely is.
@@ -71,7 +71,7 @@ def restore_word(source: str, target: str, languages: Languages = UNKNOWN) -> st
 
 
 def restore_line(words: Sequence[str], line: LineCase, language: str = "") -> list[str]:
-    """Give the words of a translation the case of their line. `language`: the translation's."""
+    """Give the words of a translation the case of the source. `language`: the translation's."""
     if line == "upper":
         return [upper_case(word, language) for word in words]
     if line == "title":
@@ -94,7 +94,8 @@ def _case_of(words: Sequence[str], capitalizes_nouns: bool) -> LineCase:
     """
     Decide in which case a line as a whole is written.
 
-    `capitalizes_nouns`: whether the language does so; then any word in lower case shows a sentence.
+    `capitalizes_nouns`: whether the language does so; then a line with any word in lower case is
+    not a heading.
     """
     cased = [word for word in words if word.lower() != word.upper()]
     if all(map(is_upper_case, cased)) and max(map(_count_letters, cased)) > 1:
@@ -126,7 +127,7 @@ def _known_form(
         is_word = vocabulary.cost(best) == 1 or letters >= _LONG_WORD or not is_alone
         # At equal cost the new form is used, because the words around it are changed, too.
         return best if is_word and vocabulary.cost(best) <= cost else word
-    # In a line in capitals this concerns words of one letter; English “I” keeps its capital.
+    # In a line in capitals only one-letter words get here; English “I” keeps its capital.
     in_heading = line == "title" or (line == "upper" and word != "I")
     if in_heading and not is_first and _is_capitalized(word):
         # “Sie” and “sie” mean different things in German, so the change must save a subword.

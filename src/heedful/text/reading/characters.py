@@ -18,7 +18,7 @@ from heedful.text.blanks import read_source, read_target
 # Scripts in which U+200C and U+200D choose the form of a letter: Arabic to Indic, Myanmar, Khmer.
 JOINED = "\u0600-\u0dff\u1000-\u109f\u1780-\u18af\ua840-\uabff\ufb50-\ufdff\ufe70-\ufefc"
 EMOJI = "©®‼⁉™ℹ\u2190-\u2bff〰〽㊗㊙\U0001f000-\U0001faff"
-"""Characters of emoji sequences, as the content of a character class of a pattern."""
+"""Characters of emoji sequences, for a character class of a regular expression."""
 SELECTORS = "\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
 """Modifiers of the form or color of an emoji, for a character class like `EMOJI`."""
 
@@ -37,7 +37,7 @@ _CONTROL = re.compile(f"[{_CONTROLS}]")
 
 def visible(text: str) -> str:
     r"""
-    Drop invisible characters and compose letters; control characters become blanks, blanks stay.
+    Drop invisible characters and compose letters; control characters become blanks.
 
     >>> visible("Cafe\u0301 re\u00add\u200b 👩\u200d👧")
     'Café red 👩\u200d👧'

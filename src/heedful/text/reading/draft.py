@@ -36,7 +36,7 @@ class Draft(NamedTuple):
 
     def edited(self, edits: Sequence[Edit]) -> "Draft":
         """
-        Replace parts of the text; spans of words move, and a replaced word has the new span.
+        Replace parts of the text, and adjust the spans of the words.
 
         `edits`: in order, without overlaps.
         """
@@ -70,18 +70,18 @@ class _Shift:
         self._moved = [0, *accumulate(grown)]
 
     def start(self, place: int) -> int:
-        """Return the new position of the start of a word, after insertions there."""
+        """Return the new position of a word's start, which follows any insertion there."""
         before = bisect_right(self._ends, place)
         inside = before < len(self._edits) and self._starts[before] < place
         return (self._starts[before] if inside else place) + self._moved[before]
 
     def end(self, place: int) -> int:
-        """Return the new position of the end of a word, before insertions there."""
-        behind = bisect_left(self._starts, place)  # edits that begin before the place
-        if behind and self._ends[behind - 1] > place:
-            edit = self._edits[behind - 1]
-            return edit.start + self._moved[behind - 1] + len(edit.text)
-        return place + self._moved[behind]
+        """Return the new position of a word's end, which precedes any insertion there."""
+        count = bisect_left(self._starts, place)  # number of edits that begin before the position
+        if count and self._ends[count - 1] > place:
+            edit = self._edits[count - 1]
+            return edit.start + self._moved[count - 1] + len(edit.text)
+        return place + self._moved[count]
 
 
 def draft(text: str, words: Sequence[str], links: Iterable[Link]) -> Draft:
@@ -111,7 +111,7 @@ def word_spans(text: str) -> list[Span]:
 
 
 def joined_edits(edits: Iterable[Edit]) -> list[Edit]:
-    """Sort edits; join those that overlap or insert at the same place, without double spaces."""
+    """Sort edits; join those that overlap or insert at the same position, without double spaces."""
     joined: list[Edit] = []
     for edit in sorted(edits, key=lambda edit: edit.start):
         last = joined[-1] if joined else None

@@ -6,10 +6,10 @@ Division of a line into text for the model and pieces that are held back.
     the big red dog 👍🏽 eats {{count}} apples
       text  "the big red dog "   held "👍🏽"   text " eats "   held "{{count}}"   text " apples"
 
-Forms that no model translates (`heedful.text.reading.patterns`) and protected strings are held
-back. So are parts that the vocabulary lacks, such as an emoji sequence, a number or a word of
-another script. Forms, and protected strings that normalization would change, are found before
-blanks and accents are normalized, so they are restored byte for byte.
+Strings that no model translates, such as placeholders (`heedful.text.reading.patterns`), and
+protected strings are held back. So are parts that the vocabulary lacks, such as an emoji sequence,
+a number or a word of another script. Placeholders, and protected strings that normalization would
+change, are found before blanks and accents are normalized, so they are restored byte for byte.
 """
 
 import re
@@ -34,18 +34,18 @@ class Piece(NamedTuple):
     text: str
     """Its text in the line."""
     kind: Kind = "text"
-    """`text` is translated, `held` is cut out, a `term` is read and its translation replaced."""
+    """`text` is translated, `held` is cut out, and the translation of a `term` is replaced."""
     put: str = ""
     """Its replacement in the translation."""
 
 
-# A part of a text, and the piece that it becomes.
+# Start and end of a part of a text, and the piece that it becomes.
 _Cut = tuple[int, int, Piece]
 
 
 _SIGN = f"[{EMOJI}]"
 _CLUSTER = f"{_SIGN}[{SELECTORS}]*"
-# Vowel signs and other marks of words, which `\w` does not count: Latin, Semitic, Indic, Khmer.
+# Vowel signs and other combining marks, which `\w` does not match: Latin, Semitic, Indic, Khmer.
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
     "\u0900-\u0dff\u0e31-\u0e4e\u0eb1-\u0ecd\u0f18-\u0fbc\u102b-\u109d\u17b4-\u17d3\u200c\u200d"
@@ -76,10 +76,10 @@ def cut_line(
     languages: Languages = UNKNOWN,
 ) -> list[Piece]:
     """
-    Cut a line into pieces, in order; together they are the prepared line.
+    Cut a line into pieces, in order; together they make up the prepared line.
 
-    `holds`: whether forms and unknown text are held, besides terms. `aligns`: whether a term can be
-    located in the translation; if not, it is held back.
+    `holds`: whether untranslatable forms and unknown text are held back, in addition to terms.
+    `aligns`: whether a term can be located in the translation; if not, it is held back.
     """
     if holds:  # the translation gets the held pieces and must not have these characters either
         raw = without_controls(raw.replace("\ufeff", ""))[0]
@@ -102,7 +102,7 @@ def unbroken_spans(
     text: str, terms: Terms | None, languages: Languages = UNKNOWN, *, holds: bool = True
 ) -> list[tuple[int, int]]:
     """
-    Find the parts of a text that `cut_line` would hold or treat as a term, in order.
+    Find the parts of a text that `cut_line` would hold back or treat as a term, in order.
 
     A text that is too long is not cut inside these parts.
     """
@@ -115,7 +115,8 @@ def unbroken_spans(
             if unit.end() - unit.start() > 1 and not unit[0].isalnum()
         ]
     if terms is not None:
-        # Terms match text with single blanks, so the place of each remaining character is recorded.
+        # Terms match text with single blanks, so the position of each remaining character is
+        # recorded.
         places = [
             place
             for place, sign in enumerate(text)
@@ -133,12 +134,12 @@ def single_spaces(text: str) -> str:
 
 
 def _readable(piece: Piece) -> Piece:
-    """Normalize the characters of text."""
+    """Normalize the characters of a piece of text."""
     return Piece(single_spaces(visible(piece.text))) if piece.kind == "text" else piece
 
 
 def _cut_out(pieces: Sequence[Piece], find: Callable[[str], Iterator[_Cut]]) -> list[Piece]:
-    """Cut parts out of the text, which is left between pieces that were cut out before."""
+    """Cut parts out of the pieces of text; pieces that were cut out before stay as they are."""
     parts: list[Piece] = []
     for piece in pieces:
         here = 0
@@ -150,7 +151,7 @@ def _cut_out(pieces: Sequence[Piece], find: Callable[[str], Iterator[_Cut]]) -> 
 
 
 def _forms(vocabulary: SourceVocabulary, text: str) -> Iterator[_Cut]:
-    """Find forms that no model translates, except forms with a subword of their own."""
+    """Find strings that no model translates, except those with a subword of their own."""
     for start, end in held_forms(text):
         form = text[start:end]
         if vocabulary.cost(form) != 1:  # unlike “&apos;” where Moses tokenized the training text
@@ -176,8 +177,12 @@ def _unknown(vocabulary: SourceVocabulary, text: str) -> Iterator[_Cut]:
         if _is_unknown(unit[0], vocabulary):
             # The hyphen after a number is dropped, because the model reads the words without it.
             number = _number_before_words(unit[0], vocabulary)
-            held = unit[0][: len(number) + 1] if number else unit[0]
-            yield unit.start(), unit.start() + len(held), Piece(held, "held", number or held)
+            unknown = unit[0][: len(number) + 1] if number else unit[0]
+            yield (
+                unit.start(),
+                unit.start() + len(unknown),
+                Piece(unknown, "held", number or unknown),
+            )
 
 
 def _number_before_words(unit: str, vocabulary: SourceVocabulary) -> str:
@@ -193,7 +198,7 @@ def _number_before_words(unit: str, vocabulary: SourceVocabulary) -> str:
 
 
 def _is_unknown(unit: str, vocabulary: SourceVocabulary) -> bool:
-    """Whether a word, a number or a sign has no form that the vocabulary knows."""
+    """Whether a word, a number or a symbol has no form that the vocabulary knows."""
     lacking = [sign for sign in unit if vocabulary.lacks(vocabulary.known_form(sign))]
     if not lacking:
         return False
@@ -203,7 +208,8 @@ def _is_unknown(unit: str, vocabulary: SourceVocabulary) -> bool:
     unspaced = _WITHOUT_SPACES.findall(unit)
     if all(map(vocabulary.lacks, map(vocabulary.known_form, unspaced))):
         return True
-    # These scripts do not separate words, so a run is held only if most of its signs are unknown.
+    # These scripts do not separate words, so a run is held back only if most of its characters are
+    # unknown.
     return 2 * len(lacking) > len(unit)
 
 
@@ -211,22 +217,22 @@ _WITHOUT_SPACES = re.compile(f"[{UNSPACED}]")
 
 
 def _with_brackets(pieces: Sequence[Piece]) -> list[Piece]:
-    """Also hold brackets or quotation marks around a held piece: the model would see “()”."""
+    """Also hold back brackets or quotation marks around a piece, so the model never sees “()”."""
     grown = list(pieces)
     for place in range(1, len(grown) - 1):
-        before, held, after = grown[place - 1 : place + 2]
-        if held.kind != "held" or before.kind != "text" or after.kind != "text":
+        before, piece, after = grown[place - 1 : place + 2]
+        if piece.kind != "held" or before.kind != "text" or after.kind != "text":
             continue
         first, last = before.text[-1:], after.text[:1]
         if first and last and (first, last) in zip(_OPENING, _CLOSING, strict=True):
             grown[place - 1] = Piece(before.text[:-1])
-            grown[place] = Piece(f"{first}{held.text}{last}", "held", f"{first}{held.put}{last}")
+            grown[place] = Piece(f"{first}{piece.text}{last}", "held", f"{first}{piece.put}{last}")
             grown[place + 1] = Piece(after.text[1:])
     return [piece for piece in grown if piece.text]
 
 
 def _merge(pieces: Sequence[Piece]) -> list[Piece]:
-    """Join held pieces with only blanks and marks between them."""
+    """Join held pieces with only blanks and punctuation between them."""
     joined: list[Piece] = []
     for piece in pieces:
         joined.append(piece)
@@ -241,18 +247,18 @@ def _merge(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _with_marks(pieces: Sequence[Piece]) -> list[Piece]:
-    """Also hold back a mark that would begin the model's line or follow another mark there."""
+    """Also hold back punctuation that would begin the model's line or follow other punctuation."""
     grown = list(pieces)
     for place, piece in enumerate(grown[:-1]):
-        behind = grown[place + 1]
-        if piece.kind != "held" or behind.kind != "text":
+        after = grown[place + 1]
+        if piece.kind != "held" or after.kind != "text":
             continue
         before = grown[place - 1] if place else Piece("")
         is_first = place == 0 or (place == 1 and not before.text.strip())
-        if is_first and (marks := _FIRST_MARKS.match(behind.text)):
+        if is_first and (marks := _FIRST_MARKS.match(after.text)):
             grown[place] = Piece(piece.text + marks[0], "held", piece.put + marks[0])
-            grown[place + 1] = Piece(behind.text[marks.end() :])
-        elif before.kind == "text" and _FIRST_MARKS.match(behind.text):
+            grown[place + 1] = Piece(after.text[marks.end() :])
+        elif before.kind == "text" and _FIRST_MARKS.match(after.text):
             marks = _LAST_MARKS.search(before.text)
             if marks is not None:
                 grown[place - 1] = Piece(before.text[: marks.start()])

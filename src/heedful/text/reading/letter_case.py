@@ -1,8 +1,8 @@
 """
 Capitals and lower case by the rules of a language.
 
-Turkish and Azeri have an i with a dot and one without: İ is the capital of i, and I that of ı. In
-German “ß” is “SS” among capitals. All other languages follow Unicode alone.
+Turkish and Azeri have an i with a dot and one without: İ is the capital of i, and I is the capital
+of ı. In German capitals, “ß” becomes “SS”. All other languages follow Unicode alone.
 """
 
 from typing import NamedTuple
@@ -48,7 +48,7 @@ def upper_case(text: str, language: str = "") -> str:
 
 
 def with_capital(text: str, language: str = "") -> str:
-    """Write the first letter of a text as a capital; `str.title` knows digraphs such as ǆ."""
+    """Write the first letter of a text as a capital; `str.title` handles digraphs such as ǆ."""
     for place, character in enumerate(text):
         if character.isalpha():
             is_dotted = character == "i" and language_of_code(language) in _DOTTED

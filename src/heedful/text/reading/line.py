@@ -64,7 +64,7 @@ class ReadLine:
 
     @property
     def needs_links(self) -> bool:
-        """Whether restoring uses word links."""
+        """Whether restoration uses word links."""
         line, changed = self.cased.line, sum(self.cased.changed)
         by_word = line not in ("upper", "title") and changed > (line == "sentence")
         return not self.is_copied and (by_word or any(map(self._is_inner, self.line.gaps)))
@@ -82,8 +82,8 @@ class ReadLine:
             text = without_controls(self.original.replace("\ufeff", ""))[0].strip()
         words = tuple(text.split())
         links = tuple((number, number) for number in range(len(words)))
-        held = tuple(HeldNote(piece.text, piece.put, "edge") for piece in terms)
-        return RestoredLine(text, words, links, ReadingNote(copied=True, held=held))
+        held_notes = tuple(HeldNote(piece.text, piece.put, "edge") for piece in terms)
+        return RestoredLine(text, words, links, ReadingNote(copied=True, held=held_notes))
 
     def restore(
         self,
@@ -95,9 +95,9 @@ class ReadLine:
         """
         Restore everything that was taken from the line.
 
-        `words`: words of the translation, to which the links refer. `links`: word links to the text
-        for the model.
-        `prefix`: the user's beginning of the translation, which stays unchanged.
+        `words`: words of the translation, to which the links refer. `links`: links between words of
+        the text for the model and these words.
+        `prefix`: the beginning that the user gave, which stays unchanged.
         """
         seen = self.text
         changed, fixed = with_prefix(draft(translation, words, links), prefix)
@@ -108,9 +108,11 @@ class ReadLine:
             originals = self.line.text.split(" ")
             changed, case = restore_case(changed, originals, self.cased, self.languages, fixed)
             note = ReadingNote(case=case, numbers=numbers, loops=loops)
-        changed, held = put_back(changed, self.line, word_spans(self.shown), fixed)
+        changed, held_notes = put_back(changed, self.line, word_spans(self.shown), fixed)
         links = changed.links
-        return RestoredLine(changed.text, tuple(changed.words), links, replace(note, held=held))
+        return RestoredLine(
+            changed.text, tuple(changed.words), links, replace(note, held=held_notes)
+        )
 
 
 @dataclass(frozen=True)
@@ -118,8 +120,9 @@ class LineReader:
     """
     A reader that prepares lines for a model; each `ReadLine` restores its translation.
 
-    `reads_text`: whether to hold forms and unknown text, restore case, cut loops and copy lines
-    without a letter; if not, only terms are treated. `aligns`: whether word links are available.
+    `reads_text`: whether to hold back untranslatable forms and unknown text, restore case, cut
+    loops and copy lines without a letter; if not, only terms are handled. `aligns`: whether word
+    links are available.
     """
 
     vocabulary: SourceVocabulary
@@ -128,7 +131,7 @@ class LineReader:
     aligns: bool = True
 
     def unbroken(self, text: str) -> list[tuple[int, int]]:
-        """Find the parts of a text that may not be cut: held pieces and terms."""
+        """Find the parts of a text that must not be cut: held pieces and terms."""
         languages = Languages(self.vocabulary.language)
         return unbroken_spans(text, self.terms, languages, holds=self.reads_text)
 

@@ -1,5 +1,5 @@
 """
-Loops of a translation: repetitions of the same words or letters.
+Loops in a translation: the same words or letters, repeated in several rounds.
 
 If the source has no loop, all rounds but the first are cut from the translation. If the source
 repeats itself, its translation may repeat as often.
@@ -11,7 +11,7 @@ from itertools import count
 
 _LONGEST_ROUND = 20
 _MARKS = ".,;:!?…'\"«»“”„()"
-# “nous nous levons” is not a loop; three rounds in a row are one.
+# “nous nous levons” is not a loop; three rounds in a row are a loop.
 _LEAST_ROUNDS = 3
 _LETTERS = re.compile(r"([^\s\d]{2,20}?)\1{3,}|([^\s\d])\2{4,}")
 
@@ -45,7 +45,7 @@ def loops_of_words(
 
 
 def cut_word_loops(words: Sequence[str], source: Sequence[str]) -> list[Span]:
-    """Find the spans of rounds of a translation that exceed the rounds of its source."""
+    """Find the spans of a translation's loops that exceed the number of rounds in its source."""
     # a loop needs a letter, because “1 000 000 000” is a number
     loops = [
         (start, size, length)
@@ -93,5 +93,5 @@ def _unit(loop: re.Match[str]) -> str:
 
 
 def _rounds_of(unit: str, text: str) -> int:
-    """Count the most consecutive repetitions of a unit in a text; at least 1."""
+    """Return the largest number of consecutive repetitions of a unit in a text; at least 1."""
     return max(1, next(n - 1 for n in count(1) if unit * n not in text))

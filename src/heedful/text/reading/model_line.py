@@ -1,4 +1,4 @@
-"""The text of a line for the model, and the places of pieces that were cut out."""
+"""The text of a line for the model, and the positions of pieces that were cut out."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ _CLOSING_MARKS = ".,;:!?…)]}»”’、。，！？：；）」』"
 
 
 class Gap(NamedTuple):
-    """The place of a piece that was cut out, or of a term that the model reads."""
+    """The position of a piece that was cut out, or of a term that the model reads."""
 
     piece: Piece
     line: Span
@@ -30,7 +30,7 @@ class ModelLine(NamedTuple):
     gaps: tuple[Gap, ...]
 
     def origin(self, place: int) -> int:
-        """Return the place in the line of a character that the model sees."""
+        """Return the position in the prepared line of a character that the model sees."""
         seen, line = max(pair for pair in self.origins if pair[0] <= place)
         return line + place - seen
 
@@ -41,22 +41,22 @@ def model_line(pieces: Sequence[Piece]) -> ModelLine:
     text, end = "", 0
     origins: list[tuple[int, int]] = []
     gaps: list[Gap] = []
-    is_behind_held = False
+    is_after_held_piece = False
     for piece in pieces:
         start, end = end, end + len(piece.text)
         if piece.kind == "held":
-            # A dropped hyphen counts as a space: that behind the “3” of “3-year plan”.
+            # A dropped hyphen, such as the one in “3-year plan”, counts as a space.
             is_cut = piece.put != piece.text and piece.text[-1:] in "‐‑-"
             spaced = line[:start][-1:] in ("", " "), is_cut or line[end:][:1] in ("", " ")
             place = len(text.rstrip())
             gaps.append(Gap(piece, (start, end), (place, place), spaced))
-            is_behind_held = True
+            is_after_held_piece = True
             continue
         added = piece.text
-        if is_behind_held:
+        if is_after_held_piece:
             added, left = added.lstrip(), text.rstrip()
             text = left + _joint(left, text, added, piece.text)
-            is_behind_held = not added
+            is_after_held_piece = not added
         if added:
             origins.append((len(text), end - len(added)))
         if piece.kind == "term":
@@ -66,7 +66,7 @@ def model_line(pieces: Sequence[Piece]) -> ModelLine:
 
 
 def _joint(left: str, with_blank: str, right: str, with_lead: str) -> str:
-    """Return the space, which may be empty, between the texts before and after a held piece."""
+    """Return the separator (a space or nothing) between the texts before and after a held piece."""
     if not left:
         return ""
     if not right or right != with_lead:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple
 
 Where = Literal["edge", "aligned", "end"]
-"""How a place was chosen: an edge as in the source, word links, or the end if links are unsure."""
+"""How a position was chosen: at the edge as in the source, by word links, or else at the end."""
 
 
 class HeldNote(NamedTuple):
@@ -40,14 +40,14 @@ class ReadingNote:
     numbers: tuple[str, ...] = ()
     """Numbers of the source that the translation lacks."""
     loops: int = 0
-    """Loops of the translation that were cut at their second round."""
+    """Number of loops that were cut in the translation."""
     sentences: int = 1
     """Number of parts into which a line that is too long for the model was split."""
     cut: bool = False
     """Whether a line that is too long was cut off instead."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert the note to plain values; empty if nothing was done."""
+        """Convert the note to plain values; empty if nothing was changed."""
         values = {
             setting.name: getattr(self, setting.name)
             for setting in fields(self)
@@ -61,7 +61,7 @@ class ReadingNote:
 
     @property
     def at_end(self) -> int:
-        """Count the pieces at the end whose places are unknown."""
+        """Number of pieces put at the end because their positions are unknown."""
         return sum(piece.where == "end" for piece in self.held)
 
 
@@ -89,7 +89,7 @@ class ReadingCounts:
         self.numbers = self.number_lines = self.at_end = self.end_lines = 0
 
     def add(self, note: ReadingNote | None) -> None:
-        """Add a line."""
+        """Add the note of a line."""
         if note is not None:
             self.numbers += len(note.numbers)
             self.number_lines += bool(note.numbers)
@@ -105,7 +105,7 @@ class ReadingCounts:
             )
         if self.at_end:
             yield (
-                f"{self.at_end:,} pieces that the model did not read are at the end of the "
+                f"{self.at_end:,} pieces that the model did not read are now at the end of the "
                 f"translations of {self.end_lines:,} lines, because no alignment shows their "
-                "places."
+                "positions."
             )

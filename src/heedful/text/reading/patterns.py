@@ -1,8 +1,8 @@
 r"""
 Pieces of text that no model translates, by their form: placeholders, addresses, paths, versions.
 
-Only forms that never occur in running text are included: ``50 % sure`` holds no format, and
-``and/or`` is not a path. Users name further strings with `protected`.
+Only forms that never occur in running text are included: ``50 % sure`` contains no format
+specifier, and ``and/or`` is not a path. Users name further strings with `protected`.
 """
 
 import re
@@ -23,11 +23,12 @@ _FORMS = (
     r"<!--.{0,500}?-->|<\|[^|<>]+\|>|<\w+>|>>[\w-]+<<",
     r"&lt;/?\w[^&<>]{0,80}?&gt;",
     r"&(?:[A-Za-z]\w{1,30}|\#\d{1,7}|\#[xX][0-9A-Fa-f]{1,6});",
-    # two signs that sentencepiece writes itself
+    # two characters that sentencepiece itself writes
     r"[\u2581\u2585]",
     # templates: {{name}}, ${name}, %{name}, {% if %}, <%= name %>, [[name]], {0}, {name:>8}
     r"\{\{.{0,300}?\}\}|\{%.{0,300}?%\}|<%.{0,300}?%>|\[\[[^\[\]]{0,300}\]\]|[$\#%]\{[^{}]{0,300}\}|\{[\w.:!,<>^+\#%-]*\}",
-    # of ICU: {count, plural, one {# dog} other {# dogs}}; of a shell: $(name); :smile:
+    # ICU messages: {count, plural, one {# dog} other {# dogs}}; shell: $(name); emoji codes:
+    # :smile:
     r"\{\w+,\s*(?:plural|select|selectordinal|number|date|time)\b[^{}]*(?:\{[^{}]*\}[^{}]*)*\}",
     r"\$\([^()]*\)|(?<![\w:]):[a-z][\w+-]*:(?![\w:])",
     # formats: %s, %1$s, %-5.2f, %(count)d; variables: $User, %PATH%, __NAME__, ###T01###, @user
@@ -35,7 +36,7 @@ _FORMS = (
     r"%L?[1-9](?![\d%.,])|%%",
     r"(?<![\w$])\$[A-Za-z_]\w*(?:/[\w./-]+)?|%[A-Za-z_]\w*%(?:\\[\w.$-]+)*|(?<!\w)__\w+?__(?!\w)",
     r"(?<!\#)\#{2,8}\w{1,99}\#{2,8}|@@\w+@@|(?<![\w@.])@[A-Za-z_]\w+",
-    # addresses and mail; a mark behind one belongs to the sentence
+    # web and mail addresses; punctuation after an address belongs to the sentence
     r"(?<![\w+.-])\w[\w+.-]{0,30}://[^\s<>\"“”«»]+|www\.[^\s<>\"“”«»]+|mailto:\S+",
     r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+",
     rf"(?<![\w@.-])(?:[A-Za-z0-9-]{{1,63}}\.){{1,8}}(?:{_DOMAINS})(?:/[^\s<>\"“”«»]*)?(?![\w-])",
@@ -44,12 +45,12 @@ _FORMS = (
     r"(?<![\w.-])\w[\w.-]{0,255}(?:\\(?![nrt](?:[A-Z\W]|$))[\w.$-]+)+",
     r"(?<![\w./])~?/(?:[\w.@+-]+/)+[\w.@+-]*|(?<![\w./])(?:\.{1,2}|~)/[\w.@+/-]+",
     rf"(?<![\w./-])(?:[\w-][\w.-]{{0,99}}/){{0,20}}[\w-]{{1,99}}(?:\.[\w-]{{1,30}}){{0,8}}\.(?:{_ENDINGS})(?!\w)",
-    # no words: a few letters again and again, long keys and codes
+    # not words: a few letters repeated many times, long keys and codes
     r"(?<!\w)(?P<unit>[^\W\d_]{1,8}?)(?P=unit){5,}(?!\w)",
     r"(?<!\S)(?=[A-Za-z+/=_-]*\d)[A-Za-z0-9+/=_-]{32,}(?!\S)",
     # line ends as programs write them, code, identifiers
     r"\\[nrt](?![a-z])|`[^`]+`|(?<!\w)[A-Za-z]+(?:_[A-Za-z0-9]+)+(?!\w)|(?<!\w)\w+\(\)",
-    # numbers of a list: #2796, but not the #1 of running text
+    # issue numbers such as #2796, but not the #1 of running text
     r"(?<![\w&\#])\#\d{2,}(?!\w)",
     # versions, dates, hosts, identifiers: v2.3.1, 1.2.3-rc1, 2016-03-19, 10.0.0.1, 1b4e28ba-…
     r"(?<![\w.])v\d+(?:\.\d+)*(?:[-+][\w.]+)?(?!\w)",
@@ -59,7 +60,7 @@ _FORMS = (
 )
 _PATTERN = re.compile("|".join(_FORMS))
 _ADDRESS = re.compile(r"(?<![\w+.-])\w[\w+.-]{0,30}://|www\.|mailto:|/|\\|[\w-]+(?:\.[\w-]+)+/")
-_MARKS_BEHIND = ".,;:!?…'’"
+_MARKS_AFTER = ".,;:!?…'’"
 
 
 def held_forms(text: str) -> Iterator[tuple[int, int]]:
@@ -73,12 +74,12 @@ def held_forms(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _without_marks(address: str) -> str:
-    """Drop marks after an address, and a bracket that was opened before it."""
+    """Drop punctuation after an address, and a closing bracket that was opened before it."""
     while address:
         last = address[-1]
         opening = {")": "(", "]": "["}.get(last, "")
         is_open = bool(opening) and address.count(last) > address.count(opening)
-        if not is_open and last not in _MARKS_BEHIND:
+        if not is_open and last not in _MARKS_AFTER:
             break
         address = address[:-1]
     return address

@@ -1,14 +1,14 @@
 """
-The place in a translation for a piece that was held back from its source, by word links.
+Choice of the position in a translation for a piece held back from its source, by word links.
 
 ::
 
     source  the big red | dog sleeps     links  the-le big-gros red-rouge dog-chien sleeps-dort
     target  le gros chien rouge dort
 
-A place between two target words is good if source words before the gap are linked to target words
-before the place. The same holds for words after the gap and the place. Words near the gap count
-most.
+A position between two target words is good if source words before the gap are linked to target
+words before the position. The same applies to words after the gap and the position. Words near the
+gap count most.
 """
 
 import re
@@ -19,14 +19,14 @@ from typing import NamedTuple
 Links = Iterable[tuple[int, int]]
 Span = tuple[int, int]
 
-# A place is sure if the links that cross it have at most this share of the weight.
+# A position is certain if the links that cross it have at most this share of the weight.
 _MOST_CROSSING = 0.34
-_MARKS_BEHIND = re.compile(r"[^\w\s]+\Z")
+_MARKS_AFTER = re.compile(r"[^\w\s]+\Z")
 _MARKS_BEFORE = re.compile(r"[^\w\s]+")
 
 
 class Boundary(NamedTuple):
-    """A boundary between target words, at which a piece is put."""
+    """A boundary between target words, at which a piece is inserted."""
 
     boundary: int
     """Number of target words before it."""
@@ -35,7 +35,7 @@ class Boundary(NamedTuple):
 
 def best_place(gap: int, words: int, links: Links) -> Boundary:
     """
-    Find the boundary between target words for a gap of the source.
+    Find the boundary between target words for a gap in the source.
 
     `gap`: number of source words before it. `words`: number of target words.
 
@@ -56,13 +56,13 @@ def best_place(gap: int, words: int, links: Links) -> Boundary:
         changes[j + 1] += -weight if i < gap else weight
     crossing = list(accumulate(changes, initial=first))[1:]
     least = min(crossing)
-    # Of equal places the last is used, because articles belong to the word behind them.
+    # Of equally good positions, the last is used, because an article belongs to the word after it.
     boundary = max(place for place, cost in enumerate(crossing) if cost <= least + 1e-9)
-    # The place moves past words without a link, next to the translation of the word before the gap.
+    # The position moves past words without links, next to the translation of a word at the gap.
     before = [j for i, j, _ in weighted if i == gap - 1 and j < boundary]
-    behind = [j for i, j, _ in weighted if i == gap and j >= boundary]
-    if behind and not before:
-        boundary = min(behind)
+    after = [j for i, j, _ in weighted if i == gap and j >= boundary]
+    if after and not before:
+        boundary = min(after)
     elif before:
         nearest = max(before) + 1
         boundary = nearest if crossing[nearest] <= least + 1e-9 else boundary
@@ -73,7 +73,7 @@ def linked_run(source: Iterable[int], words: int, links: Links) -> tuple[Span | 
     """
     Find the target words that translate source words: the longest run of them.
 
-    Returns the run, None if there is none, and whether there is exactly one.
+    Returns the run (None if there is none), and whether there is exactly one run.
     """
     wanted = set(source)
     linked = sorted({j for i, j in links if i in wanted and 0 <= j < words})
@@ -89,12 +89,12 @@ def linked_run(source: Iterable[int], words: int, links: Links) -> tuple[Span | 
 
 
 def marks_before(text: str, start: int, end: int) -> int:
-    """Return where a word begins behind its opening marks; its start if it is all marks."""
+    """Return where a word begins after opening punctuation; its start if it is all punctuation."""
     match = _MARKS_BEFORE.match(text, start, end)
     return match.end() if match and match.end() < end else start
 
 
-def marks_behind(text: str, start: int, end: int) -> int:
-    """Return where a word ends before its closing marks; its end if it is all marks."""
-    match = _MARKS_BEHIND.search(text, start, end)
+def marks_after(text: str, start: int, end: int) -> int:
+    """Return where a word ends before closing punctuation; its end if it is all punctuation."""
+    match = _MARKS_AFTER.search(text, start, end)
     return match.start() if match and match.start() > start else end

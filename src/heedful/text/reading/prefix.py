@@ -1,4 +1,4 @@
-"""The user's beginning of a translation, which is not changed."""
+"""The beginning of a translation that the user gave; it is not changed."""
 
 from typing import NamedTuple
 
@@ -6,15 +6,15 @@ from heedful.text.reading.draft import Draft, Edit
 
 
 class Prefix(NamedTuple):
-    """A beginning, in the model's and in the user's spelling."""
+    """A prefix, in the model's and in the user's spelling."""
 
     decoded: str = ""
-    """The model's text, with a sign for unknown subwords."""
+    """The model's text, with a symbol for each unknown subword."""
     written: str = ""
 
 
 NO_PREFIX = Prefix()
-"""The prefix of a translation that may begin freely."""
+"""An empty prefix: the user gave none."""
 
 
 def with_prefix(translation: Draft, prefix: Prefix) -> tuple[Draft, int]:
@@ -30,8 +30,8 @@ def with_prefix(translation: Draft, prefix: Prefix) -> tuple[Draft, int]:
     return translation, end
 
 
-def behind_prefix(edit: Edit, translation: str, end: int) -> Edit:
-    """Move insertions in a prefix behind it; drop those that the prefix already contains."""
+def move_after_prefix(edit: Edit, translation: str, end: int) -> Edit:
+    """Move insertions inside a prefix to its end; drop those that the prefix already contains."""
     put = edit.text.strip()
     if put and put in translation[:end]:
         return Edit(end, max(end, edit.end), "")

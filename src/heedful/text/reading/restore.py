@@ -18,8 +18,8 @@ from heedful.text.reading.letter_case import UNKNOWN, Languages
 from heedful.text.reading.loops import cut_letter_loops, cut_word_loops
 from heedful.text.reading.model_line import Gap, ModelLine
 from heedful.text.reading.note import HeldNote, Where
-from heedful.text.reading.place import best_place, linked_run, marks_before, marks_behind
-from heedful.text.reading.prefix import behind_prefix
+from heedful.text.reading.place import best_place, linked_run, marks_after, marks_before
+from heedful.text.reading.prefix import move_after_prefix
 from heedful.text.reading.terms import UNSPACED
 
 Span = tuple[int, int]
@@ -52,7 +52,7 @@ def restore_case(
     languages: Languages = UNKNOWN,
     fixed: int = 0,
 ) -> tuple[Draft, str]:
-    """Give a translation, from character `fixed` on, its source's case; also name that case."""
+    """Give a translation, from character `fixed` on, its source's case; also return that case."""
     if not any(cased.changed):
         return translation, ""
     words = restore_line(translation.words, cased.line, languages.target)
@@ -78,7 +78,7 @@ def restore_case(
 
 
 class _Put(NamedTuple):
-    """The text for a gap and its place in the translation."""
+    """The text for a gap and its position in the translation."""
 
     gap: Gap
     edit: Edit
@@ -101,11 +101,13 @@ def put_back(
     puts = [
         _put_term(translation, gap, line.text, runs[number], seen)
         if gap.piece.kind == "term"
-        else _put_held(translation, gap, line.text, seen, list(filter(None, runs)))
+        else _put_piece(translation, gap, line.text, seen, list(filter(None, runs)))
         for number, gap in enumerate(line.gaps)
     ]
     if fixed:
-        puts = [put._replace(edit=behind_prefix(put.edit, translation.text, fixed)) for put in puts]
+        puts = [
+            put._replace(edit=move_after_prefix(put.edit, translation.text, fixed)) for put in puts
+        ]
     edits = joined_edits(put.edit for put in puts if put.edit.text)
     changed = translation.edited(edits)
     words = word_spans(changed.text)
@@ -128,7 +130,7 @@ def put_back(
 def _links_of(
     piece: Piece, sources: Sequence[int], targets: Sequence[int]
 ) -> Iterator[tuple[int, int]]:
-    """Link all words of a term with all of its replacement, and other words one to one."""
+    """Link all words of a term to all words of its replacement, and other words one to one."""
     if piece.kind == "term":
         yield from product(sources, targets)
     elif sources and targets:
@@ -139,7 +141,7 @@ def _links_of(
 
 
 def _term_runs(translation: Draft, gaps: Sequence[Gap], seen: Sequence[Span]) -> list[Span | None]:
-    """Find the target words of each term; no word belongs to two."""
+    """Find the target words of each term; no word belongs to two terms."""
     runs: list[Span | None] = []
     taken: set[int] = set()
     for gap in gaps:
@@ -155,21 +157,21 @@ def _term_runs(translation: Draft, gaps: Sequence[Gap], seen: Sequence[Span]) ->
 def _put_term(
     translation: Draft, gap: Gap, text: str, run: Span | None, seen: Sequence[Span]
 ) -> _Put:
-    """Replace the translation of a term, or insert the term if it has none."""
+    """Replace the translation of a term, or insert the replacement if none is found."""
     put, spans = gap.piece.put, translation.spans
     if run is None:
-        held = gap._replace(seen=(gap.seen[0], gap.seen[0]))
-        return _between_words(translation, held, len(_before(seen, gap.seen[0])))
+        empty_gap = gap._replace(seen=(gap.seen[0], gap.seen[0]))
+        return _between_words(translation, empty_gap, len(_before(seen, gap.seen[0])))
     if not _is_its_own(translation, gap, text, run, seen):
         place = len(translation.text)
         return _Put(gap, Edit(place, place, f" {put}"), "end")
     start = marks_before(translation.text, *spans[run[0]])
-    end = marks_behind(translation.text, *spans[run[1] - 1])
+    end = marks_after(translation.text, *spans[run[1] - 1])
     return _Put(gap, Edit(start, max(start, end), put), "aligned")
 
 
 def _is_its_own(translation: Draft, gap: Gap, text: str, run: Span, seen: Sequence[Span]) -> bool:
-    """Whether target words translate a term alone, which a script without spaces seldom shows."""
+    """Whether words translate only a term, which is seldom clear in a script without spaces."""
     inside = _touched_words(seen, gap.seen)
     around = text[seen[inside[0]][0] : gap.seen[0]] + text[gap.seen[1] : seen[inside[-1]][1]]
     if any(map(str.isalnum, around)):
@@ -180,19 +182,19 @@ def _is_its_own(translation: Draft, gap: Gap, text: str, run: Span, seen: Sequen
     return not (is_shared and is_joined)
 
 
-def _put_held(
+def _put_piece(
     translation: Draft, gap: Gap, text: str, seen: Sequence[Span], runs: Sequence[Span]
 ) -> _Put:
-    """Choose the place of a piece that was cut out."""
+    """Choose the position of a piece that was cut out."""
     place, put, target = gap.seen[0], gap.piece.put, translation.text
     is_first = not any(map(str.isalnum, text[:place]))
     if is_first or not any(map(str.isalnum, text[place:])):
         before = " " if gap.spaced[0] and not is_first else ""
-        behind = " " if gap.spaced[1] and is_first else ""
-        where = _behind_opening(target, text[:place]) if is_first else len(target)
+        after = " " if gap.spaced[1] and is_first else ""
+        where = _after_opening(target, text[:place]) if is_first else len(target)
         if not is_first and text[place:]:
             where = _before_closing(target)
-        return _Put(gap, Edit(where, where, f"{before}{put}{behind}"), "edge")
+        return _Put(gap, Edit(where, where, f"{before}{put}{after}"), "edge")
     number = len(_before(seen, place))
     within = [(start, end) for start, end in seen if start < place < end]
     if within and any(map(str.isalnum, text[within[0][0] : place])):
@@ -208,26 +210,26 @@ def _between_words(
     runs: Sequence[Span] = (),
 ) -> _Put:
     """
-    Choose a place between words by their links, or the end if the links are not sure.
+    Choose a position between words by their links, or the end if the links are uncertain.
 
-    `number`: source words before the gap. `is_glued`: whether a mark of the same word
-    follows the gap.
+    `number`: number of source words before the gap. `is_glued`: whether punctuation of the same
+    word follows the gap.
     """
     text, spans, put = translation.text, translation.spans, gap.piece.put
     boundary, is_sure = best_place(number, len(spans), translation.links)
     if not is_sure:
         return _Put(gap, Edit(len(text), len(text), f" {put}"), "end")
-    # The place must not be inside the translation of a term.
+    # The position must not be inside the translation of a term.
     boundary = next((end for start, end in runs if start < boundary < end), boundary)
-    before, behind = gap.spaced
+    before, after = gap.spaced
     if boundary == 0:
-        edit = Edit(0, 0, f"{put} " if behind else put)
+        edit = Edit(0, 0, f"{put} " if after else put)
     elif is_glued or boundary == len(spans):
-        place = marks_behind(text, *spans[boundary - 1]) if is_glued else _before_closing(text)
+        place = marks_after(text, *spans[boundary - 1]) if is_glued else _before_closing(text)
         edit = Edit(place, place, f" {put}" if before else put)
     else:
         left, right = spans[boundary - 1][1], spans[boundary][0]
-        if before == behind:
+        if before == after:
             edit = Edit(left, right, f" {put} " if before else put)
         else:
             place = right if before else left
@@ -240,13 +242,13 @@ def _is_mark(piece: Piece) -> bool:
     return piece.put == piece.text and all(category(sign)[0] in "PZ" for sign in piece.text)
 
 
-def _behind_opening(target: str, marks: str) -> int:
-    """Return the place after the marks that a translation shares with the start of its source."""
+def _after_opening(target: str, marks: str) -> int:
+    """Return the end of the punctuation that a translation shares with the start of its source."""
     return len(marks.rstrip()) if marks.strip() and target.startswith(marks.rstrip()) else 0
 
 
 def _before_closing(target: str) -> int:
-    """Return the place before the marks at the end of a translation."""
+    """Return the start of the punctuation at the end of a translation."""
     place = len(target)
     while place and not target[place - 1].isalnum():
         place -= 1
@@ -254,15 +256,15 @@ def _before_closing(target: str) -> int:
 
 
 def _before(spans: Sequence[Span], place: int) -> list[Span]:
-    """List the words that end before a place."""
+    """List the words that end before a position."""
     return [span for span in spans if span[1] <= place]
 
 
 def _touched_words(spans: Sequence[Span], part: Span) -> list[int]:
-    """List the words that a part of a text touches."""
+    """List the indices of the words that a part of a text overlaps."""
     first = bisect_right(spans, part[0], key=lambda span: span[1])
-    behind = bisect_left(spans, part[1], key=lambda span: span[0])
-    return list(range(first, behind))
+    stop = bisect_left(spans, part[1], key=lambda span: span[0])
+    return list(range(first, stop))
 
 
 def _moved_links(
@@ -272,7 +274,7 @@ def _moved_links(
     line_words: Sequence[Span],
     words: Sequence[Span],
 ) -> Iterator[tuple[int, int]]:
-    """Convert links to indices of words of the line and of the new text."""
+    """Convert links to word indices in the prepared line and in the new text."""
     for i, j in changed.links:
         if i < len(seen):
             start, end = seen[i]

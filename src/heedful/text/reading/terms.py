@@ -1,10 +1,10 @@
 """
-Terms of the user: a glossary and protected strings.
+A user's terms: a glossary and protected strings.
 
-A term matches whole words only, so inflected forms are not replaced. Where two terms overlap, the
-longest wins. A glossary term without capitals matches in any case, and its translation takes the
-case of the match. Other terms and protected strings match exactly. Vowel signs and other combining
-marks are parts of their words.
+A term matches whole words only, so inflected forms are not replaced. Of terms that overlap, the
+first in the line is used, and of terms with the same start the longest. A glossary term without
+capitals matches in any case, and its translation takes the case of the match. Other terms and
+protected strings match exactly. Vowel signs and other combining marks are parts of their words.
 """
 
 import re
@@ -54,8 +54,8 @@ class _Index:
     """
     Terms by their first letter, their length and their text.
 
-    Each place of a line costs a look-up for each length, however many terms there are. If several
-    terms have the same text, the first is used.
+    Each position of a line needs one lookup for each length, however many terms there are. If
+    several terms have the same text, the first is used.
     """
 
     def __init__(self, terms: Iterable[_Term]) -> None:
@@ -91,20 +91,20 @@ class Glossary(dict[str, str]):
 
     @classmethod
     def of(cls, terms: Mapping[str, str]) -> "Glossary":
-        """Build a glossary of terms on single lines; raises `TextError` if one is empty."""
+        """Build a glossary; raises `TextError` if a term or its translation is empty."""
         if isinstance(terms, cls):
             return terms
         read = cls({" ".join(term.split()): _on_a_line(put) for term, put in terms.items()})
         if empty := [term for term, put in read.items() if not term or not put]:
             raise TextError(
-                f"`glossary` must have a translation for each term, but that of “{empty[0]}” is "
-                "empty; name it in `protected` to keep it unchanged."
+                f"`glossary` must have a translation for each term, but the translation of "
+                f"“{empty[0]}” is empty; name it in `protected` to keep it unchanged."
             )
         return read
 
     @cached_property
     def index(self) -> _Index:
-        """The index of the terms, also with composed letters and, as in capitals, ss for ß."""
+        """The index of the terms, including forms with composed letters and with ss for ß."""
         terms = [_Term(text, put, text == text.lower()) for text, put in self.items()]
         swiss = [_Term(term.text.replace("ß", "ss"), term.put, True) for term in terms if term[2]]
         return _Index([*terms, *_compose(terms), *swiss, *_compose(swiss)])
@@ -128,12 +128,12 @@ class Terms:
     def of(
         cls, glossary: Mapping[str, str] | None, protected: Sequence[str] | None
     ) -> "Terms | None":
-        """Check and join the arguments; None without a term. A `ChainMap` is several glossaries."""
+        """Check and join the arguments; None if empty. A `ChainMap` holds several glossaries."""
         layers = glossary.maps if isinstance(glossary, ChainMap) else [glossary or {}]
         glossaries = tuple(filter(None, map(Glossary.of, layers)))
         strings = _on_lines(tuple(protected or ()))
         if not all(strings):
-            raise TextError("`protected` must hold strings of text, but one is empty.")
+            raise TextError("`protected` must hold nonempty strings, but one is empty.")
         return cls(glossaries, strings) if glossaries or strings else None
 
     @property
@@ -148,7 +148,7 @@ class Terms:
 
     @cached_property
     def unreadable(self) -> "Terms":
-        """The terms that normalization would change, so they are looked up before it."""
+        """The terms that normalization would change; they are looked up before normalization."""
         changed = tuple(terms.unreadable for terms in self.glossaries)
         return Terms(changed, _changed_strings(self.protected))
 
@@ -197,7 +197,7 @@ def _compose(terms: Iterable[_Term]) -> list[_Term]:
 
 
 def _on_a_line(text: str) -> str:
-    """Replace line ends and control characters by spaces."""
+    """Replace line ends and control characters with spaces."""
     return without_controls(" ".join(text.split()))[0].strip()
 
 
@@ -207,8 +207,8 @@ def read_glossary(path: Path, warn: Callable[[str], None]) -> dict[str, str]:
 
     `warn`: called about terms with two translations; the first is used.
 
-    Raises `TextError` with the line of an entry that has another form. Empty lines, and lines that
-    begin with ``#``, are skipped.
+    Raises `TextError` with the number of a line that does not have this form. Empty lines, and
+    lines that begin with ``#``, are skipped.
     """
     entries: dict[str, tuple[str, int]] = {}
     for number, term, put in two_columns(path, "term", "#"):
@@ -237,17 +237,17 @@ def _is_changed(text: str) -> bool:
 
 
 def _is_whole(text: str, start: int, end: int) -> bool:
-    """Whether a part of a text does not begin or end inside a word."""
-    before, first, last, behind = (
+    """Whether a part of a text neither begins nor ends inside a word."""
+    before, first, last, after = (
         text[start - 1 : start],
         text[start],
         text[end - 1],
         text[end : end + 1],
     )
-    if (before and _is_mark(first)) or _is_mark(behind):  # a letter and its mark belong together
+    if (before and _is_mark(first)) or _is_mark(after):  # a letter and its mark belong together
         return False
     begins = _is_inside_word(first) and _is_inside_word(before)
-    ends = _is_inside_word(last) and (_is_inside_word(behind) or _CONTRACTED.match(text, end))
+    ends = _is_inside_word(last) and (_is_inside_word(after) or _CONTRACTED.match(text, end))
     return not begins and not ends
 
 

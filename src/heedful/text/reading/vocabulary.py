@@ -1,4 +1,4 @@
-"""Look-ups of characters and words in a model's vocabulary."""
+"""Lookups of characters and words in a model's vocabulary."""
 
 import unicodedata
 from collections.abc import Callable, Sequence
@@ -7,7 +7,7 @@ from functools import lru_cache
 from heedful.text.language_codes import language_of_code
 
 Cost = Callable[[Sequence[str]], list[int]]
-"""Number of subwords of each text; an unknown subword counts `LACKING`."""
+"""Number of subwords of each text; an unknown subword counts as `LACKING`."""
 LACKING = 1000
 """Cost of an unknown subword, or of a byte that spells a part of a character."""
 
@@ -16,9 +16,9 @@ class SourceVocabulary:
     """
     A model's vocabulary: the characters that it knows, and the number of subwords of a word.
 
-    `cost`: the cost of texts for the model. `alphabet`: the characters of its words, if a single
-    character may not be a word; else empty. `language`: its code, if known. Results are cached,
-    because all lines have the same few characters.
+    `cost`: the cost of texts for the model. `alphabet`: for a vocabulary of whole words, the
+    characters of its words; else empty. `language`: the language's code, if known. Results are
+    cached, because lines share the same few characters.
     """
 
     def __init__(
@@ -48,7 +48,8 @@ class SourceVocabulary:
         """
         Return the plainer form of a letter or mark if the vocabulary has only that form.
 
-        For example, a curly apostrophe, a full-width letter or a ligature is then read as plain.
+        For example, a curly apostrophe, a full-width letter or a ligature is then read in its plain
+        form.
         """
         if not self.lacks(character):
             return character
@@ -69,6 +70,6 @@ _PLAINER = {
 
 
 def _compatible(character: str) -> str:
-    """Return the compatible form of a letter or a full-width mark; empty for other characters."""
+    """Return the NFKC form of a letter or a full-width mark; empty for other characters."""
     is_plain = character.isalpha() or "\uff01" <= character <= "\uff5e"
     return unicodedata.normalize("NFKC", character) if is_plain else ""

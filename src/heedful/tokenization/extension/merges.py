@@ -1,10 +1,10 @@
 """
-New subwords on top of a trained vocabulary.
+New subwords that extend a trained vocabulary.
 
 Text is first split into old subwords. Then byte-pair learning continues: the most frequent pair of
-neighbors in a word is merged, then the next (Sennrich et al. 2016). Each new subword therefore
-consists of old subwords, which can initialize its embedding. Pairs of neighbors in text that must
-stay unchanged are never merged, so this text is split as before.
+neighboring subwords within words is merged, then the next (Sennrich et al. 2016). Each new subword
+therefore consists of old subwords, which can initialize its embedding. Pairs that occur in text
+that must stay unchanged are never merged, so this text is split as before.
 """
 
 from collections import Counter, defaultdict
@@ -21,17 +21,17 @@ Pair = tuple[str, str]
 
 # A pair that occurs once may be a mistake.
 _FEWEST = 2
-# Most characters of a subword; in a line of one repeated letter each merge would double the length.
+# Maximum length of a subword; in a line of one repeated letter, each merge would double it.
 _LONGEST = 64
-# These two joiners belong to words of Indic scripts and of Persian, like letters and marks.
+# These two joiners are parts of words in Indic scripts and Persian, like letters and marks.
 _JOINERS = "\u200c\u200d"
 
 
 class NewPiece(NamedTuple):
-    """A subword that is added."""
+    """A subword to add to a vocabulary."""
 
     piece: str
-    """Its text, with a leading space as in sentencepiece."""
+    """Its text; a leading space is written as in sentencepiece."""
     parts: tuple[str, ...]
     """The old subwords of which it consists; empty for a character that was unknown."""
     halves: Pair | None = None
@@ -39,7 +39,7 @@ class NewPiece(NamedTuple):
 
 
 def words_in(rows: Iterable[Sequence[str]]) -> Counter[Word]:
-    """Count words, each as its subwords; a word begins where a subword begins with a space."""
+    """Count words, each a tuple of subwords; a word begins where a subword begins with a space."""
     words: Counter[Word] = Counter()
     for row in rows:
         start = 0
@@ -58,7 +58,7 @@ def learn_pieces(
     split: Callable[[str], tuple[str, ...]],
 ) -> list[NewPiece]:
     """
-    Learn at most `count` subwords of some words.
+    Learn at most `count` new subwords from some words.
 
     `words`: words of the new language, split by the old vocabulary into `known` subwords and single
     unknown characters. `unchanged`: words that must be split as before. `split`: the old subwords
@@ -127,7 +127,7 @@ def learn_words(
 
 
 def _merges(words: Counter[Word], may_merge: Callable[[Pair], bool]) -> Iterator[Pair]:
-    """Yield the most frequent pair that may be merged, then merge it in all words."""
+    """Repeatedly yield the most frequent pair that may be merged, then merge it in all words."""
     rows, times = [list(word) for word in words], list(words.values())
     counts: Counter[Pair] = Counter()
     places: defaultdict[Pair, set[int]] = defaultdict(set)
@@ -179,7 +179,7 @@ def _most_frequent(counts: Counter[str], count: int) -> list[str]:
 
 
 def _is_character(symbol: str) -> bool:
-    """Whether a character is visible and no special character of sentencepiece."""
+    """Whether a symbol is one visible character and not a special character of sentencepiece."""
     return len(symbol) == 1 and symbol.isprintable() and symbol not in (" ", SPACE, "\u2585")
 
 

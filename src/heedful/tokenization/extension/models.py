@@ -2,9 +2,9 @@
 Extension of subword models; old ids stay.
 
 New subwords come after the old subwords. In a byte-pair model they are merged last. In a unigram
-model each is slightly more probable than its two halves together, so it is preferred only to these
-halves. Subwords that were learned earlier get better scores, because programs break ties
-differently.
+model each new subword is slightly more probable than its two halves together, so it only replaces
+these halves. Subwords that were learned earlier get better scores, because ties are broken
+differently by different programs.
 """
 
 import math
@@ -34,7 +34,7 @@ from heedful.tokenization.sentencepiece_model import (
 from heedful.tokenization.subword_model import SubwordModel
 from heedful.tokenization.train import SPACE
 
-# Larger than rounding errors: scores are float32 numbers with absolute values of some tens.
+# Larger than rounding errors: scores are float32 numbers with absolute values of a few tens.
 _PREFERENCE = 2e-3
 _BATCH = 10_000
 _SENTINEL = "<extra_id_0>"
@@ -50,7 +50,7 @@ class ExtensibleModel:
     model: SubwordModel
 
     def __post_init__(self) -> None:
-        """Refuse models of other kinds than sentencepiece."""
+        """Refuse models that are not sentencepiece models."""
         model = self.model
         imported = isinstance(model, ImportedModel) and model.kind == f"{PREFIX}sentencepiece"
         if not (imported or isinstance(model, SentencePieceModel)):
@@ -61,9 +61,9 @@ class ExtensibleModel:
             )
         if _SENTINEL in self.ids:
             raise TokenizerError(
-                "Only a vocabulary with free ids at its end can be extended, but this one of T5 "
-                f"ends with {_SENTINEL} and similar symbols. Train again with --reset tokenizer, "
-                "which keeps the embeddings of all known subwords."
+                "Only a vocabulary with free ids at its end can be extended, but this vocabulary "
+                f"of T5 ends with {_SENTINEL} and similar symbols. Train again with --reset "
+                "tokenizer, which keeps the embeddings of all known subwords."
             )
 
     @cached_property
@@ -78,7 +78,7 @@ class ExtensibleModel:
 
     @cached_property
     def ordinary(self) -> frozenset[str]:
-        """The subwords of text, without bytes."""
+        """The subwords of text, without byte tokens."""
         processor = self._processor
         return frozenset(
             processor.id_to_piece(number)
@@ -91,7 +91,7 @@ class ExtensibleModel:
         )
 
     def learn(self, lines: Iterable[str], unchanged: Iterable[str], count: int) -> list[NewPiece]:
-        """Learn at most `count` subwords of some lines; `unchanged` lines are split as before."""
+        """Learn at most `count` subwords from lines; `unchanged` lines are split as before."""
         words, old = words_in(self._cut(lines)), words_in(self._cut(unchanged))
         if self.kind == "word":
             return learn_words(words, old, self.ordinary, count)
@@ -105,7 +105,8 @@ class ExtensibleModel:
         Return the model with further subwords.
 
         `own`: new subwords into which the model splits text. `listed`: all new entries that get an
-        id, in this order: also tags, and subwords of both sides if shared.
+        id, in this order; includes tags, and the subwords of both sides if the vocabulary is
+        shared.
         """
         scores = self._scores(own)
         pieces = {new.piece: AddedPiece(new.piece, scores[new.piece]) for new in own}
@@ -123,7 +124,7 @@ class ExtensibleModel:
                     yield new
 
     def old_ids(self, new: NewPiece) -> list[int]:
-        """Return the old ids of a new subword; empty if no part was known."""
+        """Return the old ids of a new subword's parts; empty if no part was known."""
         return [self.ids[part] for part in new.parts if part in self.ids]
 
     @cached_property
@@ -133,7 +134,7 @@ class ExtensibleModel:
 
     @cached_property
     def _processor(self) -> Any:
-        """Sentencepiece with this model."""
+        """The sentencepiece processor of this model."""
         return load_processor(self._content)
 
     def _cut(self, lines: Iterable[str]) -> Iterator[list[str]]:
@@ -175,7 +176,7 @@ class ExtensibleModel:
             elif new.halves is None:
                 scores[new.piece] = lowest
             else:
-                # square roots, because their sums are hardly ever equal
+                # with square roots, sums of preferences are hardly ever equal
                 preference = _PREFERENCE * (1 + math.sqrt(len(pieces) - rank))
                 scores[new.piece] = sum(scores[half] for half in new.halves) + preference
         return scores
@@ -193,7 +194,7 @@ def without(pieces: Sequence[NewPiece], dropped: set[str]) -> list[NewPiece]:
 
 
 def _longer(mapping: IdMapping, pieces: Sequence[str]) -> IdMapping:
-    """Append entries to our ids and to those of the other toolkit."""
+    """Append entries to our ids and to the other toolkit's ids."""
     rows = mapping.rows
     return IdMapping(
         (*mapping.pieces, *pieces), (*mapping.origins, *range(rows, rows + len(pieces)))

@@ -26,10 +26,10 @@ class PackedSource(BatchSource, Protocol):
     """A source of batches that can be packed without padding."""
 
     def room(self, batches: Sequence[Rows]) -> Room:
-        """Return a room with space for any micro-batch of these batches."""
+        """Return a `Room` that is large enough for any micro-batch of these batches."""
 
     def pack(self, rows: Rows, room: Room) -> PackedBatch:
-        """Pack pairs into a room."""
+        """Pack pairs into tensors of the sizes of a `Room`."""
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,13 @@
 """
-Batches without padding for a GPU: sentences one after the other in a room of fixed size.
+Batches without padding for a GPU: sentences are packed into tensors of fixed size.
 
 ::
 
     room 12     B a b c . B d . B e f .        real tokens: starts 0 4 6 9
                                     ^ filling: sentences that no sum or loss includes
 
-Every step has a room of the same size, so that all shapes stay the same. Free space is filled with
-sentences of padding, which are not longer than the maximum of the room.
+A `Room` contains the sizes, which are the same in every step. Free space is filled with sentences
+of padding, which are not longer than `Room.longest`.
 """
 
 from collections.abc import Sequence
@@ -28,11 +28,11 @@ _STEP = 128
 
 
 class Room(NamedTuple):
-    """The sizes to which a micro-batch is filled up."""
+    """The sizes of the tensors into which every micro-batch is packed."""
 
     source: int
     target: int
-    """Tokens of each side."""
+    """Number of tokens on each side."""
     rows: int
     """Number of sentences, including sentences of padding."""
     longest: int
@@ -54,7 +54,7 @@ class Room(NamedTuple):
 
     @property
     def filling(self) -> int:
-        """Number of sentences of maximum length that fill a side."""
+        """Number of sentences of maximum length that fill the larger side."""
         return -(-max(self.source, self.target) // self.longest)
 
     @classmethod
@@ -62,10 +62,10 @@ class Room(NamedTuple):
         cls, batches: Sequence[Rows], source_lengths: Lengths, target_lengths: Lengths, most: int
     ) -> "Room":
         """
-        Make a room that has space for any micro-batch of these batches.
+        Make a room that is large enough for any micro-batch of these batches.
 
-        `source_lengths, target_lengths`: tokens of every pair, special symbols included. `most`:
-        maximum tokens per side of a micro-batch of several pairs.
+        `source_lengths, target_lengths`: number of tokens of every pair, special symbols included.
+        `most`: maximum number of tokens per side of a micro-batch of several pairs.
         """
         edges = np.cumsum([0, *map(len, batches)])[:-1]
         every = np.concatenate([*batches])
@@ -95,18 +95,18 @@ class PackedBatch:
     source: Numbers
     target_in: Numbers
     target_out: Numbers
-    """Ids, shape (tokens,): input of the encoder, input of the decoder, and its predictions."""
+    """Token ids, shape (tokens,): encoder input, decoder input, and tokens to predict."""
     source_places: Numbers
     target_places: Numbers
     """Position of each token in its sentence, shape (tokens,)."""
     source_starts: Numbers
     target_starts: Numbers
-    """Index of each sentence's first token, then the end of the last; shape (rows + 1,)."""
+    """Start of each sentence, and then the end of the last sentence; shape (rows + 1,)."""
     counts: Bool[np.ndarray, " tokens"]
     """True at real target tokens."""
     source_lengths: RowLengths
     target_lengths: RowLengths
-    """Tokens of each real pair, end symbols included."""
+    """Number of tokens of each real pair, end symbols included."""
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays that are copied to the device, by name."""
@@ -116,7 +116,7 @@ class PackedBatch:
 
 
 def pack(source: FlatIds, target: FlatIds, collator: Collator, room: Room) -> PackedBatch:
-    """Add special symbols, pack the pairs, and fill the rest of the room."""
+    """Add special symbols, pack the pairs, and fill the remaining space with padding."""
     ended = int(collator.source_end)
     source_lengths, target_lengths = source.lengths + ended, target.lengths + 1
     filling = _filling(
@@ -153,7 +153,7 @@ def _lay_out(
 
 
 def _filling(source: int, target: int, room: Room) -> tuple[Numbers, Numbers]:
-    """Divide the free space of both sides into equally many sentences, some possibly empty."""
+    """Divide the free space of each side into the same number of sentences; some may be empty."""
     count = max(-(-source // room.longest), -(-target // room.longest))
     sides = (
         np.full(count, left // max(count, 1)) + (np.arange(count) < left % max(count, 1))

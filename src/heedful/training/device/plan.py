@@ -5,11 +5,11 @@ A plan of a training on GPUs: memory, and hours computed from a measured rate.
     states    all tensors that the forward pass keeps for the backward pass
     hours     steps x passes x target tokens of a step / rate, on one device
     several   a batch is divided among n devices; after the backward pass each device sends and
-    receives 2 (n - 1) / n of the fp32 gradients, as in a ring
+    receives 2 (n - 1) / n of the fp32 gradients, as in a ring all-reduce
 
 The forward pass runs on torch's device `meta`, which computes only shapes. For the base model and
-the paper's batch the plan has 8.3 GB; 8.8 GB were measured. Devices are less efficient for the
-smaller parts of a batch that several devices get, which the plan ignores.
+the paper's batch, the plan estimates 8.3 GB; 8.8 GB were measured. Each of several devices computes
+a smaller part of a batch, less efficiently. The plan ignores this.
 """
 
 from dataclasses import dataclass
@@ -22,15 +22,15 @@ from heedful.errors import SettingError
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.weights import parameter_count
 
-# Number of sentences, and of tokens in each, of the batch whose states are counted. The number of
-# bytes per token is assumed to be constant.
+# Numbers of sentences and of tokens per sentence in the batch whose states are counted. The number
+# of bytes per token is assumed to be constant.
 _SENTENCES, _LENGTH = 8, 25
 _GRADIENT_BYTES = 4
 
 
 @dataclass(frozen=True)
 class Devices:
-    """The devices of a plan."""
+    """The devices for which a training is planned."""
 
     rate: float
     """Number of target tokens per second, measured on one device."""
@@ -69,7 +69,11 @@ class PlannedTraining:
     def of(
         cls, model: EncoderDecoder, settings: TrainConfig, target_share: float = 1.0
     ) -> "PlannedTraining":
-        """Describe a training of a model on `meta`; `target_share`: of the longer side's tokens."""
+        """
+        Describe a training of a model on `meta`.
+
+        `target_share`: target tokens of a step, divided by the tokens on its longer side.
+        """
         is_bf16 = settings.precision != "fp32"
         moments = 2 if settings.optimizer == "adam" else int(settings.momentum > 0)
         average = settings.ema_decay is not None
@@ -140,7 +144,7 @@ def memory_text(training: PlannedTraining) -> str:
 
 
 def _hours(hours: float) -> str:
-    """Format hours; less than an hour as minutes."""
+    """Format hours, or minutes if the time is shorter than an hour."""
     return f"{hours:,.1f} hours" if hours >= 1 else f"{60 * hours:,.1f} minutes"
 
 

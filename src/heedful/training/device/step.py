@@ -7,8 +7,8 @@ A training step as recorded CUDA graphs: losses and gradients, and the update.
     device             copy ── losses, gradients ── norm, check, Adam, rounded copies
 
 The host does not wait within a step. The device checks whether loss and gradients are finite. From
-the first step that fails the check, updates change nothing; the host reads the failure one step
-later. So weights and moments keep their values from before the failed step.
+the first failed check on, updates change nothing; the host reads the failure one step later. So
+weights and moments keep their values from before the failed step.
 """
 
 import functools
@@ -23,7 +23,7 @@ from heedful.kernels.api import Graph, copy_all, has_packed_kernel, masked_loss
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.packed import call, packed_states
 from heedful.training.device.buffers import Buffers, Slot
-from heedful.training.device.levers import Levers
+from heedful.training.device.optimizations import Optimizations
 from heedful.training.device.packed import Room
 from heedful.training.objective.likelihood import Likelihood
 from heedful.training.optimizer import MixedPrecisionOptimizer
@@ -66,7 +66,7 @@ class PendingResults:
 
 class DeviceStep:
     """
-    The steps of a training over a room of fixed size.
+    The steps of a training with tensors of fixed size.
 
     `clip_norm`: maximum norm of the mean gradient; None for no limit. `say`: receives messages for
     the log, such as a failure of the compiler.
@@ -79,15 +79,17 @@ class DeviceStep:
         objective: Likelihood,
         clip_norm: float | None,
         room: Room,
-        levers: Levers,
+        optimizations: Optimizations,
         say: Callable[[str], object],
     ) -> None:
         self.model, self.optimizer, self.objective = model, optimizer, objective
         self.device, self.clip_norm = model.device, clip_norm
         self.buffers = Buffers(room, self.device)
-        has_packed_kernel(optimizer.model_parameters[0])  # imports what the compiler cannot
-        self._graphs_on = self.device if levers.graphs else torch.device("cpu")
-        self._run = compiled_calls() if levers.compiled and self.device.type == "cuda" else None
+        has_packed_kernel(optimizer.model_parameters[0])  # its imports cannot be compiled
+        self._graphs_on = self.device if optimizations.graphs else torch.device("cpu")
+        self._run = (
+            compiled_calls() if optimizations.compiled and self.device.type == "cuda" else None
+        )
         self._say = say
         new = functools.partial(torch.zeros, dtype=torch.float32, device=self.device)
         self._sums, self._results = new(2), new(4)  # (loss, nll) and (loss, nll, norm, flag)
@@ -112,8 +114,8 @@ class DeviceStep:
         if needed <= self._graphs.keys():
             return
         slot.copy_to(self.buffers.tensors)
-        # compute tables that are long enough before recording, since graphs cannot replace them;
-        # graphs read these tables even after a longer text in validation replaces them
+        # compute long enough positional tables before recording, since graphs cannot replace them;
+        # graphs read these tables even after the model has replaced them for longer text
         sides = (self.model.source_positions, self.model.target_positions)
         longest = self.buffers.room.longest
         self._tables += [part(0, longest).detach() for part in sides if part is not None]
@@ -142,7 +144,7 @@ class DeviceStep:
         """
         Start a step; return its results, which can be read later.
 
-        `slots`: the micro-batches. `seed`: seeds the dropout of a micro-batch by its number.
+        `slots`: the micro-batches. `seed`: seeds the dropout of the micro-batch with a given index.
         """
         self.prepare(slots[0], len(slots))
         for number, slot in enumerate(slots):
@@ -245,7 +247,7 @@ class DeviceStep:
 
 def compiled_calls() -> Callable[..., Any]:
     """Return a function that calls other functions, each compiled once by torch."""
-    # without a reset, compilations for other rooms would count toward the limit of each function
+    # without a reset, compilations for other sizes would count toward the limit of each function
     torch.compiler.reset()
     translated: dict[Any, Callable[..., Any]] = {}
 

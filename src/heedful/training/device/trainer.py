@@ -19,7 +19,7 @@ from heedful.errors import DeviceError
 from heedful.machine.memory import is_lack_of_memory
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.training.device.ahead import PackedSource, PreparedStep, StepLayout, StepsAhead
-from heedful.training.device.levers import Levers
+from heedful.training.device.optimizations import Optimizations
 from heedful.training.device.step import DeviceStep, PendingResults
 from heedful.training.objective.likelihood import Likelihood
 from heedful.training.state import StepTotals
@@ -39,12 +39,14 @@ class DeviceTrainer(Trainer):
     """
     `Trainer` with steps of fixed shapes; their results are read one step later.
 
-    The model, optimizer and objective must be supported by `heedful.training.device.levers`.
+    The model, optimizer and objective must be supported by `heedful.training.device.optimizations`.
     """
 
-    def __init__(self, *arguments: Any, levers: Levers | None = None, **options: Any) -> None:
+    def __init__(
+        self, *arguments: Any, optimizations: Optimizations | None = None, **options: Any
+    ) -> None:
         super().__init__(*arguments, **options)
-        self.levers = levers or Levers()
+        self.optimizations = optimizations or Optimizations()
         self._step: DeviceStep | None = None
         self._read_at, self._waited, self._logged_waiting = 0.0, 0.0, (0.0, 0.0)
 
@@ -95,7 +97,7 @@ class DeviceTrainer(Trainer):
                 self.objective,
                 self.config.clip_norm,
                 room,
-                self.levers,
+                self.optimizations,
                 self.log.say,
             )
         return self._step
@@ -104,8 +106,8 @@ class DeviceTrainer(Trainer):
     def _steps(
         self, prepare: Callable[[Rows], PreparedStep], batches: list[Rows]
     ) -> Iterator[Iterator[PreparedStep]]:
-        """Prepare steps ahead, or prepare each step when it is needed."""
-        if not self.levers.ahead:
+        """Prepare steps in advance, or prepare each step when it is needed."""
+        if not self.optimizations.ahead:
             yield map(prepare, batches)
             return
         ahead = StepsAhead(prepare, batches)

@@ -30,8 +30,8 @@ from heedful.search.scoring import token_log_probabilities
 # Minimum number of source tokens, end symbol included, of sentences whose attention is checked. In
 # shorter sentences the first position is often the correct position.
 SHORTEST = 5
-# After 600 steps, a small GNMT on Multi30k attends to the first position for 96 to 100 % of its
-# tokens; with guided attention it does so for 6 %. The thresholds were chosen by hand.
+# After 600 steps, a small GNMT on Multi30k attends to the first position for 96 to 100% of its
+# tokens; with guided attention it does so for 6%. The thresholds were chosen by hand.
 MOST_ON_ONE_PLACE = 0.9
 LEAST_NATS = 0.1
 
@@ -55,10 +55,10 @@ class AttentionUse:
 
     def measure(self, sample: HeldOutSample) -> Figures | None:
         """
-        Measure the increase of the loss without attention, and where one layer attends.
+        Measure the increase of the loss without attention, and where the decoder attends.
 
-        This layer attends least to the first or last position. The model must be in evaluation
-        mode. Returns None if no attention can be measured.
+        The positions are measured in the layer that attends least to the first or last position.
+        The model must be in evaluation mode. Returns None if no attention can be measured.
         """
         model = sample.model
         if not model.decoder.attends or not sample.batches:
@@ -82,9 +82,9 @@ class AttentionUse:
         if max(first, last) > MOST_ON_ONE_PLACE:
             place = "first" if first >= last else "last"
             share = f"{max(first, last):.0%}"
-            fault = f"{share} of the target tokens attend most to the {place} place of the source"
+            fault = f"{share} of the target tokens attend most to the {place} source position"
         elif nats < LEAST_NATS:
-            fault = f"uniform attention would cost {nats:.2f} nats a token"
+            fault = f"uniform attention would raise the loss by only {nats:.2f} nats per token"
         else:
             return None
         return (
@@ -98,14 +98,14 @@ class AttentionUse:
     def summary(self, figures: Figures) -> str:
         """Describe to which positions the decoder attends."""
         costs = (
-            f"uniform attention would cost {figures['nats_of_uniform']:.2f} nats a token, another "
-            f"source {figures['nats_of_other_source']:.2f}"
+            f"uniform attention would raise the loss by {figures['nats_of_uniform']:.2f} nats per "
+            f"token, the source of another pair by {figures['nats_of_other_source']:.2f}"
         )
         if "entropy" not in figures:
             return costs
         return (
             f"layer {figures['layer']:.0f}: entropy {figures['entropy']:.2f}, "
-            f"{figures['first']:.0%} of the largest weights at the first place and "
+            f"{figures['first']:.0%} of the largest weights at the first position and "
             f"{figures['last']:.0%} at the last, correlation with the diagonal "
             f"{figures['diagonal']:+.2f}; {costs}"
         )
@@ -118,7 +118,7 @@ def _alike(memory: Memory) -> bool:
 
 
 def _losses(model: EncoderDecoder, batch: Batch, memory: Memory) -> tuple[float, float, float, int]:
-    """Sum negative log-probabilities: as usual, with uniform attention, with another source."""
+    """Sum negative log-probabilities with the source, uniform attention, and another source."""
     others = model.encode(batch.source.roll(1, 0))  # (batch, source)
     memories = (memory, _uniform(memory), others)
     true, uniform, other_source = (_loss(model, kind, batch) for kind in memories)

@@ -22,7 +22,7 @@ CHECKS = (AttentionUse(),)
 KEY = "health"
 """Key of all figures of checks in a validation line of the log."""
 
-# Number of held-out pairs to check, spread over the text, and maximum tokens of their batches.
+# Number of held-out pairs to check, spread over the text, and maximum number of tokens in a batch.
 _PAIRS = 128
 _BATCH_TOKENS = 4096
 # Checks warn only after the peak of the learning rate, this many updates, and this share of the
@@ -59,7 +59,7 @@ class HealthWarnings:
     """The warnings of a training: one for each check that fails, but not early in the training."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
-        self._say, self._said = say, set[str]()
+        self._say, self._warned = say, set[str]()
 
     def warn(self, line: Mapping[str, Any], share: float, past_warmup: bool) -> None:
         """Warn if a validation line fails checks. `share`: completed share of the training."""
@@ -69,9 +69,9 @@ class HealthWarnings:
         for check in CHECKS:
             figures = measured.get(check.name)
             warning = figures and check.warning(figures)
-            if warning and check.name not in self._said:
+            if warning and check.name not in self._warned:
                 self._say(f"warning: {warning}")
-                self._said.add(check.name)
+                self._warned.add(check.name)
 
 
 def describe_all(line: Mapping[str, Any]) -> dict[str, str]:

@@ -33,7 +33,7 @@ Ids = Sequence[int]
 
 
 class OwnTranslation(NamedTuple):
-    """A translation of a pair's source, by the model."""
+    """The model's translation of the source of a pair."""
 
     tokens: tuple[int, ...]
     """Target ids without start and end symbol."""
@@ -61,11 +61,11 @@ class PairLosses(NamedTuple):
     """Losses of several pairs."""
 
     loss: Tensor
-    """A sum whose gradient is that of the objective; its value may differ from the objective."""
+    """A sum with the same gradient as the objective; its value may differ from the objective."""
     value: float
     """Sum of the objective over the pairs."""
     figure: float
-    """Sum of the log's figure over the pairs."""
+    """Sum over the pairs of the figure that the log shows."""
 
 
 @dataclass(kw_only=True)
@@ -201,7 +201,7 @@ def candidate_log_probabilities(
         )
         for part in chunk_rows(len(tokens), weight.size(0), source.device)
     ]  # fmt: skip
-    # sum by rows: adding by index has no fixed order on a GPU, but a resumed run needs one
+    # sum by rows: a resumed run needs a fixed order, but adding by index has none on a GPU
     table = torch.zeros(real.shape, device=source.device)
     return table.masked_scatter(real, torch.cat([*scores, table[0, :0]])).sum(dim=1)
 

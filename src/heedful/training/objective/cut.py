@@ -21,7 +21,7 @@ from heedful.model.encoder_decoder import EncoderDecoder
 
 @contextmanager
 def cut_embeddings(model: EncoderDecoder, probability: float) -> Iterator[None]:
-    """Within the context, set each token embedding of both sides to zero with a probability."""
+    """Within the context, set each token embedding to zero with a given probability."""
 
     def cut(module: nn.Module, arguments: Any, out: Tensor) -> Tensor:
         del module

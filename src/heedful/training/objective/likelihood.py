@@ -2,7 +2,7 @@
 The interface of objectives, and the default objective: the likelihood of the references.
 
 An objective yields the losses of a micro-batch one after the other. The trainer runs the backward
-pass of each loss before it requests the next. So only one graph is in memory.
+pass of each loss before it requests the next loss. So only one computation graph is in memory.
 """
 
 from collections.abc import Callable, Iterator

@@ -7,7 +7,7 @@ Expected reward of sampled translations (Wu et al. 2016, section 5.2).
     gradient   of E[r] = E[(r(y) - b) grad log P(y)],   b: mean reward of the *other* samples
 
 The baseline of a sample does not depend on the sample itself, so the estimate is unbiased. The mean
-of all samples as the baseline would shrink the estimate by the share 1 / samples.
+of all samples as the baseline would multiply the expected estimate by 1 - 1 / samples.
 """
 
 from collections.abc import Sequence

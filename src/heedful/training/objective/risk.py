@@ -37,7 +37,7 @@ class MinimumRisk(CandidateObjective):
     search: SearchOptions
     """Settings of the search, whose `n_best` equals the number of candidates."""
     sharpness: float
-    """Power of the probabilities before they are renormalized."""
+    """Exponent of the probabilities before they are renormalized."""
     with_reference: bool
     """Whether the reference is one of the candidates."""
 

@@ -45,7 +45,7 @@ def complaint(folder):
 def test_a_start_that_is_no_special_symbol_is_refused(changed, start):
     folder = changed("generation_config.json", lambda s: s.update(decoder_start_token_id=start))
     assert (
-        "decoder_start_token_id must be the id of padding, of the end or of the start"
+        "decoder_start_token_id must be the id of the padding symbol, the end symbol or the start"
         in complaint(folder)
     )
 

@@ -69,7 +69,7 @@ def test_a_file_that_ends_early_is_refused(tmp_path, length):
     [
         (b"PK\x03\x04" + bytes(99), "version"),
         (GOOD + b"\0", "but 1 more bytes follow"),
-        (model_bin({"a": ("float32", (2**31, 2**31), b"1234")}), " bytes for 'a', of sizes"),
+        (model_bin({"a": ("float32", (2**31, 2**31), b"1234")}), " bytes for 'a' of shape"),
         (model_bin({"a": ("float32", (9,) * 9, b"")}), "but 'a' has 9"),
         (model_bin({"a": stored(WEIGHT)}, [("b", "c")]), "new names"),
         (GOOD.replace(b"a/weight\0", b"a/weigh\xff\0", 1), "names"),

@@ -16,7 +16,7 @@ def test_missing_files_are_named_together_and_any_layout_of_weights_will_do(tmp_
     for name in ("config.json", "pytorch_model.bin.index.json", "a.spm"):
         (tmp_path / name).write_text("{}")
     settings.check_files(tmp_path, ["a.spm"], "Marian")
-    with pytest.raises(ExchangeError, match="a T5 model is a folder"):
+    with pytest.raises(ExchangeError, match="a T5 model must be a folder"):
         settings.check_files(tmp_path / "a.spm", (), "T5")
 
 

@@ -133,7 +133,7 @@ def test_names_of_all_classes_stand_for_its_own():
         ({"model.tie_embeddings": "none"}, "model.tie_embeddings must be all or embeddings"),
         ({"model.attention.score": "scaled"}, "model.attention.score must be unscaled"),
         ({"model.feed_forward_bias": True}, "model.feed_forward_bias must be false, but is true"),
-        ({"model.gated": True, "model.activation": "gelu"}, "a gated network must have"),
+        ({"model.gated": True, "model.activation": "gelu"}, "a gated network must use"),
         ({"model.decoder_start": "zero"}, "model.decoder_start must be symbol, pad or end"),
     ],
     ids=str,

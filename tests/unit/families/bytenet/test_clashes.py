@@ -15,7 +15,7 @@ BOTH = ["model.encoder=bytenet", "model.decoder=bytenet"]
     [
         ([*BOTH, "model.bytenet.max_dilation=12"], "must be a power of two, because dilations"),
         ([*BOTH, "model.bytenet.max_dilation=12"], "the nearest are 8 and 16"),
-        ([*BOTH, "model.bytenet.encoder_kernel=4"], "must be odd, because it reads as many"),
+        ([*BOTH, "model.bytenet.encoder_kernel=4"], "must be odd, because it covers both"),
         (
             [
                 *BOTH,

@@ -45,12 +45,12 @@ def test_each_side_prints_its_own():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (["model.bytenet.max_dilation=8"], "`model.bytenet.max_dilation` acts only if"),
-        ([*BOTH, "model.heads=4"], "`model.heads` acts only if"),
-        ([*BOTH, "model.scale_embeddings=false"], "`model.scale_embeddings` acts only if"),
+        (["model.bytenet.max_dilation=8"], "`model.bytenet.max_dilation` applies only if"),
+        ([*BOTH, "model.heads=4"], "`model.heads` applies only if"),
+        ([*BOTH, "model.scale_embeddings=false"], "`model.scale_embeddings` applies only if"),
         (
             ["model.encoder=bytenet", "model.bytenet.join=summed"],
-            "`model.bytenet.join` acts only if `model.decoder` is bytenet",
+            "`model.bytenet.join` applies only if `model.decoder` is bytenet",
         ),
         ([*BOTH, "model.bytenet.unfolding_factor=0.9"], "unfolding_factor"),
         ([*BOTH, "model.bytenet.unfolding_factor=nan"], "unfolding_factor"),

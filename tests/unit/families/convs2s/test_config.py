@@ -43,7 +43,7 @@ def test_attention_of_another_form_is_refused():
 
 
 def test_its_layers_stand_in_its_own_table():
-    with pytest.raises(SettingError, match=r"`model.encoder_layers` acts only if"):
+    with pytest.raises(SettingError, match=r"`model.encoder_layers` applies only if"):
         load_config("tiny", [*BOTH, "model.encoder_layers=9"])
     printed = to_toml(load_config("tiny", BOTH))
     assert 'encoder_layers = "20x(512,3)"' in printed
@@ -60,5 +60,5 @@ def test_positions_act_for_it_and_may_be_none():
     assert load_config("tiny", [*BOTH, "model.positions=none"]).model.positions == "none"
     assert load_config("tiny", ["model.positions=none"]).model.positions == "none"
     recurrent = ["model.encoder=recurrent", "model.decoder=recurrent", "model.positions=learned"]
-    with pytest.raises(SettingError, match=r"`model.positions` acts only if"):
+    with pytest.raises(SettingError, match=r"`model.positions` applies only if"):
         load_config("tiny", recurrent)

@@ -8,7 +8,7 @@ from heedful.families.experts.config import ExpertsConfig, mixture_layers
 def test_there_are_no_mixtures_unless_a_number_is_given():
     assert ExpertsConfig().changed() == []
     assert ExpertsConfig(count=4).changed() == [("model.experts.count", 4)]
-    with pytest.raises(SettingError, match=r"acts only if `model.experts.count` is not none"):
+    with pytest.raises(SettingError, match=r"applies only if `model.experts.count` is not none"):
         load_config("tiny", ["model.experts.per_token=3"])
 
 
@@ -18,7 +18,7 @@ def test_there_are_no_mixtures_unless_a_number_is_given():
 def test_balanced_gating_has_nothing_to_balance(setting):
     experts = ["model.experts.count=8", f"model.experts.{setting}"]
     load_config("tiny", experts)
-    with pytest.raises(SettingError, match=r"acts only if `model.experts.gating` is noisy"):
+    with pytest.raises(SettingError, match=r"applies only if `model.experts.gating` is noisy"):
         load_config("tiny", [*experts, "model.experts.gating=balanced"])
 
 
@@ -39,5 +39,5 @@ def test_other_names_of_layers_are_refused(text):
 def test_a_side_of_another_family_has_no_mixtures():
     chosen = ["model.encoder=average", "model.experts.count=4"]
     load_config("tiny", chosen)
-    with pytest.raises(SettingError, match=r"acts only if `model.encoder` is transformer"):
+    with pytest.raises(SettingError, match=r"applies only if `model.encoder` is transformer"):
         load_config("tiny", [*chosen, "model.experts.encoder_layers=1"])

@@ -30,7 +30,7 @@ def test_it_fits_by_itself():
                 "attention.decoder=fastformer-linear",
                 "attention.window=2",
             ],
-            "`model.attention.window` acts only if",
+            "`model.attention.window` applies only if",
         ),
     ],
 )
@@ -45,7 +45,7 @@ def test_scores_need_attention():
     chosen = ["model.decoder=recurrent", "model.recurrent.start=mean"]
     chosen += ["model.attention.encoder=fastformer"]
     load_config("tiny", chosen)
-    with pytest.raises(SettingError, match="score` acts only if"):
+    with pytest.raises(SettingError, match="score` applies only if"):
         load_config("tiny", [*chosen, "model.attention.score=additive"])
 
 
@@ -53,14 +53,14 @@ def test_scores_need_attention():
 def test_fastformer_s_values_are_its_queries():
     chosen = ["model.decoder=bytenet", "model.attention.encoder=fastformer"]
     load_config("tiny", [*chosen, "model.heads=2"])
-    with pytest.raises(SettingError, match=r"`model.d_v` acts only if"):
+    with pytest.raises(SettingError, match=r"`model.d_v` applies only if"):
         load_config("tiny", [*chosen, "model.d_v=4"])
 
 
 @pytest.mark.family("pooled")
 def test_a_decoder_with_one_vector_of_the_source_has_no_scores():
     pooled = ["model.encoder=sum"]
-    with pytest.raises(SettingError, match=r"`model.attention.score` acts only if"):
+    with pytest.raises(SettingError, match=r"`model.attention.score` applies only if"):
         load_config(
             "tiny",
             [

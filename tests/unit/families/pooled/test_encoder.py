@@ -66,7 +66,7 @@ def test_it_has_no_weights_and_its_table_is_learned():
 
 
 def test_layers_of_the_encoder_are_refused():
-    with pytest.raises(SettingError, match="encoder_layers` acts only if"):
+    with pytest.raises(SettingError, match="encoder_layers` applies only if"):
         load_config("paper-base", ["model.encoder=average", "model.encoder_layers=2"])
 
 

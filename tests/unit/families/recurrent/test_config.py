@@ -42,11 +42,11 @@ def test_each_side_prints_its_own():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (["model.recurrent.cell=gru"], "`model.recurrent.cell` acts only if"),
-        ([*BOTH, "model.heads=4"], "`model.heads` acts only if `model.encoder` or `model.decoder`"),
+        (["model.recurrent.cell=gru"], "`model.recurrent.cell` applies only if"),
+        ([*BOTH, "model.heads=4"], "`model.heads` applies only if `model.encoder` or `model"),
         (
             [*BOTH, "model.recurrent.score=general", "model.recurrent.attention_size=9"],
-            "`model.recurrent.attention_size` acts only if `model.recurrent.score` is additive",
+            "`model.recurrent.attention_size` applies only if `model.recurrent.score` is additive",
         ),
         ([*BOTH, "model.recurrent.cell=gru", "model.recurrent.forget_bias=2"], "forget_bias` acts"),
     ],

@@ -65,7 +65,7 @@ def test_a_gpu_s_packed_rows_are_not_for_it():
     [
         (["model.relative_buckets.max_distance=16"], "max_distance` must be above half"),
         (["model.relative_buckets.count=3"], "model.relative_buckets.count"),
-        (["model.position_offset=1"], "`model.position_offset` acts only if"),
+        (["model.position_offset=1"], "`model.position_offset` applies only if"),
     ],
     ids=str,
 )
@@ -77,7 +77,7 @@ def test_what_does_not_go_together_is_refused(settings, words):
 
 def test_its_table_acts_with_these_positions_alone():
     load_config("tiny", [CHOSEN, "model.relative_buckets.count=8"])
-    with pytest.raises(SettingError, match=r"`model.relative_buckets.count` acts only if"):
+    with pytest.raises(SettingError, match=r"`model.relative_buckets.count` applies only if"):
         load_config("tiny", ["model.relative_buckets.count=8"])
 
 

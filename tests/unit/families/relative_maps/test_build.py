@@ -32,7 +32,7 @@ def test_a_decoder_cannot_have_it():
 
 def test_it_has_no_heads():
     chosen = ["model.attention.encoder=convolution", "model.attention.window=3"]
-    with pytest.raises(SettingError, match=r"`model.encoder_heads` acts only"):
+    with pytest.raises(SettingError, match=r"`model.encoder_heads` applies only"):
         load_config("tiny", [*chosen, "model.encoder_heads=4"])
 
 
@@ -43,5 +43,5 @@ def test_a_convolution_before_another_decoder_has_no_heads(setting):
     # no heads, so nothing has to divide the width
     chosen += ["model.attention.window=3", "model.d_model=22"]
     load_config("tiny", chosen)
-    with pytest.raises(SettingError, match=f"`model.{setting.partition('=')[0]}` acts only if"):
+    with pytest.raises(SettingError, match=f"`model.{setting.partition('=')[0]}` applies only if"):
         load_config("tiny", [*chosen, f"model.{setting}"])

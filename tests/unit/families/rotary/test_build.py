@@ -40,7 +40,7 @@ def test_recorded_graphs_and_packed_rows_have_it_and_compiled_layers_do_not():
         (["model.d_k=5", "model.d_v=4"], "but heads are 5 wide."),
         (["model.attention.score=additive"], "`model.attention.score` must be scaled or unscaled"),
         (["model.rotary.base=1"], "model.rotary.base"),
-        (["model.position_offset=1"], "`model.position_offset` acts only if"),
+        (["model.position_offset=1"], "`model.position_offset` applies only if"),
     ],
     ids=str,
 )
@@ -52,7 +52,7 @@ def test_what_does_not_go_together_is_refused(settings, words):
 
 def test_its_table_acts_with_these_positions_alone():
     load_config("tiny", [CHOSEN, "model.rotary.base=500"])
-    with pytest.raises(SettingError, match=r"`model.rotary.base` acts only if"):
+    with pytest.raises(SettingError, match=r"`model.rotary.base` applies only if"):
         load_config("tiny", ["model.rotary.base=500"])
 
 

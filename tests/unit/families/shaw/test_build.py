@@ -78,7 +78,7 @@ def test_what_does_not_go_together_is_refused(settings, words):
 
 def test_its_table_acts_with_these_positions_alone():
     load_config("tiny", ["model.positions=shaw", "model.shaw.max_distance=8"])
-    with pytest.raises(SettingError, match=r"`model.shaw.max_distance` acts only if"):
+    with pytest.raises(SettingError, match=r"`model.shaw.max_distance` applies only if"):
         load_config("tiny", ["model.shaw.max_distance=8"])
 
 

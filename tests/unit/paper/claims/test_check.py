@@ -50,7 +50,9 @@ def test_models_are_trained_within_the_budget_and_doubted_where_they_learned_too
     found = check_claims(["mask"], tmp_path, lambda: corpus, 20.0, threads=1)
     assert "Train longer before drawing conclusions: Transformer has only" in found["mask"].sentence
     assert found["mask"].holds is None
-    assert "**Not decided.** BLEU, val" in (tmp_path / "claims.md").read_text("utf-8")
+    assert "**Not decided.** Validation BLEU (steps: " in (tmp_path / "claims.md").read_text(
+        "utf-8"
+    )
     assert len(found["mask"].panels[0].sizes) >= 2
     plan = json.loads((tmp_path / "mask" / "plan.json").read_text("utf-8"))
     assert plan["budget"] == 20

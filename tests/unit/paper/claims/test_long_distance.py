@@ -62,7 +62,7 @@ def test_repetitions_of_the_training_text_are_counted_by_distance(trainings):
     lines = ["Anna a Anna b Anna", *["Anna a b Anna"] * 4, "Anna c d Anna"]
     found.corpus.file("train", "yy").write_text("\n".join(lines) + "\n", "utf-8")
     assert long_distance._practice(found) == (
-        "The training text has 2 repetitions after 1 word and 1 after 32."
+        "The training text repeats a name 2 times after 1 word, and 1 times after 32 words."
     )
 
 
@@ -102,12 +102,12 @@ def test_probabilities_are_those_of_the_last_word(random_models):
 def test_a_convolution_has_no_gradient_at_a_name_beyond_its_reach(random_models):
     checked = CLAIMS["long"].check(random_models[0])
     shares = {curve.name: curve.values for curve in checked.panels[1].curves}
-    near, *_, far = shares["convolutional, 2 layers of 3"]
+    near, *_, far = shares["convolutional (2 layers, kernel 3)"]
     assert near > 0
     assert far == 0
-    reached = [share > 0 for share in shares["convolutional, 2 layers of 3"]]
+    reached = [share > 0 for share in shares["convolutional (2 layers, kernel 3)"]]
     assert reached == [True, True, True, False, False, False]  # 1, 2 and 4 words, not 8
-    for name in ("Transformer", "convolutional, 5 layers of 9"):
+    for name in ("Transformer", "convolutional (5 layers, kernel 9)"):
         assert min(shares[name]) > 0
 
 

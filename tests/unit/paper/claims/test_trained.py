@@ -104,7 +104,7 @@ def test_a_model_that_still_learns_is_named(trainings, last, rising):
             blind=blind,
         )
     )
-    assert ("still rising: blind (20.0, then 24.0)" in checked.sentence) is rising
+    assert ("still rising: blind (from 20.0 to 24.0)" in checked.sentence) is rising
     assert checked.holds is (None if rising else True)
 
 
@@ -158,9 +158,11 @@ def test_cost_is_read_where_a_quality_is_first_reached(trainings):
     assert values(checked)["Transformer"][:2] == pytest.approx((1.15e9, 1.4e9))
     assert values(checked, 1)["recurrent with attention"][:2] == pytest.approx((4.2, 5.7))
     assert checked.panels[1].curves[1].margins[1] == pytest.approx(1.9 * 4.303 * 0.1 / 3**0.5)
-    assert "for 10 BLEU 1.4 times (95 % interval 1.4 to 1.4) as many operations" in checked.sentence
-    assert "2.3e+19 operations for 24.6 BLEU of GNMT + RL" in checked.sentence
-    assert "7.0 times" in checked.sentence
+    assert (
+        "for 10 BLEU, 1.4 times the operations (95% interval 1.4 to 1.4) and " in checked.sentence
+    )
+    assert "2.3e+19 operations for GNMT + RL (24.6 BLEU)" in checked.sentence
+    assert "a ratio of 7.0." in checked.sentence
 
 
 def test_qualities_that_a_first_validation_has_are_not_compared(trainings):
@@ -274,7 +276,7 @@ def lines_of_words(trainings):
 def test_heads_that_learned_nothing_are_as_different_as_before(lines_of_words):
     checked = CLAIMS["heads"].check(lines_of_words([system.name for system in HEADS]))
     assert not checked.holds
-    assert "8 sentences;" in checked.sentence
+    assert "It is averaged over 8 sentences, " in checked.sentence
     after, before, sharp = values(checked).values()
     assert after == pytest.approx(before, rel=1e-3)
     assert sharp == pytest.approx(before, rel=1e-2)
@@ -389,7 +391,7 @@ def test_others_are_compared_by_their_lines(trainings):
 def test_growth_and_rise_are_said():
     growth = ScoreDifference("a", "b", 2.0, (0.5, 3.5), "BLEU")
     assert say_growth(growth) == (
-        "That is +2.0 compared with the other three quarters (95 % interval +0.5 to +3.5)."
+        "It exceeds the difference in the other three quarters by 2.0 (95% interval +0.5 to +3.5)."
     )
 
 
@@ -397,6 +399,6 @@ def test_what_still_rises_is_named(trainings):
     rises = {"curve": tuple(CurvePoint(n, 1.0 * n, 1e9 * n, 5.0, 4.0 * n) for n in (1, 2))}
     found = trainings({"one": 8, "other": 4}, one=rises, other={"curve": ()})
     assert still_rising(found, ("one", "other")) == (
-        " Validation BLEU was still rising: one (4.0, then 8.0); more steps would change the "
-        "differences."
+        " More steps would change the differences, because validation BLEU was still rising: one "
+        "(from 4.0 to 8.0)."
     )

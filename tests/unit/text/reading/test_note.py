@@ -30,5 +30,5 @@ def test_what_a_user_should_look_at_is_counted():
     numbers, ends = counts.warnings()
     assert (
         "of 1 lines lack 2 numbers" in numbers
-        and "1 pieces that the model did not read are at the end" in ends
+        and "1 pieces that the model did not read are now at the end" in ends
     )

@@ -1,6 +1,6 @@
 from random import Random
 
-from heedful.text.reading.place import best_place, linked_run, marks_before, marks_behind
+from heedful.text.reading.place import best_place, linked_run, marks_after, marks_before
 
 MOVED = [(0, 0), (1, 1), (2, 3), (3, 2), (4, 4)]
 
@@ -31,8 +31,8 @@ def test_a_term_is_translated_by_a_run_of_words():
 
 def test_marks_around_a_word_are_left_out():
     text = "«chien». ..."
-    assert text[marks_before(text, 0, 8) : marks_behind(text, 0, 8)] == "chien"
-    assert (marks_before(text, 9, 12), marks_behind(text, 9, 12)) == (9, 12)
+    assert text[marks_before(text, 0, 8) : marks_after(text, 0, 8)] == "chien"
+    assert (marks_before(text, 9, 12), marks_after(text, 9, 12)) == (9, 12)
 
 
 def test_a_place_is_that_of_the_plain_sum():

@@ -2,7 +2,7 @@ import pytest
 
 from heedful.text.reading.draft import Edit, draft
 from heedful.text.reading.line import LineReader
-from heedful.text.reading.prefix import NO_PREFIX, Prefix, behind_prefix, with_prefix
+from heedful.text.reading.prefix import NO_PREFIX, Prefix, move_after_prefix, with_prefix
 from tests.support.vocabularies import small_vocabulary
 
 
@@ -32,6 +32,6 @@ def test_the_end_of_a_prefix_is_that_of_a_word():
 
 
 def test_what_would_be_put_into_a_prefix_follows_it():
-    assert behind_prefix(Edit(0, 0, "x "), "le chien", 2) == Edit(2, 2, " x")
-    assert behind_prefix(Edit(0, 0, "le "), "le chien", 2).text == ""
-    assert behind_prefix(Edit(5, 5, " x"), "le chien", 2) == Edit(5, 5, " x")
+    assert move_after_prefix(Edit(0, 0, "x "), "le chien", 2) == Edit(2, 2, " x")
+    assert move_after_prefix(Edit(0, 0, "le "), "le chien", 2).text == ""
+    assert move_after_prefix(Edit(5, 5, " x"), "le chien", 2) == Edit(5, 5, " x")

@@ -125,7 +125,7 @@ def test_other_vocabularies_are_refused():
     model = imported()
     mapping = model.id_mapping
     sentinel = IdMapping((*mapping.pieces, "<extra_id_0>"), (*mapping.origins, mapping.rows))
-    with pytest.raises(TokenizerError, match=r"this one of T5 ends with <extra_id_0>"):
+    with pytest.raises(TokenizerError, match=r"this vocabulary of T5 ends with <extra_id_0>"):
         ExtensibleModel(ImportedModel(sentinel, "sentencepiece", subwords(0, 170)))
 
 

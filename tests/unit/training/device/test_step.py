@@ -17,7 +17,7 @@ from heedful.config.model import ModelConfig
 from heedful.config.train import TrainConfig
 from heedful.families.build import build_model
 from heedful.kernels import varlen
-from heedful.training.device.levers import Levers
+from heedful.training.device.optimizations import Optimizations
 from heedful.training.device.packed import Room
 from heedful.training.device.step import DeviceStep
 from heedful.training.objective.likelihood import Likelihood
@@ -31,7 +31,7 @@ with FakeTensorMode():
     model = build_model(ModelConfig(**sizes), 24, 24, max_length=12)
     optimizer = MixedPrecisionOptimizer(model, "bf16", TrainConfig(ema_decay=0.9))
     room = Room.of(100, 100, 20, 10)
-    step = DeviceStep(model, optimizer, Likelihood(0.1), 1.0, room, Levers(), print)
+    step = DeviceStep(model, optimizer, Likelihood(0.1), 1.0, room, Optimizations(), print)
     for positions in (model.source_positions, model.target_positions):
         positions(0, room.longest)
     for is_first in (True, False):

@@ -15,7 +15,7 @@ from heedful.errors import TrainingFailed
 from heedful.families.build import build_model
 from heedful.kernels.graphs import Graph
 from heedful.model.initialize import initialize
-from heedful.training.device.levers import Levers
+from heedful.training.device.optimizations import Optimizations
 from heedful.training.device.packed import Room, pack
 from heedful.training.device.trainer import DeviceTrainer
 from heedful.training.distributed import RankGroup
@@ -32,7 +32,7 @@ SOURCES, TARGETS = (
     for _ in range(2)
 )
 COLLATOR = Collator(0, 2, 3)
-SLOW = Levers(compiled=False, graphs=False, ahead=False)
+SLOW = Optimizations(compiled=False, graphs=False, ahead=False)
 
 
 class Pairs(BatchOrder):
@@ -78,7 +78,7 @@ def trainer(
     log=None,
     ema_decay=None,
     dropout=0.0,
-    levers=None,
+    optimizations=None,
     validate=None,
     model_settings=None,
     device="cpu",
@@ -110,7 +110,7 @@ def trainer(
         RunLog(log, 0, steps, quiet=True),
         notes,
         validate,
-        **({} if levers is None else {"levers": levers}),
+        **({} if optimizations is None else {"optimizations": optimizations}),
     )
     notes.trainer = made
     return made
@@ -162,10 +162,10 @@ def test_weights_and_log_are_those_of_the_plain_loop(changes, micro, tmp_path, m
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_levers_and_a_second_run_change_no_number(precision):
+def test_optimizations_and_a_second_run_change_no_number(precision):
     made = [
-        trainer(levers=levers, dropout=0.2, precision=precision)
-        for levers in (Levers(), Levers(), SLOW)
+        trainer(optimizations=optimizations, dropout=0.2, precision=precision)
+        for optimizations in (Optimizations(), Optimizations(), SLOW)
     ]
     for one in made:
         run(one)

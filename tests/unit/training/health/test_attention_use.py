@@ -93,7 +93,7 @@ def test_a_decoder_that_looks_at_the_first_place_is_warned_of(monkeypatch):
     assert figures["first"] == 1.0 and figures["last"] == 0.0
     assert figures["diagonal"] == 0.0 and figures["entropy"] < 1e-6
     warning = CHECK.warning(figures)
-    assert "100% of the target tokens attend most to the first place" in warning
+    assert "100% of the target tokens attend most to the first source position" in warning
 
 
 def test_healthy_figures_bring_no_warning_and_a_summary():
@@ -101,14 +101,14 @@ def test_healthy_figures_bring_no_warning_and_a_summary():
     figures |= {"nats_of_uniform": 1.25, "nats_of_other_source": 3.5}
     assert CHECK.warning(figures) is None
     assert CHECK.summary(figures) == (
-        "layer 2: entropy 1.20, 10% of the largest weights at the first place and 30% at the last, "
-        "correlation with the diagonal +0.80; uniform attention would cost 1.25 nats a token, "
-        "another source 3.50"
+        "layer 2: entropy 1.20, 10% of the largest weights at the first position and 30% at "
+        "the last, correlation with the diagonal +0.80; uniform attention would raise the loss "
+        "by 1.25 nats per token, the source of another pair by 3.50"
     )
 
 
 def test_attention_that_costs_nothing_is_warned_of():
-    assert "would cost 0.01 nats" in CHECK.warning({"nats_of_uniform": 0.01})
+    assert "raise the loss by only 0.01 nats" in CHECK.warning({"nats_of_uniform": 0.01})
 
 
 def test_short_sentences_have_losses_alone():

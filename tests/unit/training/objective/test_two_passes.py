@@ -132,7 +132,7 @@ def test_before_its_start_it_is_the_likelihood_to_the_bit():
     assert losses[0][1].pairs == 0 and losses[2][1].pairs > 0
     assert losses[3][1].pairs > 0  # the check of memory
     assert losses[2][1].flops > 0 and losses[0][1].flops == 0
-    assert "from step 11" in late.describe() and "30 %" in late.describe()
+    assert "from step 11" in late.describe() and "30%" in late.describe()
     assert "from" not in objective("rdrop").describe()
 
 

@@ -8,7 +8,7 @@ from heedful.tasks.parsing.cli.paper_table4 import table4
 from heedful.tasks.parsing.cli.predict import predict
 from heedful.tasks.parsing.cli.train import train
 
-app = command_group("parse", "Train a parser of sentences, parse, score and draw trees.")
+app = command_group("parse", "Train a parser, parse sentences, and score and draw trees.")
 TRAINS = ("parse", "train")
 PAPER = (table4,)
 """Commands that parsing adds to `heedful paper`."""

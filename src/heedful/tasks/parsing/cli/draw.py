@@ -37,15 +37,16 @@ def draw(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Trees, one per line or over several; with --predicted, gold trees; - is stdin.",
+            help="File of trees, each on one or several lines; with --predicted, the gold trees; "
+            "- reads stdin.",
         ),
     ],
     predicted: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Draw these trees next to the gold trees, and mark differences; one per line, an "
-            "empty line for a missing tree.",
+            help="Draw the trees of this file next to the gold trees, and mark differences; one "
+            "tree per line, and an empty line for a missing tree.",
         ),
     ] = None,
     line: Annotated[

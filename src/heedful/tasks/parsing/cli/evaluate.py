@@ -10,18 +10,19 @@ from heedful.cli.terminal_text import echo_json
 
 
 def evaluate(
-    gold: Annotated[Path, typer.Option(help="Gold trees, one per line or over several.")],
+    gold: Annotated[Path, typer.Option(help="File of gold trees, each on one or several lines.")],
     predicted: Annotated[
         Path,
         typer.Option(
-            help="Predicted trees, one per line; an empty line stands for a missing tree."
+            help="File of predicted trees, one per line; an empty line stands for a missing tree."
         ),
     ],
     against: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="Another parser's trees, to test whether its F1 differs; may be repeated.",
+            help="Another parser's trees, to test whether its F1 differs significantly; may be "
+            "repeated.",
         ),
     ] = None,
     parameters: Annotated[
@@ -29,7 +30,7 @@ def evaluate(
         typer.Option(help="A .prm file of EVALB; by default the parameters of COLLINS.prm."),
     ] = None,
     confidence: Annotated[
-        bool, typer.Option("--confidence", help="Print the 95 % interval of F1.")
+        bool, typer.Option("--confidence", help="Print the 95% confidence interval of F1.")
     ] = False,
     test: SignificanceTest = "randomization",
     trials: Trials = 10_000,
@@ -38,8 +39,8 @@ def evaluate(
         bool,
         typer.Option(
             "--evalb",
-            help="Print EVALB's own table instead, for the unchanged lines, or for cleaned trees "
-            "if a gold tree spans several lines.",
+            help="Print EVALB's own table instead. The table covers the unchanged lines, or "
+            "cleaned trees if a gold tree spans several lines.",
         ),
     ] = False,
     as_json: Json = False,
@@ -47,7 +48,7 @@ def evaluate(
     """
     Score predicted trees against gold trees by EVALB's rules.
 
-    No sentence is left out: one without a predicted tree, or with a tree of other words, counts as
+    No sentence is left out: a sentence whose predicted tree is missing or has other words counts as
     unparsed. EVALB leaves such sentences out; its score is printed below heedful's.
     """
     from heedful.evaluation.significance import Resampling

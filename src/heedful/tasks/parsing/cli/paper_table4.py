@@ -16,14 +16,16 @@ def table4(
     ] = None,
     trees: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Gold trees that the runs have not seen, to score on."),
+        typer.Option(
+            metavar="FILE", help="File of gold trees for scoring, which the runs have not seen."
+        ),
     ] = None,
     train_trees: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="Training trees of the runs. Two grammars (PCFG) of these trees are scored too, "
-            "which takes memory and minutes; may be repeated.",
+            help="File of the runs' training trees; may be repeated. Two probabilistic grammars "
+            "(PCFGs) of these trees are scored too, which needs memory and takes minutes.",
         ),
     ] = None,
     out: Annotated[
@@ -36,9 +38,9 @@ def table4(
     """
     Compare your parsers and grammars with published parsers.
 
-    Without RUN and --trees, only the paper's rows are printed. Scores of your parsers have 95 %
-    intervals, and a sentence says which differences are significant. `heedful parse train` trains a
-    parser.
+    Without RUN and --trees, only the paper's rows are printed. Scores of your parsers have 95%
+    confidence intervals, and the command reports which differences are significant. `heedful parse
+    train` trains a parser.
     """
     from heedful.experiments.page import write_table
     from heedful.files import make_folder

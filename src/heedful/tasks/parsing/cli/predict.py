@@ -33,20 +33,21 @@ _WINDOW = 512
 def predict(
     run: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN", help="A parser's run folder; several are an ensemble."),
+        typer.Argument(metavar="RUN", help="A parser's run folder; several form an ensemble."),
     ],
     search: dict[str, Any],
     input: Annotated[
         Path | None,
         typer.Option(
-            help="Sentences whose words are separated by spaces; stdin if it is - or left out."
+            help="File of sentences whose words are separated by spaces; by default, or with -, "
+            "stdin."
         ),
     ] = None,
     trees: Annotated[
         Path | None,
         typer.Option(
-            help="Parse the sentences of these trees, and copy the trees' parts of speech; - "
-            "reads stdin."
+            help="Parse the sentences of the trees in this file, and copy their parts of speech; "
+            "- reads stdin."
         ),
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Output file; by default stdout.")] = None,
@@ -58,16 +59,16 @@ def predict(
         bool,
         typer.Option(
             "--free",
-            help="Search without the rule of well-formed trees; a malformed output is replaced by "
-            "a flat tree.",
+            help="Search without the constraint that trees are well-formed; a malformed output is "
+            "replaced by a flat tree.",
         ),
     ] = False,
     count_malformed: Annotated[
         bool,
         typer.Option(
             "--count-malformed",
-            help="Search a second time without the rule of well-formed trees, and count malformed "
-            "outputs.",
+            help="Search a second time without the constraint that trees are well-formed, and "
+            "count malformed outputs.",
         ),
     ] = False,
     device: Device = "auto",
@@ -123,7 +124,7 @@ def predict(
     if (free or second is not None) and done:
         say(
             f"without the rule of well-formed trees, {malformed:,} of {done:,} outputs "
-            f"({100 * malformed / done:.1f} %) are not trees of their words"
+            f"({100 * malformed / done:.1f}%) are not trees of their words"
         )
 
 

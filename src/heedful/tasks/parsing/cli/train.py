@@ -31,8 +31,8 @@ def train(
 
     The trees may be those of the Penn Treebank. Traces, function tags and the outer bracket are
     left out. Recipes for it: paper-parsing, t2t-parsing, vinyals-parsing, parsing-small,
-    parsing-small-lstm. Any other recipe becomes a parser, too, with words and symbols in
-    vocabularies of their own.
+    parsing-small-lstm. Any other recipe becomes a parser too, with separate vocabularies for words
+    and symbols.
     """
     from heedful.tasks.parsing.task import TASK
 

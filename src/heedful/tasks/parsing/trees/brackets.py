@@ -80,7 +80,7 @@ def counted_items(values: Sequence[str], counts: Sequence[int]) -> list[str]:
 def count_matches(
     gold: Sequence[Bracket], test: Sequence[Bracket], parameters: EvalbParameters
 ) -> int:
-    """Count the brackets that both sides have; each matches at most one on the other side."""
+    """Count the matching brackets; each matches at most one bracket of the other side."""
     matched = 0
     free = list(test)
     for bracket in gold:

@@ -2,7 +2,7 @@
 The phrases that only the gold tree or only the predicted tree has, counted as in the score.
 
 EVALB's rules apply, so each marked phrase lowers F1: punctuation does not count, and ADVP equals
-PRT. In a tree with different words no phrase is correct.
+PRT. In a tree with different words, no phrase is correct.
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ class TreeDifference:
         if not self.has_tree:
             return gold, "predicted: no tree"
         if not self.score.is_parsed:
-            return gold, f"predicted: other words, so all wrong{wrong}"
+            return gold, f"predicted: different words, so all phrases are wrong{wrong}"
         total = self.score.predicted
         return gold, _heading("predicted", len(self.wrong), total, "wrong", "right", wrong)
 

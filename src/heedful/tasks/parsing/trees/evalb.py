@@ -5,9 +5,9 @@ Each side has one sentence per line. EVALB excludes a sentence from its totals i
 count differ (an error), or if the tested tree has no words (a skip). This favors parsers that fail
 on hard sentences; `heedful.tasks.parsing.trees.score` excludes no sentence.
 
-The score equals that of EVALB of January 2006, without its limits (200 words and brackets per
-sentence). Sentences with unbalanced brackets always get zeros. EVALB stops after a number of
-errors; this module does not stop.
+The score equals the score of EVALB from January 2006, but there is no limit of 200 words and
+brackets per sentence. Sentences with unbalanced brackets always get zeros. EVALB stops after a
+number of errors; this module does not stop.
 """
 
 import re
@@ -29,7 +29,8 @@ VALID, ERROR, SKIP = 0, 1, 2
 """The status of a sentence."""
 NO_TAG = "XX"
 """The tag that parsers without tags write."""
-# An opening bracket with its label, and with its word if it is the only content; or a closing one.
+# An opening bracket with its label, and with the word if it has no other content; or a closing
+# bracket.
 _TOKEN = re.compile(r"(?:\(([^\s()]*)(?:\s+([^\s()]*)\))?|(\)))\s*", re.ASCII)
 _SPACE = " \t\n\v\f\r"
 _QUOTES = ("'", '"', "/")
@@ -42,7 +43,7 @@ class EvalbSentence:
     length: int
     """Number of words in the gold tree, as `EvalbParameters.length` counts them."""
     status: int = VALID
-    """Whether the sentence is valid, an error or a skip."""
+    """`VALID`, `ERROR` or `SKIP`."""
     reason: str = ""
     """Reason why the sentence is an error."""
     matched: int = 0
@@ -173,7 +174,7 @@ def evalb(
 
 
 def has_no_tags(tags: Iterable[Sequence[str]]) -> bool:
-    """Tell whether there are words and all words have the tag XX."""
+    """Return whether there are words and all words have the tag XX."""
     return {tag for sentence in tags for tag in sentence} == {NO_TAG}
 
 
@@ -219,7 +220,7 @@ def evalb_sentence(
     test: BracketedSentence | str,
     parameters: EvalbParameters = COLLINS,
 ) -> EvalbSentence:
-    """Score a sentence; if a side could not be read, it is the error message of this side."""
+    """Score a sentence; a side that could not be read is given as its error message."""
     if isinstance(gold, str):
         return EvalbSentence(0, ERROR, f"gold: {gold}")
     nothing = EvalbSentence(parameters.length(gold.tags))

@@ -30,8 +30,8 @@ class EvalbParameters:
     """Tags of the words that do not count for the length of a sentence."""
     quote_labels: frozenset[str] = frozenset()
     """
-    Tags of quotation marks and apostrophes. If the tag of such a word is deleted on only one side,
-    the word is kept if the lengths would otherwise differ.
+    Tags of quotation marks and apostrophes. If the tag of such a word is deleted on only one side
+    and the sentence lengths would differ, the word is kept.
     """
     equivalent_labels: Pairs = frozenset((frozenset(("ADVP", "PRT")),))
     """Pairs of labels, or of tags, that count as equal."""
@@ -45,15 +45,15 @@ class EvalbParameters:
     """EVALB stops at the second error after this number of errors."""
 
     def same_label(self, first: str, second: str) -> bool:
-        """Tell whether two labels, or two tags, count as equal."""
+        """Return whether two labels, or two tags, count as equal."""
         return first == second or frozenset((first, second)) in self.equivalent_labels
 
     def same_word(self, first: str, second: str) -> bool:
-        """Tell whether two words count as equal."""
+        """Return whether two words count as equal."""
         return first == second or frozenset((first, second)) in self.equivalent_words
 
     def deletes_phrase(self, label: str) -> bool:
-        """Tell whether phrases with this label are left out."""
+        """Return whether phrases with this label are left out."""
         return any(self.same_label(label, deleted) for deleted in self.delete_labels)
 
     def length(self, tags: tuple[str, ...]) -> int:

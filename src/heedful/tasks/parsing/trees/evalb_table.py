@@ -77,5 +77,5 @@ def _summary(name: str, totals: EvalbTotals) -> Iterator[str]:
         ("2 or less crossing", totals.crossing_at_most(2)),
         ("Tagging accuracy", totals.tagging),
     ):
-        # most CPUs print 0 / 0 in C in this way
+        # on most CPUs, C prints 0 / 0 in this way
         yield f"{label:<25} = {'-nan' if score is None else format(score, '.2f'):>6}"

@@ -34,7 +34,7 @@ class TreeEvaluation:
     """Maximum length of the sentences in the second summary, in words."""
     evalb: EvalbResult
     interval: tuple[float, float] | None = None
-    """The 95 % confidence interval of F1, if requested."""
+    """The 95% confidence interval of F1, if requested."""
     against: tuple[tuple[str, SignificanceTest], ...] = ()
     """The name of each other system's file, and the test of its difference in F1."""
     warnings: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class TreeEvaluation:
     """Number and seed of the random draws for intervals and p-values."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to plain values."""
+        """Convert the evaluation to a dictionary."""
         own = self.evalb.all
         plain: dict[str, Any] = {
             "all": self.score.to_dict(),
@@ -191,7 +191,7 @@ def as_text(evaluation: TreeEvaluation) -> str:
     rows.append(f"{'unparsed':<14}{score.unparsed:>10,}{short.unparsed:>12,}")
     if evaluation.interval is not None:
         low, high = evaluation.interval
-        rows.append(f"F1 of all sentences is between {low:.2f} and {high:.2f} (95 % interval)")
+        rows.append(f"F1 of all sentences is between {low:.2f} and {high:.2f} (95% interval)")
     for file, test in evaluation.against:
         low, high = test.interval
         rows.append(
@@ -226,7 +226,7 @@ def _stop(result: EvalbResult) -> str:
 
 
 def _has_bare_bracket(line: str) -> bool:
-    """Tell whether a line has a bracket without a label, which EVALB counts."""
+    """Return whether a line has a bracket without a label, which EVALB counts."""
     read = read_line(line)
     return isinstance(read, BracketedSentence) and any(not phrase.label for phrase in read.phrases)
 
@@ -259,7 +259,7 @@ def _differing(
     predictions: Sequence[tuple[int, Tree | None]],
     parameters: EvalbParameters,
 ) -> Iterator[str]:
-    """Warn of trees whose words differ from the gold tree's; refuse a file with only such trees."""
+    """Warn about trees with other words than their gold trees; refuse a file of only such trees."""
     trees = [(n, tree, right) for (n, tree), right in zip(predictions, gold, strict=True) if tree]
     mismatches = [
         f"line {number} of {file} is “{_begin(tree)}” instead of “{_begin(right)}”"
@@ -269,7 +269,7 @@ def _differing(
     if mismatches and len(mismatches) == len(trees):
         raise TextError(
             "Predicted trees must have the words of the gold trees, but none has: "
-            f"{mismatches[0]}; give the files of one text."
+            f"{mismatches[0]}; give files of the same sentences."
         )
     if mismatches:
         yield (

@@ -62,7 +62,7 @@ def delinearize(
     """
     Read a tree of given words from symbols; None if they are not a tree of these words.
 
-    Also returns None if phrases are nested deeper than `read_trees` allows.
+    The result is also None if phrases are nested deeper than `read_trees` allows.
 
     `tags`: parts of speech of the words, which replace the tags in the symbols. `labels`: labels of
     the whole vocabulary; if None, they are inferred from `symbols`.
@@ -108,8 +108,8 @@ class SymbolLabels:
     """
     The labels of the symbols that open and close phrases.
 
-    A symbol opens a phrase if another symbol closes that phrase. So in the t2t form no part of
-    speech may have the same name as a phrase.
+    A symbol opens a phrase if another symbol closes that phrase. Therefore, in the t2t form, no
+    part of speech may have the same name as a phrase.
     """
 
     def __init__(self, symbols: Iterable[str], form: Linearization) -> None:
@@ -171,5 +171,5 @@ def check_labels(trees: Iterable[Tree], form: Linearization, name: str = "the fi
     if numbered := sorted(tag for tag in tags if word_number(tag) >= 0):
         raise TextError(
             "parsing.linearisation = t2t may number words as in NN#3, so no part of speech may "
-            f"end like that, but {name} has “{numbered[0]}”; set parsing.linearisation=vinyals."
+            f"end in this way, but {name} has “{numbered[0]}”; set parsing.linearisation=vinyals."
         )

@@ -15,8 +15,8 @@ from heedful.text.lines import plain_lines
 
 DEEPEST = 200
 """Maximum number of phrases around a word; the Penn Treebank has at most about forty."""
-# Words may contain other white space, such as thin spaces, but not consist of it. A bracket after a
-# backslash is part of a word, because NLTK writes brackets in this way.
+# A word may contain other white space, such as thin spaces, but must not consist of it. A bracket
+# after a backslash is part of a word, because NLTK writes brackets in this way.
 _TOKEN = re.compile(r"[()]|(?=[^\S \t\r\n]*[^\s()])(?:\\[()]|[^ \t\r\n()])+")
 _ESCAPED = re.compile(r"\\([()])")
 # The beginning of header lines in the files of the Penn Treebank.
@@ -98,7 +98,7 @@ def parse_trees(
 
 
 def _without_backslashes(token: str) -> str:
-    """Replace brackets after a backslash in a word by the Penn Treebank's escapes."""
+    """Replace brackets after a backslash in a word with the Penn Treebank's escapes."""
     return escape_brackets(_ESCAPED.sub(r"\1", token)) if "\\" in token else token
 
 

@@ -111,7 +111,7 @@ class TreeScore:
         return BracketStatistics(np.array(rows, dtype=np.float64).reshape(-1, 3))
 
     def to_dict(self) -> dict[str, float | int | None]:
-        """Convert to plain values."""
+        """Convert the score to a dictionary."""
         return {
             "f1": self.f1,
             "precision": self.precision,
@@ -125,7 +125,7 @@ class TreeScore:
 
 
 class BracketStatistics(SufficientStatistics):
-    """Counts of brackets, line by line, and F1 of their sums."""
+    """The counts of brackets for each line, and the F1 of their sums."""
 
     def __init__(self, counts: Float[np.ndarray, "lines 3"]) -> None:
         super().__init__(None, counts)
@@ -174,6 +174,6 @@ def score_sentence(
 
 
 def same_words(gold: Tree, predicted: Tree, parameters: EvalbParameters = COLLINS) -> bool:
-    """Tell whether two trees have the same words."""
+    """Return whether two trees have the same words."""
     words, others = gold.words, predicted.words
     return len(words) == len(others) and all(map(parameters.same_word, words, others))

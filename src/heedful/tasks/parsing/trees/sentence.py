@@ -22,7 +22,7 @@ def split_words(line: str) -> list[str]:
 
 def is_numbered(line: str) -> bool:
     """
-    Tell whether `join_words` has numbered the words of a line.
+    Return whether `join_words` has numbered the words of a line.
 
     >>> is_numbered(join_words(["a", "b"], numbers=8)), is_numbered("a b")
     (True, False)

@@ -50,7 +50,7 @@ class Tree:
         return tuple(leaf.label for leaf in self.leaves())
 
     def phrases(self) -> list[tuple[str, int, int]]:
-        """List the phrases, outer phrases first: label, index of first word, index after last."""
+        """List each phrase's label, first index and end index, outer phrases first."""
         phrases: list[tuple[str, int, int]] = []
         self._collect(0, phrases)
         return phrases
@@ -94,5 +94,5 @@ def escape_brackets(word: str) -> str:
 
 
 def unescape_brackets(word: str) -> str:
-    """Replace an escaped bracket by the bracket that it represents."""
+    """Replace an escaped bracket with the bracket that it represents."""
     return _TEXTS.get(word, word)

@@ -50,7 +50,10 @@ def test_without_a_tree_of_these_words_all_differ():
     assert (len(nothing.missed), nothing.wrong, nothing.f1) == (7, frozenset(), 0)
     other = differing_phrases(GOLD, read_tree("(S (NP (NN dog)))"))
     assert (len(other.missed), len(other.wrong), other.f1) == (7, 2, 0)
-    assert other.headings(wrong=" (+)")[1] == "predicted: other words, so all wrong (+)"
+    assert (
+        other.headings(wrong=" (+)")[1]
+        == "predicted: different words, so all phrases are wrong (+)"
+    )
 
 
 def test_a_tree_of_punctuation_has_no_phrase_that_counts():

@@ -54,7 +54,7 @@ def test_the_score_is_shown_with_evalbs_own_beside_it(files, tmp_path):
         "stops_at": None,
         "tags_from_gold": True,
     }
-    assert "Intervals (95 %): bootstrap, 100 times, seed 1." in text
+    assert "Intervals (95%): bootstrap, 100 times, seed 1." in text
     assert "p: approximate randomization, two-sided, 100 times, seed 1." in text
 
 

@@ -11,11 +11,11 @@ from heedful.training.objective.likelihood import Likelihood, Objective
 
 
 @dataclass(frozen=True)
-class Levers:
+class Optimizations:
     """The techniques of a training step on a GPU, each on or off."""
 
     unpadded: bool = True
-    """Whether sentences are packed without padding, into a room of the same size in every step."""
+    """Whether sentences are packed without padding, into tensors of the same size in every step."""
     compiled: bool = True
     """Whether torch's compiler fuses the operations between two matrix products into one kernel."""
     graphs: bool = True

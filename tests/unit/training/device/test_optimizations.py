@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from heedful.training.device.levers import describe_steps, why_padded
+from heedful.training.device.optimizations import describe_steps, why_padded
 from heedful.training.objective.likelihood import Likelihood
 from tests.support.models import small
 
