@@ -109,7 +109,7 @@ def test_a_small_text_gives_the_vocabulary_that_it_allows(tmp_path, kind, shared
     for sentence in said:
         assert re.fullmatch(
             r"vocabulary: [\d,]+ subwords instead of 8,000 \(data\.vocabulary_size\), because the "
-            r".* has no more",
+            r".* has no more subwords",
             sentence,
         )
     # the size that was said is accepted

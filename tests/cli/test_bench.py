@@ -102,3 +102,10 @@ def test_what_cannot_be_measured_is_said(heedful_cli, tmp_path):
         assert done.returncode == 2, done.stderr
         assert message in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_settings_of_a_random_model_are_refused_for_a_run(heedful_cli, trained):
+    for option, value in (("--set", "model.dropout=0.0"), ("--vocabulary", 300)):
+        done = heedful_cli("bench", "translate", trained, option, value)
+        assert done.returncode == 2
+        assert f"{option} changes a random model, but RUN is a trained one" in done.stderr

@@ -138,7 +138,7 @@ def test_weights_of_the_other_direction_are_refused(heedful_cli, text, runs, tmp
     command[3], command[5] = command[5], command[3]  # --source and --target
     done = heedful_cli(*command, "--tokenizer", runs["transformer"])
     assert done.returncode == 0, done.stderr
-    told = f"translates en to fr and {reverse} fr to en"
+    told = f"translates en to fr, and {reverse} translates fr to en"
     pair = runs["transformer"], reverse
     refused(heedful_cli("translate", *pair, stdin="a\n"), "the same direction", told)
     refused(heedful_cli("serve", "+".join(map(str, pair)), "--port", 0), told)

@@ -50,7 +50,7 @@ def test_a_run_with_given_codes_knows_its_tags(tagged, translator):
     vocabulary = describe_run(tagged)["vocabulary"]
     assert (vocabulary["kind"], vocabulary["tags"]) == ("codes", [">>fr<<", ">>xx<<"])
     assert vocabulary["source"] == Tokenizer.load(tagged).source_size == 48
-    with pytest.raises(TextError, match="text 2 of 2 begins with another: “>>de<< the dog”"):
+    with pytest.raises(TextError, match="text 2 of 2 begins with another tag: “>>de<< the dog”"):
         translator.translate(["the", ">>de<< the dog"])
 
 

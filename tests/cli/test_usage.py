@@ -22,7 +22,7 @@ def find_command(path):
         ("compare", "two runs are needed, but got none"),
         ("average", "RUN is needed: a run folder"),
         ("evaluate --hypothesis x", "--reference is needed: references; may be repeated"),
-        ("evaluate --comet", "--comet needs MODEL_OR_FILE: score with COMET too (extra comet)"),
+        ("evaluate --comet", "--comet needs MODEL_OR_FILE: score with this COMET model too"),
         ("score r --source", "--source needs FILE: source text"),
         ("serve r --host", "--host needs a value: "),
         ("translate r --scores=3", "--scores takes no value"),

@@ -36,7 +36,8 @@ Settings = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Change a setting: model.d_model=256."),
 ]
 Vocabulary = Annotated[
-    int | None, typer.Option(min=8, help="Vocabulary size of both sides; by default the recipe's.")
+    int | None,
+    typer.Option(min=8, help="Vocabulary size of a random model; by default the recipe's."),
 ]
 Peers = Annotated[
     Path,
@@ -195,6 +196,11 @@ def translate(
     measured in all of its precisions, heedful also in 8 bits.
     """
     check_stop(search["stop"])
+    for option, value in (("--set", set_), ("--vocabulary", vocabulary)):
+        if run is not None and value:
+            refuse(
+                option, "changes a random model, but RUN is a trained one; leave one of them out."
+            )
     from heedful.bench.translate import BenchText, bench_random, bench_trained
 
     text = BenchText(

@@ -35,8 +35,9 @@ _COMPARED = ("self-attention", "recurrent")
 COUNT_HEADING = (
     f"Costs are multiply-adds of one layer at n = {COUNTED.n}, d = {COUNTED.d}, k = {COUNTED.k} "
     f"and r = {COUNTED.r}. Steps are products that each need the result of the previous product. "
-    f"Paths are counted in layers at n = {PATHS.n}, k = {PATHS.k} and r = {PATHS.r}: first in "
-    "stacks that read both sides, then in stacks that read only earlier positions."
+    f"Paths are counted in layers at n = {PATHS.n}, k = {PATHS.k} and r = {PATHS.r}. The "
+    "number before the slash is for stacks that read both sides, and the number after it for "
+    "stacks that read only earlier positions."
 )
 """Text above `Table1.count_rows`: the meaning of its columns, and the sizes."""
 

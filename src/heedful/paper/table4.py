@@ -2,8 +2,8 @@
 Table 4: the published parsers, and heedful's parsers on the user's trees.
 
 Published rows are F1 on section 23 of the Wall Street Journal; they cannot be compared with scores
-on other trees. Floors and grammars can be compared with heedful's parsers, because all are scored
-on the same sentences. Floors and grammars learn from the training trees if these are given.
+on other trees. Baselines and grammars can be compared with heedful's parsers, because all are
+scored on the same sentences. They learn from the training trees if these are given.
 """
 
 from collections.abc import Callable, Sequence

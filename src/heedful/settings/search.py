@@ -29,11 +29,12 @@ COVERAGE_PENALTY = SearchSetting(
     "Beta of GNMT's coverage penalty, for recurrent decoders; 0 is off.", 0, 10
 )
 MAX_LENGTH = SearchSetting(
-    "Maximum tokens of a translation without the end symbol: N, or input+N for N more than the "
-    "source."
+    "Maximum number of tokens of a translation, not counting the end symbol: N, or input+N "
+    "for N more than the source."
 )
 MIN_LENGTH = SearchSetting(
-    "Minimum tokens of a translation without the end symbol; the maximum takes precedence.",
+    "Minimum number of tokens of a translation, not counting the end symbol; the maximum takes "
+    "precedence.",
     0,
     1_000_000,
 )

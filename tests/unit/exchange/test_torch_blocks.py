@@ -441,4 +441,4 @@ def test_our_stacks_that_torch_cannot_express():
     ):
         assert reason in text
     pair = Encoder(LayerConfig(12, 16, 2), 1), Decoder(LayerConfig(8, 16, 2), 1)
-    assert "12 and 8 wide" in message_of(to_torch_transformer, *pair)
+    assert "widths are 12 and 8" in message_of(to_torch_transformer, *pair)

@@ -128,7 +128,7 @@ def _start(
     )
     padding = settings.get("pad_token_id")
     reasons.add_if(
-        padding != pad, f"pad_token_id must be the padding symbol, {pad}, but is {padding!r}"
+        padding != pad, f"pad_token_id must be {pad}, the id of padding, but is {padding!r}"
     )
     wanted = settings.get("decoder_start_token_id")
     return files.check_start(wanted, target, "an extra symbol", reasons)

@@ -1,5 +1,5 @@
 """
-Floors: trees that are built without parsing, as lower bounds for the scores of parsers.
+Baselines: trees that are built without parsing, as lower bounds for the scores of parsers.
 
 ::
 

@@ -189,7 +189,7 @@ class Parser:
         for tag in chain.from_iterable(tags or ()):
             if not tag or set(tag) & set("() \t\r\n"):
                 raise ArgumentError(
-                    "`tags` must be parts of speech without brackets and spaces, but got "
+                    "`tags` must be parts of speech without parentheses or spaces, but got "
                     f"{shorten(tag)}; a tree cannot be written with this tag."
                 )
         word_tags = [None] * len(words) if tags is None else list(map(tuple, tags))

@@ -87,7 +87,11 @@ def test_special_ids_must_be_those_of_the_vocabulary(folder):
     for name in ("config.json", "generation_config.json"):
         change(folder / name, pad_token_id=5, eos_token_id=6, decoder_start_token_id=1)
     message = complaint(folder)
-    parts = ("padding, 288, but is 5", "end symbol, 0, but is 6", "decoder_start_token_id must be")
+    parts = (
+        "288, the id of padding, but is 5",
+        "end symbol, 0, but is 6",
+        "decoder_start_token_id must be",
+    )
     for part in parts:
         assert part in message
 

@@ -89,7 +89,7 @@ def test_tags_are_written_but_not_read(run):
     with pytest.raises(ArgumentError, match="one part of speech for each word"):
         parser.parse(["she reads"], tags=[["PRP"]])
     for tag in ("", "V Z", "(", "V\n"):
-        with pytest.raises(ArgumentError, match="without brackets and spaces, but got '"):
+        with pytest.raises(ArgumentError, match="without parentheses or spaces, but got '"):
             parser.parse(["she reads"], tags=[["PRP", tag]])
 
 

@@ -53,7 +53,12 @@ def predict(
     output: Annotated[Path | None, typer.Option(help="Output file; by default stdout.")] = None,
     weights: Weights = "default",
     scores: Annotated[
-        bool, typer.Option("--scores", help="Write the log-probability and a tab before each tree.")
+        bool,
+        typer.Option(
+            "--scores",
+            help="Write a score and a tab before each tree: its log-probability, divided by the "
+            "length penalty.",
+        ),
     ] = False,
     free: Annotated[
         bool,
