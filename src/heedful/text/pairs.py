@@ -132,7 +132,7 @@ def _rows(pairs: Any) -> Iterator[Any]:
 
 
 def _fields(row: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Return the sides of a row by column name or, in a translation, by language."""
+    """Return the sides of a row by column name or, in a `translation` entry, by language."""
     translation = row.get("translation")
     return translation if isinstance(translation, Mapping) else row
 

@@ -162,7 +162,7 @@ def test_the_text_is_a_table_to_read(files):
     assert text[7:13] == [f"{name:<11}  {one}" for name, one in zip(names, signatures, strict=True)]
     assert text[13] == ""
     assert text[14] == f"{files / 'ours.txt'} against {files / 'poor.txt'}"
-    assert text[15].split() == ["this", "other", "diff.", "95", "%", "interval", "p"]
+    assert text[15].split() == ["this", "other", "diff.", "95%", "interval", "p"]
     assert [line[:width].rstrip() for line in text[16:22]] == labels
     assert len({len(line) for line in text[15:22]}) == 1
     assert max(map(len, (*text[:6], *text[15:22]))) <= 80

@@ -179,7 +179,7 @@ def test_what_cannot_be_added_is_refused(tmp_path, files):
         ({"target": empty}, TextError, "empty.de is empty"),
         ({"target": other}, TextError, "UTF-8"),
         ({"target": tmp_path / "missing.de"}, TextError, "missing.de"),
-        ({"target": once}, TokenizerError, "vocabulary lacks, but it contains none"),
+        ({"target": once}, TokenizerError, "absent from --keep, but it contains none"),
         ({"target": files["fr"]}, TokenizerError, "absent from --keep"),
         ({"keep": empty}, TextError, "empty.de is empty"),
     ):

@@ -23,7 +23,7 @@ def run(name: str, source: str, target: str, tags: tuple[str, ...] = ()) -> Run:
 def test_members_of_two_directions_are_refused_and_both_are_named() -> None:
     members = run("one", "en", "fr"), run("two", "en", "fr"), run("three", "fr", "en")
     check_members(members[:2])
-    message = "one translates en to fr and three fr to en; leave one of them out"
+    message = "one translates en to fr, and three translates fr to en; leave one of them out"
     with pytest.raises(RunFolderError, match=message):
         check_members(members)
 

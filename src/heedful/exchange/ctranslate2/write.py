@@ -143,7 +143,7 @@ def _variables(model: ModelBundle, positions: int) -> dict[str, Array]:
 
 
 def _positions(model: ModelConfig, learned: Array | None, rows: int) -> Array:
-    """Build the table of positions; learned positions repeat the last row."""
+    """Build the table of positions; past the end of a learned table, its last row is repeated."""
     if model.positions == "none":
         return np.zeros((rows, model.d_model), dtype=np.float32)
     if learned is None:

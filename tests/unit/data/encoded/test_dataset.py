@@ -253,7 +253,7 @@ def test_offsets_that_lead_backwards_are_refused_with_any_digest(
     digests.update(offsets.tobytes())
     meta["source"]["blocks"]["offsets"] = digests.hexdigests()
     record.write_text(json.dumps(meta), "utf-8")
-    with pytest.raises(RunFolderError, match=r"source\.offsets must increase .* decreases"):
+    with pytest.raises(RunFolderError, match=r"source\.offsets must hold increasing .* decrease"):
         EncodedPairs.open(tmp_path / "ids", tokenizer)
 
 

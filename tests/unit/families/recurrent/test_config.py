@@ -48,7 +48,10 @@ def test_each_side_prints_its_own():
             [*BOTH, "model.recurrent.score=general", "model.recurrent.attention_size=9"],
             "`model.recurrent.attention_size` applies only if `model.recurrent.score` is additive",
         ),
-        ([*BOTH, "model.recurrent.cell=gru", "model.recurrent.forget_bias=2"], "forget_bias` acts"),
+        (
+            [*BOTH, "model.recurrent.cell=gru", "model.recurrent.forget_bias=2"],
+            "forget_bias` applies",
+        ),
     ],
 )
 def test_what_does_not_act_is_refused(settings, words):

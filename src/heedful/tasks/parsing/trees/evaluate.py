@@ -208,7 +208,7 @@ def _own_figure(result: EvalbResult) -> str:
     own = result.all
     f1 = "none" if own.f1 is None else f"{own.f1:.2f}"
     errors, skips = own.number(ERROR), own.number(SKIP)
-    note = "; it leaves unparsed sentences out" if errors + skips else ""
+    note = "; it leaves these sentences out" if errors + skips else ""
     tags_note = ", with gold tags" if result.tags_from_gold else ""
     stop = f". {_stop(result)}" if result.stop else ""
     return (

@@ -67,7 +67,7 @@ def test_nothing_is_said_of_what_was_not_drawn(files, tmp_path):
 def test_what_evalb_leaves_out_counts_here(files, tmp_path):
     found = evaluate_trees(tmp_path / "gold", files("flat", FLAT))
     assert found.score.unparsed == 1
-    assert "0 error and 1 skip sentences; it leaves unparsed sentences out" in as_text(found)
+    assert "0 error and 1 skip sentences; it leaves these sentences out" in as_text(found)
 
 
 def test_trees_of_other_sentences_are_named(files, tmp_path):
