@@ -57,8 +57,8 @@ def measure_mask(trained: Trainings) -> Measured:
         [unmasked.bleu < LEARNED if falls else None],
         f"Without a mask, the model has perplexity {unmasked.curve[-1].perplexity:.2f} on "
         f"reference translations (with a mask, {masked.curve[-1].perplexity:.2f}). Its own "
-        f"translations have {unmasked.bleu:.1f} BLEU. With a mask they have "
-        f"{apart.difference:.1f} BLEU more ({say_interval(apart.interval)}).",
+        f"translations have {unmasked.bleu:.1f} BLEU. With a mask minus without a mask: "
+        f"{apart.difference:+.1f} BLEU ({say_interval(apart.interval)}).",
         (
             SizePanel("steps", steps, curves["perplexity"], "perplexity of references"),
             SizePanel("steps", steps, curves["bleu"], "validation BLEU", "x"),
@@ -205,7 +205,7 @@ def still_rising(trained: Trainings, names: Sequence[str]) -> str:
 def say_growth(growth: ScoreDifference) -> str:
     """State how much larger the difference of two models is in the longest sentences."""
     return (
-        f"It exceeds the difference in the other three quarters by {growth.difference:.1f} "
+        f"Minus the difference in the other three quarters, it is {growth.difference:+.1f} "
         f"({say_interval(growth.interval)})."
     )
 
