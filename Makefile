@@ -118,11 +118,12 @@ bench-families: $(VENV)/.for-use ## train convolutional-small, time every family
 bench-reward: $(VENV)/.for-use ## fine-tune by reward and by risk, write docs/results/reward.md (35 minutes)
 	$(PYTHON) -m benchmarks.reward
 
-bench-tables: $(VENV)/.for-use ## reproduce the paper's tables and claims, write docs/results/tables.md (six hours)
+bench-tables: $(VENV)/.for-use ## reproduce the paper's tables and claims, write docs/results/tables.md (ten hours)
 	$(PYTHON) -m benchmarks.tables table1
 	$(PYTHON) -m benchmarks.tables table2
 	$(PYTHON) -m benchmarks.tables french
 	$(PYTHON) -m benchmarks.tables table3
+	$(PYTHON) -m benchmarks.tables table3-long
 	$(PYTHON) -m benchmarks.tables claims
 
 bench-experts: $(VENV)/.for-use ## train moe-small, compare its speed with that of dense models, write docs/results/experts.md (90 minutes)
