@@ -11,6 +11,8 @@ from heedful.experiments.estimate import Noise, rank_correlation
 from heedful.experiments.measured import MeasuredSystem
 from heedful.experiments.page import Rows, markdown
 from heedful.experiments.record import Record
+from heedful.kernels.api import resolve_precision
+from heedful.machine.devices import resolve_device
 from heedful.paper.table3 import SYSTEMS, PublishedRow, Table3
 from heedful.visualise.published import PublishedPanel, PublishedPoint, draw_published
 from heedful.visualise.report_page import ReportPage
@@ -21,11 +23,15 @@ _STRETCHED = ("train.steps", "train.warmup", "train.validate_steps", "train.chec
 
 
 def lengthen(plan: dict[str, Any]) -> dict[str, Any]:
-    """Multiply the steps in a plan of Table 3, and stretch the schedules with them."""
+    """Multiply the steps in a plan of Table 3, stretch the schedules, and set the precision."""
     names = [row.name for row in ROWS]
+    precision = f"train.precision={resolve_precision('auto', resolve_device('cpu'))}"
     systems = [
         system
-        | {"steps": TIMES * system["steps"], "settings": [*map(_stretch, system["settings"])]}
+        | {
+            "steps": TIMES * system["steps"],
+            "settings": [*map(_stretch, system["settings"]), precision],
+        }
         for system in plan["systems"]
         if system["name"] in names
     ]
