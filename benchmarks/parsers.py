@@ -41,7 +41,7 @@ class TunedParser(NamedTuple):
     """A parser, and the settings that it changes in its recipe."""
 
     title: str
-    recipe: str = "parsing-small"
+    recipe: str = "parsing-small-transformer"
     settings: tuple[str, ...] = ()
 
 

@@ -40,12 +40,12 @@ def test_settings_that_do_not_fit_are_refused(settings, reason):
 )
 def test_words_are_found_in_one_way(settings, reason):
     with pytest.raises(SettingError, match=reason):
-        load_task_config(TASK, "parsing-small", settings)
+        load_task_config(TASK, "parsing-small-transformer", settings)
 
 
 def test_words_of_trees_are_not_changed():
     with pytest.raises(SettingError, match=r"`data\.augment` must be empty for a parser"):
-        load_config("parsing-small", ["data.augment=typos:0.1"])
+        load_config("parsing-small-transformer", ["data.augment=typos:0.1"])
 
 
 def test_symbols_are_split_at_spaces():

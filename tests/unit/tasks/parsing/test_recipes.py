@@ -12,11 +12,18 @@ from heedful.tasks.parsing.recipes import PARSING_RECIPES
 SYMBOLS = 128  # of Vinyals et al., section 3.2
 
 
-def transformer(layers, d, ff, words):
+def transformer_encoder(layers, d, ff, attentions=1):
     attention, feed_forward, norm = 4 * (d * d + d), d * ff + ff + ff * d + d, 2 * d
-    encoder = attention + feed_forward + 2 * norm
-    decoder = 2 * attention + feed_forward + 3 * norm
-    return layers * (encoder + decoder) + (words + 2 * SYMBOLS) * d
+    return layers * (attentions * (attention + norm) + feed_forward + norm)
+
+
+def transformer_decoder(layers, d, ff):
+    return transformer_encoder(layers, d, ff, attentions=2)
+
+
+def transformer(layers, d, ff, words):
+    layers_of_both = transformer_encoder(layers, d, ff) + transformer_decoder(layers, d, ff)
+    return layers_of_both + (words + 2 * SYMBOLS) * d
 
 
 def lstm(inputs, h=256):
@@ -26,7 +33,11 @@ def lstm(inputs, h=256):
 COUNTS = {
     "paper-parsing": transformer(4, 1024, 2048, 16_000),
     "t2t-parsing": transformer(6, 1024, 2048, 2**14),
-    "parsing-small": transformer(3, 128, 512, 2000) + 2 * 2 * 128,  # norms at the ends
+    "parsing-small": 4 * lstm(128, 64)  # two layers in two directions
+    + transformer_decoder(3, 128, 512)
+    + 2 * 128  # the norm at its end
+    + (2000 + 2 * SYMBOLS) * 128,
+    "parsing-small-transformer": transformer(3, 128, 512, 2000) + 2 * 2 * 128,  # norms at the ends
     "parsing-small-lstm": 2 * (lstm(128, 128) + lstm(256, 128))
     + lstm(128 + 256)  # a symbol, and what the step before predicted with
     + 256 * 256  # between state and context

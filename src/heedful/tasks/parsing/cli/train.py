@@ -29,10 +29,11 @@ def train(
     """
     Train a parser on bracketed trees.
 
-    The trees may be those of the Penn Treebank. Traces, function tags and the outer bracket are
-    left out. Recipes for it: paper-parsing, t2t-parsing, vinyals-parsing, parsing-small,
-    parsing-small-lstm. Any other recipe becomes a parser too, with separate vocabularies for words
-    and symbols.
+    The trees have the form of the Penn Treebank. Traces, function tags and the outer bracket are
+    left out. Recipes for parsers: paper-parsing, t2t-parsing, vinyals-parsing, parsing-small,
+    parsing-small-transformer, parsing-small-lstm. Any other recipe can train a parser too, with
+    separate vocabularies for words and symbols. Without --device, --precision and --threads, the
+    settings of the recipe apply.
     """
     from heedful.tasks.parsing.task import TASK
 
