@@ -25,7 +25,7 @@ quickstart: $(VENV)/.for-use ## train, score and draw a small translator into OU
 	$(VENV)/bin/heedful quickstart --out $(OUT)
 
 # Both run in parallel: the checks use one core and end long before the tests.
-test: $(VENV)/.for-work ## run every check and every test
+test: $(VENV)/.for-work ## run all checks, and all tests except the long tests and those for a GPU
 	+@$(MAKE) --no-print-directory --jobs 2 check pytest
 
 check: $(VENV)/.for-work ## check style, spelling, sentences, names, types and import contracts
