@@ -397,6 +397,14 @@ def test_a_busy_server_is_asked_again_when_it_says(visit, zygote, runs):
     assert shown(page) and hidden(page, "#error")
 
 
+def test_no_more_alternatives_are_asked_for_than_the_server_returns(visit, zygote, runs):
+    with serving(zygote, *runs, "--max-alternatives", 1) as server:
+        page = visit(server)
+        translate(page, SENTENCE)
+        assert shown(page) == best(server)["text"] != ""
+        assert hidden(page, "#error")
+
+
 def test_a_server_that_is_gone_is_named_and_the_text_stays(visit, zygote, runs):
     with serving(zygote, *runs) as server:
         page = visit(server)

@@ -42,7 +42,7 @@ FAILED = HttpError(500, "the server failed; its log has the reason.")
 """The answer after an unexpected exception."""
 
 
-GONE = HttpError(499, "the client has gone.")
+GONE = HttpError(499, "the client has disconnected.")
 """The error for a disconnected client, which appears only in the metrics."""
 
 
@@ -115,7 +115,9 @@ class LimitsMiddleware:
             if self.state.stopping and scope["path"] not in _ALWAYS:
                 raise HttpError(503, "the server is stopping.", 1)
             announced = headers.get(b"content-length", b"0")
-            if not announced.isdigit() or int(announced) > self.limits.max_body:
+            if not announced.isdigit():
+                raise HttpError(400, "Content-Length must be a number of bytes.", closes=True)
+            if int(announced) > self.limits.max_body:
                 raise self._too_large()
             await self.app(scope, self._limit_body(receive), answer)
         except HttpError as refused:

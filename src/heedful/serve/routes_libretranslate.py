@@ -166,6 +166,7 @@ def libre_routes(service: Service) -> APIRouter:
                 "apiKeys": needed,
                 "keyRequired": needed,
                 "charLimit": service.limits.max_characters,
+                "maxAlternatives": service.limits.max_alternatives,
                 "frontendTimeout": 500,
                 "filesTranslation": True,
                 "supportedFilesFormat": list(FILE_KINDS),

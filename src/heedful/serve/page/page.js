@@ -22,6 +22,7 @@
   let controller = null;
   let timer = 0;
   let limit = Infinity;
+  let alternativesLimit = Infinity;
   let partialTexts = new Map();
   let frame = 0;
   let summary = "";
@@ -200,7 +201,7 @@
     if (length > limit) {
       const most = limit.toLocaleString("en");
       view.begin();
-      return fail(`The text has ${length.toLocaleString("en")} characters; this server takes ${most}.`);
+      return fail(`The text has ${length.toLocaleString("en")} characters; this server accepts at most ${most}.`);
     }
     controller = new AbortController();
     const { signal } = controller;
@@ -208,7 +209,7 @@
     const request = {
       ...settings.request(),
       q: text.toWellFormed?.() ?? text,
-      n_best: Math.min(settings.beam(), MAX_ALTERNATIVES),
+      n_best: Math.min(settings.beam(), MAX_ALTERNATIVES, alternativesLimit + 1),
       join_lines: Boolean(settings.state.joinLines),
       probabilities: true,
       alignments: settings.everyModelHas("alignments"),
@@ -308,8 +309,8 @@
         announce(`Translating ${file.name}.`);
         fileName = file.name;
         transfer.download(await api.translateFile(file, settings.request()), translatedName(ending.slice(1)));
-        note("The file is translated; your browser saves it.");
-        announce("The file is translated; your browser saves it.");
+        note("The file is translated; your browser is saving it.");
+        announce("The file is translated; your browser is saving it.");
       } else {
         replaceSource(await transfer.readFile(file, limit));
         fileName = file.name;
@@ -384,6 +385,7 @@
       const [served, frontend] = await Promise.all([api.models(), api.settings().catch(() => ({}))]);
       if (!served.models.length) return showError("This server has no model.");
       if (frontend.charLimit > 0) limit = frontend.charLimit;
+      alternativesLimit = frontend.maxAlternatives ?? Infinity;
       settings = heedful.settings(
         served,
         byName("from into model beam penalty strength strength-field defaults join-lines about swap"),
