@@ -48,7 +48,7 @@ class AlignedTexts:
             lines = [line or None for line in lines]
         if not any(line and line.strip() for line in lines):
             raise TextError(
-                f"A reference must hold text, but all {len(lines):,} lines of {text} are empty; "
+                f"A reference must contain text, but all {len(lines):,} lines of {text} are empty; "
                 "name the file with the reference translations."
             )
         return lines
@@ -98,7 +98,7 @@ def _read(text: TextSource) -> list[str]:
     """Read all lines of a text that must not be empty."""
     lines = list(read_lines(text, SkippedRows(refuse=True)))
     if not lines:
-        raise TextError(f"{text} must hold one sentence a line, but is empty.")
+        raise TextError(f"{text} must have one sentence per line, but is empty.")
     return lines
 
 

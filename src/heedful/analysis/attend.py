@@ -180,7 +180,9 @@ def _check_line(text: str, label: str) -> None:
         raise TextError(f"{label} must have words, but is empty; write a sentence.")
     if len(text.strip().splitlines()) > 1:
         lines = len(text.strip().splitlines())
-        raise TextError(f"{label} must be one line, but has {lines:,}; give one line at a time.")
+        raise TextError(
+            f"{label} must be one line, but has {lines:,} lines; give one line at a time."
+        )
 
 
 def _ids(translator: Translator, text: str, label: str, side: str = "source") -> list[int]:
@@ -239,7 +241,7 @@ def _force_target(
 
 
 def _weights(weights: np.ndarray) -> np.ndarray | None:
-    """Return the weights, or None without layers; refuse NaN, which diverged models produce."""
+    """Return the weights, or None if there are no layers; refuse NaN and infinite weights."""
     if not len(weights):
         return None
     if not math.isfinite(float(weights.sum())):

@@ -1,4 +1,4 @@
-"""Attention files: pages, heat maps and text for a sentence."""
+"""The attention for a sentence as pages, heat maps, JSON and text."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -66,25 +66,28 @@ def check_files(outs: Sequence[Path], choice: AttentionSelection) -> None:
     Refuse output files that cannot be written, before the work begins.
 
     Raises `SettingError` for an unknown suffix or for a choice that draws nothing. Raises
-    `StorageError` for a missing folder, and `MissingExtra` if matplotlib is not installed.
+    `StorageError` for a missing folder, and `MissingExtra` if a picture is requested and matplotlib
+    is not installed.
     """
     for out in outs:
         if out.suffix.lower() not in (_PAGE, _NUMBERS, *_PICTURES):
             raise SettingError(
                 f"--out must end in {_PAGE} (an interactive page), {', '.join(_PICTURES)} (heat "
-                f"maps) or {_NUMBERS} (the page's data), but {str(out)!r} ends in "
-                f"{out.suffix or 'nothing'!r}."
+                f"maps) or {_NUMBERS} (the page's data), but is {str(out)!r}."
             )
         if not out.absolute().parent.is_dir():
-            raise StorageError(f"{out} must be in a folder that exists; make {out.parent} first.")
+            raise StorageError(
+                f"{out} must be in an existing folder, but there is no folder {out.parent}; "
+                "create it first."
+            )
     drawn = [out for out in outs if out.suffix.lower() in _PICTURES]
     if drawn:
         check_drawing()
     elif choice != AttentionSelection():
         raise SettingError(
-            "--kind, --layer, --head, --view and --numbers need a picture, but no --out is a "
-            f"picture; name a file that ends in {', '.join(_PICTURES)}, or leave these options "
-            "out: the page shows everything."
+            "--kind, --layer, --head, --view and --numbers need a picture or --measures, but no "
+            f"--out is a picture; name a file that ends in {', '.join(_PICTURES)}, or leave these "
+            "options out: the page shows everything."
         )
 
 
@@ -92,7 +95,8 @@ def write_files(record: ExplorerRecord, outs: Sequence[Path], choice: AttentionS
     """
     Write pages, pictures and JSON.
 
-    Raises `SettingError`, before anything is written, if a model lacks a chosen layer or head.
+    Raises `SettingError`, before anything is written, if a model lacks a kind, layer or head to
+    draw.
     """
     drawn = any(out.suffix.lower() in _PICTURES for out in outs)
     pictures = sheets(record, choice) if drawn else []
@@ -155,7 +159,7 @@ def _weights(model: ModelRecord, kind: str) -> np.ndarray:
     weights: np.ndarray | None = getattr(model, kind)
     if weights is None:
         raise SettingError(
-            f"--kind and --view must choose attention of {model.name} "
+            f"--kind and --view must choose attention that {model.name} has "
             f"({' and '.join(_kinds_of(model))}), but they choose {kind}; change these options."
         )
     return weights

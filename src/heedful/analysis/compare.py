@@ -74,7 +74,7 @@ class HeldOutText:
     """
     The text that both runs translate, and the options of their search.
 
-    All other search settings come from each run's recipe.
+    All other search settings are each run's own.
     """
 
     source: Path
@@ -82,15 +82,15 @@ class HeldOutText:
     references: Sequence[str | Path]
     """One or more files, aligned by line with the source."""
     weights: str = "default"
-    """Name of the weights of each run to use."""
+    """Name of the weights to use in each run."""
     beam: int | None = None
-    """Beam size; None means each recipe's own."""
+    """Beam size; None means each run's own."""
     sentences: int = 10
     """Number of sentences to show, beginning with the largest difference."""
     device: str = "auto"
     precision: str = "auto"
     threads: int = 0
-    """Number of CPU threads; 0 for all."""
+    """Number of CPU threads; 0 for `OMP_NUM_THREADS` or, if it is not set, one per core."""
 
 
 def compare_runs(first: Path, second: Path, text: HeldOutText | None = None) -> RunComparison:
@@ -209,7 +209,7 @@ def _with_translations(
         facts={**comparison.facts, "weights": used},
         notes=tuple(notes),
         scores=paired_scores(first, second, references, languages[0]),
-        sentences=most_different(sources, first, second, references)[: text.sentences],
+        sentences=most_different(sources, first, second, references, scored)[: text.sentences],
     )
 
 

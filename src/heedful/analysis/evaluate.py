@@ -1,4 +1,4 @@
-"""Evaluation of translation files against references."""
+"""Evaluation of translation files and runs against references."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -105,14 +105,14 @@ class Evaluation:  # numpydoc ignore=PR02
         scores, lines = self.scores, self.lines[0]
         if not scores["bleu"].score and "chrf" in scores and scores["chrf"].score:
             notes.append(
-                "BLEU is 0 because no translation shares four words in a row with its reference; "
-                "for such short lines use chrF."
+                "BLEU is 0 because no translation has four words, or because no translation "
+                "shares a word with its reference; for such lines use chrF."
             )
         if self.resampled and lines < _FEW_LINES:
-            count = "One line decides" if lines == 1 else f"{lines} lines decide"
+            count = "one line was" if lines == 1 else f"{lines} lines were"
             notes.append(
-                f"{count} nothing: intervals and p-values need a hundred lines or more, because "
-                "other lines may score differently."
+                f"Only {count} scored, but intervals and p-values are reliable only for a hundred "
+                "lines or more."
             )
         return tuple(notes)
 
@@ -197,7 +197,8 @@ def evaluate(
     from_language, to_language : str, optional
         Languages that a run translates between, for multilingual models (`Translator.between`).
     language : str, optional
-        Code of the target language; by default the extension of the files.
+        Code of the target language; by default from file names, the run's settings, or the script
+        of the references.
     lowercase : bool, default False
         Whether to ignore case.
     comet : str, optional
@@ -282,7 +283,9 @@ def _read_files(
 ) -> _Texts:
     """Read a file of translations, and the texts that are aligned with it."""
     if reference is None:
-        raise ArgumentError("evaluate needs `reference`, one or several reference translations.")
+        raise ArgumentError(
+            "evaluate needs `reference`, one or more files of reference translations."
+        )
     translated = AlignedTexts(one_file(hypothesis), "hypothesis")
     return _read_aligned(hypothesis, translated, translated.lines, reference, source, against)
 
@@ -366,6 +369,7 @@ def _run_texts(
     return replace(
         texts,
         file=translator.run.folder.path,
+        language=texts.language or (direction.target if is_language(direction.target) else ""),
         translations=[str(translation) for translation in translations],
         loss=-sum(tokens) / len(tokens),
     )

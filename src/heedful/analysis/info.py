@@ -13,13 +13,13 @@ from heedful.analysis.training_cost import training_cost
 from heedful.config.train import TWO_PASSES, TrainConfig
 from heedful.families.registry import families
 from heedful.kernels.api import (
-    can_multiply_bf16,
     compiled_origin,
     kernels_choice,
     why_not_native,
 )
 from heedful.machine.devices import describe_machine
 from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.model.inference import compiles_bf16
 from heedful.model.known_layers import why_not_compiled
 from heedful.model.transformer import Transformer
 from heedful.model.weights import parameter_count
@@ -70,9 +70,9 @@ def _describe_compiled() -> str:
     """Describe whether the compiled functions for translation are available."""
     origin = compiled_origin()
     if origin is not None:
-        kinds = "fp32, bf16 and int8" if can_multiply_bf16() else "fp32 and int8"
+        kinds = "fp32, bf16 and int8" if compiles_bf16() else "fp32 and int8"
         return f"functions of --precision {kinds}, {origin}"
-    return f"nothing, so --precision fp32 and int8 are slower: {why_not_native()}"
+    return f"no functions, which would make --precision fp32 and int8 faster: {why_not_native()}"
 
 
 def describe_run(path: str | Path) -> dict[str, Any]:

@@ -149,7 +149,7 @@ def plot(
     check_counts(smooth=smooth)
     names = file_list(runs)
     if not names:
-        raise ArgumentError("`runs` of plot must hold at least one run, but is empty.")
+        raise ArgumentError("`runs` of plot must name at least one run, but is empty.")
     curves = LearningCurves(read_runs(names), along, smooth)
     if out is not None:
         curves.save(out)

@@ -22,7 +22,7 @@ def training_cost(run: Run, history: History) -> dict[str, Any]:
     The paper multiplies time by “an estimate of the sustained single-precision capacity”. Here this
     capacity is the measured rate of matrix products of a typical shape in the run's precision
     (`heedful.kernels.product_rates`). Logs of older versions do not record operations, so
-    `counted_flops` is missing.
+    `counted_flops` and `share_of_rate` are missing.
     """
     hours, counted = (history.last("seconds") or 0.0) / 3600, history.last("flops")
     cost: dict[str, Any] = {}

@@ -83,7 +83,7 @@ class SpeedReport:
     machine: Mapping[str, Any]
     """The result of `heedful.machine.devices.describe_machine`, with threads and product rates."""
     measurements: tuple[SpeedMeasurement, ...]
-    """The measurements of all systems; heedful's is the first."""
+    """The measurements of all systems; heedful's comes first if it is measured."""
     notes: tuple[str, ...] = ()
     """Reasons why systems could not be measured."""
     compared: bool = True
@@ -105,7 +105,11 @@ class SpeedReport:
         if self.compared and len(self.measurements) > 1:
             # All systems did the same work, whatever their output.
             ours, *theirs = (measurement.median for measurement in self.measurements)
-            times = ("heedful is", "", *(f"{peer / ours:.2f} times as fast" for peer in theirs))
+            times = (
+                f"{self.measurements[0].who} is",
+                "",
+                *(f"{peer / ours:.2f} times as fast" for peer in theirs),
+            )
             rows = [(*row, time) for row, time in zip(rows, times, strict=True)]
         extra = [
             f"{measurement.who}: {name} {_format_fact(value)}"

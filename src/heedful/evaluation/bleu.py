@@ -51,11 +51,11 @@ def evaluate_texts(
     Score translations by BLEU, chrF, TER, exact match and character error rate.
 
     `language`: code of the target language. Chinese, Japanese and Korean have their own tokenizers.
-    Thai, Lao, Khmer, Burmese and Tibetan are split into characters, and all other languages are
-    tokenized by rule 13a. A region or script (``zh-TW``) is ignored.
+    Thai, Lao, Khmer, Burmese, Tibetan and Dzongkha are split into characters, and all other
+    languages are tokenized by rule 13a. A region or script (``zh-TW``) is ignored.
 
     Everything not named here is sacreBLEU's default: exponential smoothing for BLEU, character
-    order 6 and beta 2 for chrF, Tercom's normalization for TER. If the tokenizer of the language is
+    order 6 and beta 2 for chrF, and TER without regard to case. If the tokenizer of the language is
     not installed, BLEU is computed on characters, and a warning names the extra to install.
 
     Raises `TextError` if there are no lines, a hypothesis lacks its reference, or the language is
@@ -96,8 +96,8 @@ def _check_counts(hypotheses: Sequence[str], references: References) -> None:
     if not hypotheses or not references:
         missing = "hypotheses" if not hypotheses else "references"
         raise TextError(
-            "A score needs at least one line of translation and one of reference, but there are "
-            f"no {missing}; name the right files."
+            "A score needs at least one hypothesis and one reference, but there are no "
+            f"{missing}; name the right files."
         )
     for number, reference in enumerate(references, start=1):
         if len(reference) != len(hypotheses):

@@ -18,8 +18,8 @@ from heedful.evaluation.sufficient_statistics import MetricScore
 
 NEEDS = (
     "COMET needs its package (pip install 'heedful[comet]'), the source text (--source) and a "
-    "model. The model is a checkpoint file, or a name that the package downloads once (2.3 GB for "
-    "Unbabel/wmt22-comet-da). Without a GPU, a test set can take hours"
+    "model. The model is a checkpoint file, or the name of a model, which the package downloads "
+    "once (2.3 GB for Unbabel/wmt22-comet-da). Without a GPU, a test set can take hours"
 )
 
 _BATCH_LINES = 16

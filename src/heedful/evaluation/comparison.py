@@ -46,7 +46,7 @@ class ComparedSentence:
     """
 
     line: int
-    """Line number in the source file, from 1."""
+    """Line number among the scored lines, from 1."""
     source: str
     """The source sentence."""
     references: tuple[str, ...]
@@ -79,17 +79,22 @@ def most_different(
     first: Sequence[str],
     second: Sequence[str],
     references: References,
+    lines: Sequence[int],
 ) -> tuple[ComparedSentence, ...]:
-    """List the sentences that are translated differently, the largest difference in score first."""
+    """
+    List the sentences that are translated differently, the largest difference in score first.
+
+    `lines`: the index of each sentence in the source text.
+    """
     metric = CHRF()
     sentences = []
     for index, both in enumerate(zip(first, second, strict=True)):
         if both[0] == both[1]:
             continue
-        right = tuple(lines[index] for lines in references if lines[index] is not None)
+        right = tuple(side[index] for side in references if side[index] is not None)
         chrf = [float(metric.sentence_score(text, list(right)).score) for text in both]
         sentences.append(
-            ComparedSentence(index + 1, sources[index], right, both, (chrf[0], chrf[1]))
+            ComparedSentence(lines[index] + 1, sources[index], right, both, (chrf[0], chrf[1]))
         )
     sentences.sort(key=lambda sentence: -abs(sentence.chrf[0] - sentence.chrf[1]))
     return tuple(sentences)
@@ -99,8 +104,8 @@ def mark_differences(first: str, second: str) -> tuple[str, str]:
     """
     Mark, in square brackets, the words in which two sentences differ.
 
-    The comparison uses the longest common runs of words (`difflib`), not of letters, so that the
-    marks are readable.
+    The comparison uses the longest common runs of words (`difflib`), so that the marks are
+    readable; in scripts without spaces, each letter is a word.
 
     >>> mark_differences("le gros chien rouge dort", "le chien vert foncé dort")
     ('le [gros] chien [rouge] dort', 'le chien [vert foncé] dort')

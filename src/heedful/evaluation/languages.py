@@ -48,8 +48,8 @@ def check_language(language: str) -> None:
     # ISO 639-3 has 7,900 codes of three letters, which are not looked up
     if language and not is_language(language) and not (len(code) == 3 and code.isalpha()):
         raise TextError(
-            "The language must be a code of ISO 639, such as de, ja or zh-TW, but got "
-            f"“{language}”; there is no such code."
+            "The language must be an ISO 639 code, optionally with a region, such as de, ja or "
+            f"zh-TW, but got “{language}”; there is no such code."
         )
 
 
@@ -62,7 +62,7 @@ def bleu_tokenizer(language: str) -> str:
         BLEU(tokenize=name)
     except RuntimeError:
         _log.warning(
-            "BLEU of %s is computed on characters (tok:char), because sacreBLEU's tokenizer %s is "
+            "BLEU for %s is computed on characters (tok:char), because sacreBLEU's tokenizer %s is "
             "not installed; compare it only with other scores on characters, or install the "
             "tokenizer: pip install 'heedful[%s]'",
             _NAMES[code],

@@ -95,8 +95,8 @@ class PaperBLEU(BLEU):
         if self.language in _UNSPACED:
             raise TextError(
                 "The paper's BLEU needs a language with spaces between words, because Moses' "
-                f"tokenizer separates words only there, but the language is “{language}”; use "
-                "sacreBLEU's score."
+                f"tokenizer relies on them, but the language is “{language}”; use sacreBLEU's "
+                "score."
             )
         # Like multi-bleu.perl, tokens are not split further, and BLEU is not smoothed.
         super().__init__(

@@ -1,8 +1,8 @@
 """
 Metrics of single sentences, from 0 to 1, that can serve as rewards in training.
 
-They compare text, not subwords: sacreBLEU's tokenizer of the language splits the detokenized
-sentence into words.
+They compare detokenized text, not subwords. For GLEU and BLEU, sacreBLEU's tokenizer of the
+language splits it into words.
 """
 
 from collections.abc import Callable, Sequence

@@ -37,7 +37,9 @@ def _number(name: str, score: Any) -> float:
     try:
         return float(score)
     except (TypeError, ValueError):
-        raise PluginError(f"the metric {name!r} must give a number, but gives {score!r}.") from None
+        raise PluginError(
+            f"the metric {name!r} must return a number, but returns {score!r}."
+        ) from None
 
 
 def score_bleu(references: Sequence[str], language: str) -> ScoreText:

@@ -7,8 +7,8 @@ Translations may differ even so, because two equally probable words may be ranke
 `Parity.check_outputs` requires most of them to be equal.
 
 Some models magnify rounding errors thousands of times, so two programs with the same weights differ
-in single precision. If differences are too large, the sides compute in double precision if they
-can.
+in single precision. Large differences are computed again in double precision if both sides support
+it.
 """
 
 import random
@@ -113,16 +113,25 @@ class Parity:
             f"subwords for all sentences, but they do not: {self}. Nothing was written."
         )
 
-    def check_outputs(self, folder: Path) -> None:
-        """Raise `ParityFailed` if fewer than 95% of translations are equal; the folder stays."""
+    def check_outputs(self, folder: Path | None) -> None:
+        """
+        Raise `ParityFailed` if fewer than 95% of translations are equal.
+
+        `folder`: the folder that stays; None if the model would be uploaded.
+        """
         if self.same_outputs >= _EQUAL * self.sentences:
             return
+        state = "Nothing is uploaded. The" if folder is None else f"{folder} is complete: its"
+        advice = (
+            "Accept the differences"
+            if folder is None
+            else "Compare with --sentences and your own text, or accept the folder"
+        )
         raise ParityFailed(
             f"at least {_EQUAL:.0%} of the translations must be equal on both sides, but "
-            f"{self.same_outputs} of {self.sentences} are. {folder} is complete and was kept: its "
-            "log-probabilities agree, but rounding or another search rule gives "
-            "translations that differ from the original's. Compare with --sentences and your own "
-            "text, or accept the folder with --accept-differences."
+            f"{self.same_outputs} of {self.sentences} are. {state} log-probabilities agree, but "
+            "rounding or another search rule gives translations that differ from the original's. "
+            f"{advice} with --accept-differences."
         )
 
     def __str__(self) -> str:
@@ -149,7 +158,7 @@ def compare(
     bound: float,
     patience: float | None = None,
 ) -> Parity:
-    """Compare two sides."""
+    """Compare the tokens, log-probabilities and translations of two sides."""
     # Log-probabilities are compared along the other side's translations, which are probable, and
     # along translations of the next sentence, which are improbable.
     taken, left_out = [0.0, 0.0], 0
@@ -191,7 +200,7 @@ def compare(
 
 
 def sample_sentences(tokenizer: Tokenizer, count: int = 12, seed: int = 1) -> list[str]:
-    """Generate texts of 1 to 24 random subwords, each after one of the language tags."""
+    """Generate texts of 1 to 24 random subwords, each after a language tag if there are tags."""
     # The texts are meaningless in every language, so they suit every model.
     drawn = random.Random(seed)
     tags = tokenizer.tags

@@ -92,19 +92,23 @@ def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True
 
 
 def can_round_to_bf16(model: EncoderDecoder) -> bool:
+    """Return whether compiled functions can compute a complete fp32 model in bf16."""
+    stacks = (model.encoder, model.decoder)
+    return (
+        compiles_bf16()
+        and all(map(can_multiply, _inner_widths(model)))
+        and all(isinstance(stack, Encoder | Decoder) and is_known(stack) for stack in stacks)
+    )
+
+
+def compiles_bf16() -> bool:
     """
-    Return whether compiled functions can compute a complete fp32 model in bf16.
+    Return whether compiled functions compute in bf16 on this processor.
 
     With AMX instructions oneDNN multiplies many rows faster than compiled functions do. So
     processors with AMX use oneDNN.
     """
-    stacks = (model.encoder, model.decoder)
-    return (
-        can_multiply_bf16()
-        and "amx_bf16" not in processor_flags()
-        and all(map(can_multiply, _inner_widths(model)))
-        and all(isinstance(stack, Encoder | Decoder) and is_known(stack) for stack in stacks)
-    )
+    return can_multiply_bf16() and "amx_bf16" not in processor_flags()
 
 
 def is_compiled(model: EncoderDecoder) -> bool:

@@ -8,6 +8,7 @@ The layout of a run folder.
     RUN/origin.json                            the pretrained run, only after fine-tuning
     RUN/hub.json                               the model on the hub, only after conversion from it
     RUN/data/                                  ids of the training pairs; only for training
+    RUN/pairs/                                 the pairs that were given in memory, for `resume`
     RUN/epoch/                                 ids of an epoch's sampled subwords; only for training
     RUN/log.jsonl                              training log, one JSON object per line
     RUN/checkpoints/step-00001000/             model.safetensors, training.safetensors, state.json
@@ -93,11 +94,11 @@ class RunFolder:
             )
         if not self.config.is_file():
             there = self.path.exists()
-            what = "holds no config.json" if there else "is not there"
+            what = "holds no config.json" if there else "does not exist"
             advice = "check the path" if there else advice_on_missing(self.path)
             raise RunFolderError(
-                "a run folder made by `heedful train` is needed, but the folder "
-                f"{self.path} {what}; {advice}."
+                "a run folder made by `heedful train` or `heedful import` is needed, but the "
+                f"folder {self.path} {what}; {advice}."
             )
 
 

@@ -266,8 +266,8 @@ def check_folder(folder: RunFolder, setup: TrainingSetup) -> None:
             )
     elif not folder.path.exists():
         raise RunFolderError(
-            f"--resume must find the folder of the run that it continues, but {folder.path} is not "
-            "there; correct the name, or leave --resume out to begin a new run."
+            f"--resume must find the folder of the run that it continues, but {folder.path} does "
+            "not exist; correct the name, or leave --resume out to begin a new run."
         )
     elif not folder.path.is_dir():
         raise RunFolderError(
@@ -291,7 +291,7 @@ def _is_filled(folder: Path) -> bool:
 def _unknown_files(folder: RunFolder) -> list[str]:
     """List the files that a killed run cannot have written."""
     own = re.compile(
-        r"(tokenizer|data|epoch|checkpoints|average|config|log|best|origin|plugins)\b.*|\..*"
+        r"(tokenizer|data|pairs|epoch|checkpoints|average|config|log|best|origin|plugins)\b.*|\..*"
     )
     return sorted(e.name for e in folder.path.iterdir() if not own.fullmatch(e.name))
 

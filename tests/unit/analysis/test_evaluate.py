@@ -1,5 +1,6 @@
 import json
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -138,7 +139,7 @@ def test_each_score_gets_its_interval_where_it_is_wanted(files):
     text = as_text(found)
     assert "[{:.2f}, {:.2f}]".format(*found.scores["ter"].interval) in text
     (note,) = found.notes
-    assert "decide nothing" in note
+    assert "lines were scored" in note
     assert text.endswith(f"\n\nIntervals (95%): bootstrap, 200 times, seed 5.\n\n{note}")
 
 
@@ -178,7 +179,7 @@ def test_the_text_is_a_table_to_read(files):
 def test_references_without_text_are_refused(files, tmp_path):
     (tmp_path / "blank.de").write_text(" \n" * 30, encoding="utf-8")
     with pytest.raises(
-        TextError, match=r"must hold text, but all 30 lines of .*blank\.de are empty"
+        TextError, match=r"must contain text, but all 30 lines of .*blank\.de are empty"
     ):
         evaluate(files / "ours.txt", [files / "reference.de", tmp_path / "blank.de"])
     (tmp_path / "half.de").write_text("Eins.\n" + "\n" * 29, encoding="utf-8")
@@ -235,7 +236,7 @@ def small_run(tmp_path_factory):
 
 def test_a_result_whose_run_is_gone_is_no_file_of_translations(files, tmp_path):
     gone = TrainingResult("steps", tmp_path / "gone", 5, (), tmp_path / "gone" / "log.jsonl")
-    with pytest.raises(RunFolderError, match="gone is not there"):
+    with pytest.raises(RunFolderError, match="gone does not exist"):
         evaluate(gone, source=files / "source.en", reference=files / "reference.de")
 
 
@@ -268,3 +269,11 @@ def test_a_run_translates_before_it_is_scored(small_run, tmp_path):
     assert str(found).startswith("loss of the references")
     assert repr(found).startswith(f"Evaluation({str(small_run)!r}, loss {found.loss:.3f}, BLEU ")
     assert found.to_dict()["loss"] == found.loss
+
+
+def test_sentences_are_scored_in_the_target_language_of_the_run(small_run):
+    translator = Translator.load(small_run, device="cpu", precision="fp32")
+    config = translator.run.config.with_settings({"data.target_language": "de"})
+    german = Translator(replace(translator.run, config=config), *translator.models)
+    few = SearchOptions(beam=1, max_length=3)
+    assert "paper_bleu" in evaluate(german, pairs=[("w1 w2", "w3")], options=few).scores

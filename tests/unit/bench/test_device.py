@@ -72,7 +72,7 @@ def test_a_rehearsal_measures_every_part_and_writes_its_record(in_this_process, 
     assert lines[-1].startswith("A training step of `tiny` reaches ")
     assert lines[-1].endswith(
         "unpadded batches, compiled layers, CUDA graphs and prefetched batches are off, because "
-        "only a GPU computes steps without padding."
+        "only a GPU computes whole steps without padding."
     )
     # optimizations and kernels reach the process that measures
     steps = [sent for _, sent in in_this_process if sent["task"] == "train"]

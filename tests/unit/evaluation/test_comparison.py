@@ -51,7 +51,7 @@ def test_chance_is_not_significant_and_equal_translations_never_are():
 
 def test_sentences_are_sorted_by_how_much_worse_one_is():
     one, other = shorten(REFERENCES, 2), shorten(REFERENCES, 5, seed=4)
-    found = most_different(SOURCES, one, other, [REFERENCES])
+    found = most_different(SOURCES, one, other, [REFERENCES], range(len(SOURCES)))
     assert len(found) == sum(a != b for a, b in zip(one, other, strict=True))
     gaps = [abs(sentence.chrf[0] - sentence.chrf[1]) for sentence in found]
     assert gaps == sorted(gaps, reverse=True)
@@ -62,6 +62,12 @@ def test_sentences_are_sorted_by_how_much_worse_one_is():
         assert sentence.translations == (one[index], other[index])
         scores = [sentence_chrf(text, [REFERENCES[index]]).score for text in sentence.translations]
         assert list(sentence.chrf) == pytest.approx(scores)
+
+
+def test_lines_are_numbered_as_in_the_source_text():
+    one, other = shorten(REFERENCES[:2], 2), ["", ""]
+    found = most_different(SOURCES[:2], one, other, [REFERENCES[:2]], [4, 7])
+    assert sorted(sentence.line for sentence in found) == [5, 8]
 
 
 def test_differing_words_stand_in_brackets():

@@ -81,8 +81,10 @@ def test_fewer_than_95_of_100_equal_translations_are_said(equal, is_enough):
     if is_enough:
         report.check_outputs(Path("run"))
         return
-    with pytest.raises(ParityFailed, match=r"18 of 20 are\. run is complete and was kept"):
+    with pytest.raises(ParityFailed, match=r"18 of 20 are\. run is complete: its log-prob"):
         report.check_outputs(Path("run"))
+    with pytest.raises(ParityFailed, match=r"are\. Nothing is uploaded\. The log-prob"):
+        report.check_outputs(None)
 
 
 def test_where_one_sentence_takes_long_the_others_are_left_out():

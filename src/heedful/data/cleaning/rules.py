@@ -98,8 +98,8 @@ class TextFilter:
     A filter that applies the rules to the pairs of one text, in order.
 
     A pair is a duplicate if both sides, without outer white space, equal those of an earlier pair.
-    Only pairs that no other rule drops are remembered. `SeenHashes` documents the probability of
-    collisions.
+    Only pairs that no other rule for text drops are remembered. `SeenHashes` documents the
+    probability of collisions.
     """
 
     def __init__(self, rules: TextRules) -> None:
@@ -158,10 +158,13 @@ class TextFilter:
         """Look up the scripts of a language; add a note if they are unknown."""
         scripts = scripts_of(language)
         if scripts is None:
-            self.notes.append(
-                f"data.min_script_share was not applied to lines of “{language}”, because the "
-                "script of this language is unknown; name the script in the code, as in “xx-Latn”."
+            reason = (
+                f"lines in “{language}”, because the script of this language is unknown; add the "
+                "script to the language code, as in “xx-Latn”"
+                if language
+                else "lines without a language; set data.source_language and data.target_language"
             )
+            self.notes.append(f"data.min_script_share was not applied to {reason}.")
         return scripts
 
 

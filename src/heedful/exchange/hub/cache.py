@@ -7,9 +7,9 @@ Converted models of the hub on this machine.
     CACHE/ORG--NAME/.lock                locked while a model is converted
     CACHE/ORG--NAME/COMMIT/NAME/         a run folder; its hub.json records its origin
 
-CACHE is `~/.cache/heedful/hub`, or `$HF_HOME/heedful` if HF_HOME is set. A run gets its final name
-after its conversion, so every run in the cache is complete. Downloaded files stay in the cache of
-huggingface_hub, which other programs share.
+CACHE is `heedful/hub` in the user's cache folder, usually `~/.cache`, or `$HF_HOME/heedful` if
+HF_HOME is set. A run gets its final name after its conversion, so every run in the cache is
+complete. Downloaded files stay in the cache of huggingface_hub, which other programs share.
 
 A revision is pinned at its first use: later uses need no network and return the same model, until
 `heedful hub update`. A damaged pins.json or hub.json is reported and counts as missing.
@@ -187,7 +187,7 @@ def find_cached(name: HubName, is_exact: bool) -> list[CachedModel]:
         models = [model for model in models if model.name.revision == commit]
     if not models:
         raise RunFolderError(
-            f"the cache must hold {name}, but {hub_cache()} does not; `heedful hub list` shows "
+            f"the cache must contain {name}, but {hub_cache()} does not; `heedful hub list` shows "
             "its models."
         )
     return models

@@ -52,7 +52,7 @@ class HubModel:
     repo: str
     commit: str
     license: str
-    """License that the model card names; empty if the card names none."""
+    """License that the model card names; empty if it names none, or offline."""
     files: dict[str, HubFile]
     """Files by name, without files in subfolders."""
 

@@ -77,13 +77,13 @@ def download(client: HubClient, model: HubModel) -> list[Path]:
     known = recognize(config.parent)
     if known is None or not known.kind:
         title = "not a model of a class that heedful reads" if known is None else known.name
-        advice = "name another one" if known is None else known.advice
+        advice = "name another model" if known is None else known.advice
         raise ExchangeError(f"{model.repo} is {title}; {advice}.")
     weights = weights_name(model.files)
     if weights is None:
         raise ExchangeError(
-            f"{model.repo} must hold weights for PyTorch (model.safetensors or pytorch_model.bin), "
-            "but holds none; name another model."
+            f"{model.repo} must contain weights for PyTorch (model.safetensors or "
+            "pytorch_model.bin), but contains none; name another model."
         )
     files = [_fetch(client, model, file, _LARGEST_TEXT) for file in text_files(model.files)]
     files.append(_fetch(client, model, weights))
@@ -98,8 +98,8 @@ def _fetch(client: HubClient, model: HubModel, file: str, most: int | None = Non
     listed = model.files.get(file)
     if listed is None:
         raise DownloadError(
-            f"{model.repo} must hold {file}, with a digest, but commit {model.commit[:12]} does "
-            "not; the repository is incomplete or holds no model."
+            f"{model.repo} must contain {file}, with a digest, but commit {model.commit[:12]} does "
+            "not; the repository is incomplete or contains no model."
         )
     if most is not None and (listed.size or 0) > most:
         raise ExchangeError(

@@ -24,9 +24,10 @@ def push_run(
     accept_differences: bool = False,
 ) -> tuple[str, Parity, tuple[str, ...]]:
     """
-    Upload a run as a folder that transformers loads, with a card; return the page of the commit.
+    Upload a run as a folder that transformers loads, with a card.
 
-    `facts`: facts for the card that the run does not record.
+    `facts`: facts for the card that the run does not record. Returns the page of the commit, the
+    result of the comparison, and notes.
 
     Nothing is uploaded unless transformers computes the same results. Raises `ParityFailed` if it
     does not, or if too many translations differ, unless `accept_differences`. Raises
@@ -43,7 +44,7 @@ def push_run(
         folder = place / name.title
         parity, notes = export_model(run, HUGGING_FACE, folder, weights=weights, facts=facts)
         if not accept_differences:
-            parity.check_outputs(folder)
+            parity.check_outputs(None)
         commit_message = message or f"Upload a model of heedful {__version__}"
         page = client.upload(folder, name, private=private, message=commit_message)
     return page, parity, notes

@@ -78,8 +78,8 @@ def download(url: str, place: Path, size: int, digest: str, title: str) -> None:
                     return
                 part.unlink()
     raise DownloadError(
-        f"{title} must have the digest {digest}, but the download has another one; it was changed "
-        "in transit and has been deleted. Try again."
+        f"{title} must have the digest {digest}, but the download has a different one; it was "
+        "changed in transit and has been deleted. Try again."
     )
 
 
@@ -167,7 +167,7 @@ def _fill(file: FileIO, url: str, size: int, title: str) -> None:
                         if at > size:
                             _restart(file)
                             raise DownloadError(
-                                f"{title} must have {size:,} bytes, as the hub lists, but "
+                                f"{title} must have {size:,} bytes according to the hub, but "
                                 "has more; try again later."
                             )
                         _write(file, chunk, title)
