@@ -15,7 +15,7 @@ TORCH_RANGE ?= 2.11 2.15
 PYTHON_RANGE ?= python3.12 python3.13
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test test-gpu device-wheels torch-range python-range check pytest cases format bench bench-speed bench-speed-avx2 bench-serving bench-busy bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-parsers bench-sequences bench-tables figures house peers docs screenshots wheel reading-path clean bench-noise bench-new-language bench-hub-models bench-held-out bench-quality same-hour
+.PHONY: help quickstart test test-gpu device-wheels torch-range python-range check pytest cases format bench bench-speed bench-speed-avx2 bench-serving bench-busy bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-parsers bench-sequences bench-tables figures house peers docs screenshots wheel reading-path clean bench-noise bench-new-language bench-hub-models bench-held-out bench-quality bench-later-parts same-hour
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -135,6 +135,9 @@ bench-parsers: $(VENV)/.for-work ## tune three parsers in the same way and train
 	$(PYTHON) -m benchmarks.parsers trials
 	$(PYTHON) -m benchmarks.parsers seeds
 	$(PYTHON) -m benchmarks.parsers grammar
+
+bench-later-parts: $(VENV)/.for-use ## add later parts to the base row of Table 3, write docs/results/later-parts.md (three hours)
+	$(PYTHON) -m benchmarks.later_parts
 
 bench-quality: $(VENV)/.for-use ## try settings on Multi30k and train on small corpora, write docs/results/quality.md (nine hours)
 	$(PYTHON) -m benchmarks.quality rates

@@ -69,7 +69,7 @@ class LongRows:
         _, _, base = self.pairs[0]
         return [
             noise._replace(mean=value(base))
-            for noise, value in zip(self.table.noises, _VALUES, strict=True)
+            for noise, value in zip(self.table.noises, VALUES, strict=True)
         ]
 
     @property
@@ -80,7 +80,7 @@ class LongRows:
         rows: Rows = [("row", *heads)]
         for row, *trainings in self.pairs:
             cells = []
-            for value, noise in zip(_VALUES, self.noises, strict=True):
+            for value, noise in zip(VALUES, self.noises, strict=True):
                 shorter, longer = map(value, trainings)
                 cells += [f"{shorter:.1f}", f"{longer:.1f}{'*' if noise.exceeds(longer) else ''}"]
             rows.append((row.title, *cells))
@@ -95,7 +95,7 @@ class LongRows:
                 f"{correlation:+.2f}" if correlation is not None else "none"
                 for correlation in (self._correlation(index, which) for which in (1, 2))
             )
-            for index in range(len(_VALUES))
+            for index in range(len(VALUES))
         ]
         return (
             f"A star marks a number that differs from the base row by more than {margins[0]:.1f} "
@@ -116,7 +116,7 @@ class LongRows:
                 ),
                 (noise.mean - noise.margin, noise.mean + noise.margin),
             )
-            for name, value, noise in zip(_NAMES, _VALUES, self.noises, strict=True)
+            for name, value, noise in zip(_NAMES, VALUES, self.noises, strict=True)
         ]
         explanation = (
             "Each point is a row of the table; the band is the range that other seeds of the base "
@@ -128,7 +128,7 @@ class LongRows:
     def _correlation(self, index: int, which: int) -> float | None:
         """Correlate a number of the shorter (1) or longer (2) trainings with the published one."""
         published = [getattr(row, _NAMES[index].lower()) for row, *_ in self.pairs]
-        return rank_correlation(published, [_VALUES[index](pair[which]) for pair in self.pairs])
+        return rank_correlation(published, [VALUES[index](pair[which]) for pair in self.pairs])
 
 
 def long_rows(measured: Sequence[dict[str, Any]]) -> LongRows:
@@ -166,4 +166,4 @@ def _bleu(system: MeasuredSystem) -> float:
 
 
 _NAMES = ("perplexity", "BLEU")
-_VALUES: tuple[Callable[[MeasuredSystem], float], ...] = (_perplexity, _bleu)
+VALUES: tuple[Callable[[MeasuredSystem], float], ...] = (_perplexity, _bleu)

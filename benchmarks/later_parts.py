@@ -1,0 +1,149 @@
+"""
+Later parts of the Transformer: each is added to the base row of Table 3, and trained as long.
+
+    python -m benchmarks.later_parts [--system NAME ...] [--runs FOLDER]
+
+Repeats the longer training of the base row (`python -m benchmarks.tables table3-long`) with one
+part at a time: the same text, steps, batches and seed. A training takes twenty minutes on one
+thread. Recorded trainings are not repeated. Writes `docs/results/later-parts.json` and builds the
+page from it.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.corpora import VOCABULARY, multi30k
+from benchmarks.report import ResultPage, arguments, machine, measurements_of
+from benchmarks.table3_long import VALUES, long_rows
+from heedful.config.load import load_config
+from heedful.experiments.estimate import Noise
+from heedful.experiments.measured import MeasuredSystem
+from heedful.experiments.page import table
+from heedful.experiments.plan import Plan, PlannedSystem
+from heedful.experiments.record import Record
+from heedful.experiments.report import plain
+from heedful.experiments.run import train_all
+from heedful.experiments.system import TableSystem, count_parameters
+from heedful.experiments.task import TableTask
+from heedful.paper.table3 import COMMON, RECIPE, scale_recipe
+
+
+class LaterPart(NamedTuple):
+    """A part, with the settings that add it to the base row."""
+
+    title: str
+    page: str
+    """Name of its explanation."""
+    settings: tuple[str, ...]
+
+
+PARTS = {
+    "rotary": LaterPart("rotary positions", "rotary", ("model.positions=rotary",)),
+    "shaw": LaterPart("relative positions", "shaw", ("model.positions=shaw",)),
+    "gated": LaterPart(
+        "gated network (SwiGLU), as many weights",
+        "gated",
+        ("model.gated=true", "model.activation=silu", "model.d_ff=341"),
+    ),
+    "rms-norm": LaterPart("RMS norm", "rms-norm", ("model.norm_kind=rms",)),
+    "qk-norm": LaterPart("norms of queries and keys", "qk-norm", ("model.attention.qk_norm=rms",)),
+    "two-keys": LaterPart(
+        "two heads of keys and values", "grouped-keys", ("model.attention.kv_heads=2",)
+    ),
+    "one-key": LaterPart(
+        "one head of keys and values", "grouped-keys", ("model.attention.kv_heads=1",)
+    ),
+    "shared-layers": LaterPart(
+        "six layers that share the weights of three",
+        "shared-layers",
+        (
+            *("model.encoder_layers=6", "model.encoder_sharing=1,2,3,1,2,3"),
+            *("model.decoder_layers=6", "model.decoder_sharing=1,2,3,1,2,3"),
+        ),
+    ),
+    "attention-dropout": LaterPart(
+        "dropout of attention", "attention-dropout", ("model.attention.dropout=0.1",)
+    ),
+}
+
+
+def main() -> None:
+    """Train the parts that the record lacks, and write the page."""
+    parser = arguments(__doc__, "later-parts")
+    parser.add_argument("--system", action="append", default=[], choices=[*PARTS])
+    options = parser.parse_args()
+    for name in options.system or PARTS:
+        measured = measurements_of("later-parts").get("here", {})
+        if name in measured:
+            continue
+        system = train_part(name, options.runs / name)
+        origin = {"commit": options.commit, "machine": machine()}
+        PAGE.keep("later-parts", {"here": measured | {name: system | origin}}, options.commit)
+
+
+def train_part(name: str, out: Path) -> dict[str, Any]:
+    """Train the base row with a part, and score it on the validation text."""
+    text, part = multi30k(out.parent), PARTS[name]
+    common = (*COMMON, f"data.vocabulary_size={text.vocabulary}")
+    settings = (*scale_recipe("base"), *part.settings)
+    task = TableTask(RECIPE, common, [TableSystem(name, part.title, settings)], text, out, "steps")
+    plan = plan_of(name)
+    out.mkdir(parents=True, exist_ok=True)
+    plan.write(out / "earlier.json")
+    measured = train_all(
+        task, plan.budget, plan=out / "earlier.json", threads=plan.threads, say=print
+    )
+    return plain(measured)[0]
+
+
+def plan_of(name: str) -> Plan:
+    """Plan a training with a part from the plan of the base row."""
+    recorded = measurements_of("table3-long")["plan"]
+    (base,) = [system for system in recorded["systems"] if system["name"] == "base"]
+    first = len(COMMON) + 1 + len(scale_recipe("base"))  # and the size of the vocabulary
+    settings = (*base["settings"][:first], *PARTS[name].settings, *base["settings"][first:])
+    weights = count_parameters(load_config(RECIPE, settings))
+    planned = PlannedSystem(**base | {"name": name, "settings": settings, "parameters": weights})
+    return Plan(**recorded | {"systems": (planned,), "left_out": ()})
+
+
+def body(record: Record) -> str:
+    """Lay out a row for each part, below the base row."""
+    here, long = record.measurements["here"], long_rows(measurements_of("table3-long")["here"])
+    base = next(system for system in long.systems if system.name == "base")
+    rows = [_row("the base row", base, long.noises)]
+    for name, measured in here.items():
+        part = PARTS[name]
+        system = MeasuredSystem.of(
+            {key: measured[key] for key in measured if key not in ("commit", "machine")}
+        )
+        rows.append(_row(f"[{part.title}](../explain/{part.page}.md)", system, long.noises))
+    head = (
+        "Each row adds one part to the base row of [Table 3](tables.md), scaled down, and is "
+        f"trained for {base.steps:,} steps on Multi30k English-German, raw, with {VOCABULARY:,} "
+        "subwords; text, batches, seed and learning rate stay the same. BLEU is cased, on the "
+        "validation text, with beam 4 and the average of the last checkpoints. A star marks a "
+        "number that differs from the base row by more than another seed would."
+    )
+    missing = [part.title for name, part in PARTS.items() if name not in here]
+    shown = table(
+        "part | weights | perplexity | BLEU", "{title} | {weights:,} | {perplexity} | {bleu}", rows
+    )
+    return "\n\n".join([head, shown, *([f"Not trained: {'; '.join(missing)}."] if missing else [])])
+
+
+def _row(title: str, system: MeasuredSystem, noises: Sequence[Noise]) -> dict[str, Any]:
+    """Format a training; stars mark numbers beyond the noise."""
+    perplexity, bleu = (
+        f"{value(system):.1f}{'*' if noise.exceeds(value(system)) else ''}"
+        for value, noise in zip(VALUES, noises, strict=True)
+    )
+    return {"title": title, "weights": system.parameters, "perplexity": perplexity, "bleu": bleu}
+
+
+PAGE = ResultPage("later-parts", "Later parts of the Transformer", {"later-parts": body})
+
+
+if __name__ == "__main__":
+    main()
