@@ -247,8 +247,12 @@ def _run_table(parts: dict[str, Any], recipe: str) -> str:
         f"{run['steps']:,} steps in {run['precision']}"
         for title, run in zip(KINDS.values(), runs, strict=True)
     )
-    machines = "; ".join(dict.fromkeys(run["machine"] for run in runs))
-    return f"{validations}\n\nOne seed. {described.capitalize()}. Trained on: {machines}."
+    machines = dict(zip(KINDS.values(), (run["machine"] for run in runs), strict=True))
+    if len({*machines.values()}) == 1:
+        trained = f"Machine of both trainings: {runs[0]['machine']}."
+    else:
+        trained = " ".join(f"Machine of “{kind}”: {name}." for kind, name in machines.items())
+    return f"{validations}\n\nOne seed. {described.capitalize()}. {trained}"
 
 
 def _cost_table(parts: dict[str, Any]) -> str:
@@ -260,7 +264,8 @@ def _cost_table(parts: dict[str, Any]) -> str:
             "| {equal_microseconds_a_token:.1f} | {ratio:.2f}",
             parts["after-cost"]["recipes"],
         )
-        + "\n\nThe steps train on Europarl; a batch has sentences of mixed or of equal lengths."
+        + "\n\nThe steps train on Europarl. The sentences of a batch have mixed lengths, or about "
+        "equal lengths."
     )
 
 

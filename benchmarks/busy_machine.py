@@ -132,11 +132,11 @@ def body(record: Record) -> str:
     return (
         f"The table shows how many training steps `tiny` takes in {measured['seconds']:g} "
         f"seconds on {measured['cores']} cores, alone and next to {busy} processes that compute "
-        f"without a pause. Each cell has the median of {rounds} trainings that ran in turns, with "
-        f"their range in parentheses.\n\n{steps}\n\n`import heedful` sets {values} before torch is "
-        "imported; `heedful train` sets a tenth of this spin count. `HEEDFUL_OMP=0` keeps "
-        "OpenMP's defaults, with which idle threads take cores from working threads "
-        "([more](../reference.md#on-a-busy-machine))."
+        "without a pause. The trainings take turns; each cell has the median of "
+        f"{rounds} trainings, with their range in parentheses.\n\n{steps}\n\n`import heedful` sets "
+        f"{values} before torch is imported; `heedful train` sets a tenth of this spin count. "
+        "`HEEDFUL_OMP=0` keeps OpenMP's defaults, with which idle threads take cores from working "
+        "threads ([more](../reference.md#on-a-busy-machine))."
     )
 
 

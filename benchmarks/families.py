@@ -5,7 +5,7 @@ Comparison of other model families and kinds of attention with the Transformer.
     python -m benchmarks.families quality [--runs FOLDER]
 
 `speed` times a training step and a search of models of equal size, in turns (half an hour).
-`quality` trains `convolutional-small` on Multi30k, in half an hour on two idle cores. An
+`quality` trains `convolutional-small` on Multi30k, in one hour. An
 unfinished run is continued; a finished run is only measured again. Writes
 `docs/results/families-*.json` and builds the page from them.
 """
@@ -127,8 +127,8 @@ def quality(record: Record) -> str:
     measured = record.measurements
     return (
         "## Multi30k English-German\n\n"
-        "`convolutional-small` is ConvS2S with attention in every layer, trained on the same "
-        f"batches as [`recurrent-small`](recurrent.md). {score_sentence(measured)}\n\n"
+        "`convolutional-small` is ConvS2S with attention in every decoder layer, trained on the "
+        f"same batches as [`recurrent-small`](recurrent.md). {score_sentence(measured)}\n\n"
         f"{validation_table(measured['validations'])}{note(record)}"
     )
 

@@ -122,8 +122,8 @@ def body(record: Record) -> str:
         f"Scores are chrF and BLEU of {LINES} test sentences of Tatoeba in each language, with the "
         f"recipe `tiny`. The old model learned English to French from {pairs[OLD]:,} pairs in "
         f"{steps['old']:,} steps. To learn German, it was then fine-tuned with {pairs[NEW]:,} "
-        f"English-German pairs for {steps['tuned']:,} steps. The vocabulary grew from "
-        f"{values['vocabulary']['old']:,} to {values['vocabulary']['pieces']:,} entries. Each "
+        f"English-German pairs for {steps['tuned']:,} steps. The embedding matrix grew "
+        f"from {values['vocabulary']['old']:,} to {values['vocabulary']['pieces']:,} rows. Each "
         "model was trained once."
     )
     cells = f"{{model}} | {{{OLD}}} | {{{NEW}}}"

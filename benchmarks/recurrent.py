@@ -4,7 +4,7 @@ Recurrent models: their speed compared with Joey NMT, and Multi30k with and with
     python -m benchmarks.recurrent speed
     python -m benchmarks.recurrent quality [--runs FOLDER]
 
-`quality` trains `recurrent-small` twice, half an hour each on two idle cores. An unfinished run is
+`quality` trains `recurrent-small` twice, one hour each. An unfinished run is
 continued; a finished run is only measured again. Writes `docs/results/recurrent-*.json` and builds
 the page from them.
 """
@@ -159,7 +159,7 @@ def speed(record: Record) -> str:
         rows,
     )
     return (
-        "## Speed compared with Joey NMT\n\nBoth toolkits run in turns, with the same shapes and "
+        "## Speed compared with Joey NMT\n\nBoth toolkits take turns, with the same shapes and "
         "text, in fp32. A step has 64 pairs of 25 + 25 tokens. A search translates 128 lines, and "
         "both toolkits write the same translations. Sentences of the epoch have different "
         f"lengths.\n\n{speeds}"

@@ -119,8 +119,8 @@ def body(record: Record) -> str:
     return (
         "For each task a model is trained once, by the commands on the task's page. Scores are "
         "measured on the test text, with beam 4 and the average of the last checkpoints. "
-        "Parentheses have 95% bootstrap intervals. Other programs were running on the machine."
-        f"\n\n{tasks}"
+        "The ranges in parentheses are 95% bootstrap intervals. Other programs were running on "
+        f"the machine.\n\n{tasks}"
     )
 
 

@@ -184,11 +184,12 @@ def _figure(row: dict[str, Any], name: str, form: str = ".2f") -> str:
 
 _HEAD = (
     "Short trainings on Multi30k English-German compare ways to train the systems of [Table "
-    "2](tables.md). The number of steps follows from a system's measured speed, so that all "
-    "trials take the same time on one thread. Perplexity and greedy BLEU are measured on the "
-    "validation text. The chosen trial of a system has the lowest perplexity among the trials "
-    "that [use their attention](../howto/training-health.md). A trial with fewer layers than the "
-    "published system is chosen only if no trial with all layers uses its attention.\n\n"
+    "2](tables.md). The number of steps follows from the speed of a system with all layers, so "
+    "that the trials of all systems take the same time on one thread. Perplexity and greedy BLEU "
+    "are measured on the validation text. The chosen trial of a system has the lowest perplexity "
+    "among the trials that [use their attention](../howto/training-health.md), or among all "
+    "trials if none does. A trial with fewer layers is chosen only if no trial with all layers "
+    "uses its attention.\n\n"
 )
 PAGE = ResultPage("tuning", "Trials for the systems of Table 2", {"tuning": body})
 

@@ -191,4 +191,4 @@ def _cell(text: str) -> str:
 
 def _plain(text: str) -> str:
     """Escape markup."""
-    return re.sub(r"([\\*_\[$]|<(?=[A-Za-z/!]))", r"\\\1", text)
+    return re.sub(r"([\\*_\[$]|<(?=[A-Za-z/!])|&(?=[#\w]+;))", r"\\\1", text)

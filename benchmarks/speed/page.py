@@ -41,13 +41,13 @@ PAGES = {
     "speed-avx2": "Speed on a processor limited to AVX2",
 }
 """Titles of the pages by folder of results; each folder is for one kind of processor."""
-INTRODUCTION = """`make bench-speed` (`python -m benchmarks.speed --out FOLDER`) runs heedful and
-other toolkits in turns, each in its own process. All get the same text, subwords, model sizes,
-beam, output length and number of threads, and for translation also the same weights. Times are
-medians after one warm-up, with the shortest and the longest in parentheses. A share of products is
-the rate of operations on real tokens, divided by the rate of large matrix products in the same
-precision. Up to commit 4bc27d6, large fp32 products were computed by MKL, which is slow on AMD's
-processors. So shares measured up to this commit can exceed 100%."""
+INTRODUCTION = """`make bench-speed` (`python -m benchmarks.speed --out FOLDER`) compares heedful
+with other toolkits, which take turns with it, each in its own process. All get the same text,
+subwords, model sizes, beam, output length and number of threads, and for translation also the same
+weights. Times are medians after one warm-up, with the shortest and the longest in parentheses. A
+share of products is the rate of operations on real tokens, divided by the rate of large matrix
+products in the same precision. Up to commit 4bc27d6, large fp32 products were computed by MKL,
+which is slow on AMD's processors. So shares measured up to this commit can exceed 100%."""
 _NO_AVX512 = "The CPU does not support AVX512"
 
 
@@ -141,11 +141,18 @@ def _extras(report: Measured) -> list[str]:
 def _what(report: Measured) -> str:
     """Describe the measured task."""
     facts = ", ".join(
-        f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}"
+        _fact(name, value)
         for name, value in report["what"].items()
         if name not in ("run", "weights")
     )
     return f"{facts[:1].upper()}{facts[1:]}.{_products(report['machine'], ' ')}"
+
+
+def _fact(name: str, value: object) -> str:
+    """Format one property of a measured task."""
+    if (name, value) == ("settings", "as they are"):
+        return "unchanged settings"
+    return f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}"
 
 
 def _products(machine: Measured, before: str) -> str:
@@ -200,8 +207,8 @@ def _kernels(section: Measured) -> str:
         for name, step in section["steps"].items()
     ]
     return (
-        "Forward and backward passes with compiled functions and in plain torch "
-        "(`HEEDFUL_NATIVE=0`), in turns. The ratio is the median over all turns.\n\n"
+        "Forward and backward passes with compiled functions alternate with passes in plain torch "
+        "(`HEEDFUL_NATIVE=0`). The ratio is the median over all pairs of passes.\n\n"
         + table(heads, cells, rows)
     )
 
@@ -241,7 +248,7 @@ def _search(section: Measured) -> str:
     )
     return (
         "`paper-base` with random weights, 8,000 subwords, 14 tokens, beam 4. Compiled functions "
-        "and plain modules (`HEEDFUL_NATIVE=0`, products by oneDNN) run in turns; the ratio is "
+        "and plain modules (`HEEDFUL_NATIVE=0`, products by oneDNN) take turns; the ratio is "
         "that of their medians. The share of products and the profile describe a search on one "
         f"thread.\n\n{searches}{_products(first, chr(10) * 2)}\n\n{parts}"
     )

@@ -34,7 +34,7 @@ def test_a_preparation_counts_the_lines_and_names_the_rule(tmp_path):
         "tiny", **files, out=tmp_path / "out", settings=SETTINGS, processes=1, say=said.append
     )
     (note,) = report.notes
-    assert "80 of 81 pairs hold escapes of Moses' tokenizer" in note
+    assert "80 of 81 pairs contain escapes of Moses' tokenizer" in note
     assert "the first in line 2" in note and "data.unescape=true" in note
     assert note in said
     assert note in json.loads((tmp_path / "out/data/report.json").read_text("utf-8"))["notes"]

@@ -166,7 +166,7 @@ def test_gold_links_rate_every_layer(heedful_cli, grammar, trained, translator, 
     with pytest.raises(TextError, match=r"40 pairs and .* has 39 lines"):
         next(gold_lines(translator, corpus, gold))
     gold.write_text("0-0\n" * 39 + "0:0\n")
-    with pytest.raises(TextError, match=r"valid\.links, line 40 must hold links"):
+    with pytest.raises(TextError, match=r"valid\.links, line 40 must contain links"):
         next(gold_lines(translator, corpus, gold))
 
 

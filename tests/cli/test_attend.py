@@ -225,14 +225,14 @@ def test_what_cannot_be_shown_is_refused_before_anything_is_written(
 
 def test_bad_sentences_runs_and_files_are_refused(heedful_cli, trained, text, tmp_path):
     refused(heedful_cli("attend", trained, "  "), "the sentence must have words")
-    refused(heedful_cli("attend", tmp_path / "no", SENTENCE), "run folder", "is not there")
+    refused(heedful_cli("attend", tmp_path / "no", SENTENCE), "run folder", "does not exist")
     refused(heedful_cli("attend", text, SENTENCE), "holds no config.json")
     done = heedful_cli("attend", trained, "dog " * 299 + "dog")
     refused(done, f"at most {LONGEST} subwords", "300")
     out = tmp_path / "a.gif"
     refused(heedful_cli("attend", trained, SENTENCE, "--out", out), ".html", ".svg", "'.gif'")
     out = tmp_path / "missing" / "a.html"
-    refused(heedful_cli("attend", trained, SENTENCE, "--out", out), "a folder that exists", code=1)
+    refused(heedful_cli("attend", trained, SENTENCE, "--out", out), "an existing folder", code=1)
     out = tmp_path / "a.html"
     done = heedful_cli("attend", trained, SENTENCE, "--out", out, "--layer", 1)
     refused(done, "no --out is a picture")

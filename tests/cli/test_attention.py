@@ -80,7 +80,7 @@ def test_without_self_attention_it_translates_and_shows_the_rest(heedful_cli, po
     assert done.returncode == 0 and page.stat().st_size > 10_000, done.stderr
     refused(
         heedful_cli("attend", pooled, SENTENCE, "--out", tmp_path / "x.png", "--kind", "encoder"),
-        "must choose attention of",
+        "must choose attention that",
     )
     figure = heedful_cli(
         "paper", "figure3", pooled, "--sentence", SENTENCE, "--out", tmp_path / "x.png"

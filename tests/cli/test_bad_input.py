@@ -29,7 +29,7 @@ def test_a_model_beyond_the_memory_is_refused_before_it_is_built(heedful_cli, te
     )
     for more in ([], ["--dry-run"]):
         done = heedful_cli(*train_arguments(text, tmp_path / "run", *vast), *more)
-        refused(done, "must fit into the memory of this machine", "make it smaller")
+        refused(done, "must fit into the memory of this machine", "make the model smaller")
 
 
 WITHOUT_ROOM = """
@@ -86,7 +86,7 @@ def test_text_that_cannot_be_used(heedful_cli, tmp_path, source, target, parts):
 def test_files_that_are_not_there(heedful_cli, text, tmp_path):
     files = ("--source", tmp_path / "no.en", "--target", text / "train.fr")
     refused(heedful_cli("train", "tiny", *files, "--out", tmp_path / "x"), "no.en", "must exist")
-    refused(heedful_cli("translate", tmp_path / "no"), "run folder", "is not there")
+    refused(heedful_cli("translate", tmp_path / "no"), "run folder", "does not exist")
     refused(heedful_cli("info", text), "holds no config.json")
     refused(
         heedful_cli("evaluate", "--hypothesis", tmp_path / "h", "--reference", tmp_path / "r"), "h"
@@ -669,4 +669,4 @@ def test_eight_bits_without_compiled_functions_are_warned_of_once(heedful_cli, t
     reason = said.partition("are missing: ")[2].removesuffix(".")
     assert ("CC must be a command" if "CC" in wrong else "no home folder") in reason
     shown = heedful_cli("-c", program, "info").stdout
-    assert f"compiled: nothing, so --precision fp32 and int8 are slower: {reason}\n" in shown
+    assert f"which would make --precision fp32 and int8 faster: {reason}\n" in shown

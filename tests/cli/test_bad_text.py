@@ -57,7 +57,7 @@ def test_a_document_is_translated_as_a_whole_and_not_by_lines(heedful_cli, train
     assert out.read_text().count("QX7") == 1
     refused(heedful_cli("translate", trained, "--input", page), "needs --output")
     refused(
-        heedful_cli("translate", trained, *files, "--n-best", 2), "applies to lines, but this file"
+        heedful_cli("translate", trained, *files, "--n-best", 2), "applies to lines, but a document"
     )
     (tmp_path / "a.docx").write_bytes(b"x")
     files = ("--input", tmp_path / "a.docx", "--output", tmp_path / "b.docx")

@@ -96,7 +96,7 @@ def test_multi30k_from_a_folder_ends_in_text_that_can_be_trained_on(heedful_cli,
     assert done.returncode == 0, done.stderr
     assert names(folder) == {*TEXTS, *FILES, "SHA256SUMS"}
     assert "\x1b" not in done.stdout + done.stderr  # bars are for terminals
-    assert done.stdout.count("its SHA-256 is the known one") == 12
+    assert done.stdout.count("its SHA-256 is the expected value") == 12
     assert f"29,000 lines  {folder / 'train.en'}" in done.stdout
     command = shlex.split(done.stdout.splitlines()[-1])
     assert command[:3] == ["heedful", "train", "multi30k"]

@@ -15,7 +15,7 @@ def test_a_language_is_added_trained_and_exported(heedful_cli, text, trained, tm
     longer = tmp_path / "longer"
     done = heedful_cli("extend", trained, *options, *keep, "--out", longer)
     assert done.returncode == 0, done.stderr
-    assert "40 new subwords of bpe" in done.stderr
+    assert "40 new bpe subwords" in done.stderr
     assert "still have the same ids" in done.stderr
     assert "entries become" in done.stdout
     old, new = (json.loads(heedful_cli("info", run, "--json").stdout) for run in (trained, longer))

@@ -159,7 +159,7 @@ def test_another_shape_and_a_missing_run_are_refused(heedful_cli, text, trained,
     assert "model.gated is false in that run and true in this one" in parts.stderr
     missing = tune(heedful_cli, text, tmp_path / "missing", tmp_path / "nothing")
     assert missing.returncode == 2
-    assert "is not there" in missing.stderr
+    assert "does not exist" in missing.stderr
     alone = heedful_cli(*train_arguments(text, tmp_path / "alone"), "--keep-state", "schedule")
     assert alone.returncode == 2
     assert "--finetune-from" in alone.stderr

@@ -210,7 +210,7 @@ def test_converted_models_are_listed_updated_and_removed(heedful, hub, translate
     assert ", unchanged." in heedful("hub", "update", NAME).stdout
     assert f"{NAME}@{commit[:12]}: deleted" in heedful("hub", "remove", NAME).stdout
     assert heedful("hub", "list").stdout == ""
-    refused(heedful("hub", "remove", NAME), "the cache must hold org/tiny-en-fr")
+    refused(heedful("hub", "remove", NAME), "the cache must contain org/tiny-en-fr")
     assert heedful("translate", NAME, *CPU, stdin=LINES).stdout == translated
 
 

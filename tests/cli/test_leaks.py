@@ -35,7 +35,7 @@ def warnings(done):
 
 def expected(message):
     assert "repeats 2 of 2 validation pairs" in message
-    assert "1 pair has at least 90%" in message
+    assert "1 training pair has at least 90%" in message
     assert "402 ~ 3" in message and "401 = 1" in message
     return message
 
@@ -74,10 +74,13 @@ def test_a_preparation_warns_and_remembers_what_it_compared(heedful_cli, leaking
     notes = json.loads((tmp_path / "data/data/report.json").read_text("utf-8"))["notes"]
     assert [expected(note) for note in notes]
     refused(heedful_cli(*command), "--valid-source", "--valid-target")
-    refused(heedful_cli(*command, *valid[:2]), "needs both --valid-source and --valid-target")
+    refused(
+        heedful_cli(*command, *valid[:2]),
+        "--valid-source and --valid-target must be given together",
+    )
     (tmp_path / "empty").write_text("\n\n\n")
     empty = [*valid[:2], "--valid-target", tmp_path / "empty"]
-    refused(heedful_cli(*command, *empty), "every pair has an empty side")
+    refused(heedful_cli(*command, *empty), "must have a pair with text on both sides")
     (tmp_path / "short").write_text("one\n")
     refused(heedful_cli(*command, *valid[:2], "--valid-target", tmp_path / "short"), "3", "1")
     # training from ids compares nothing again, whatever it validates with
@@ -96,6 +99,5 @@ def test_pairs_in_memory_are_compared_too(heedful_cli, tmp_path):
         "        'data.source_language=en', 'data.target_language=fr'])\n"
     )
     (message,) = warnings(heedful_cli("-c", program, cwd=tmp_path))
-    assert (
-        "1 pair has an identical line (1 of them on both sides)" in message and "8 = 2" in message
-    )
+    assert "1 training pair has an identical line (1 of them on both sides)" in message
+    assert "8 = 2" in message

@@ -318,7 +318,7 @@ def test_what_a_table_cannot_do_is_said_before_the_work(heedful_cli, tmp_path, t
     out = tmp_path / "out"
     for given, said in (
         (("--budget", "3"), "--budget must be a time such as 90s, 30m or 2h, but is '3'"),
-        (("--data", tmp_path), "must have train.en and train.XX"),
+        (("--data", tmp_path), "must have train.en and one train.XX"),
         (("--budget", "2s", "--plan", tmp_path / "no.json"), "no.json must be the plan of a table"),
     ):
         done = heedful_cli("paper", table, "--out", out, *given)
@@ -363,4 +363,6 @@ def test_table_4_of_what_is_no_parser_is_refused(heedful_cli, tmp_path):
     trees.write_text("(S (NP (DT the) (NN dog)) (VP (VBZ sleeps)))\n", encoding="utf-8")
     done = heedful_cli("paper", "table4", tmp_path, "--trees", trees)
     assert done.returncode != 0
-    assert done.stderr.startswith("heedful: a run folder made by `heedful train` is needed")
+    assert done.stderr.startswith(
+        "heedful: a run folder made by `heedful train` or `heedful import`"
+    )

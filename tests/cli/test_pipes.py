@@ -71,7 +71,7 @@ def test_exported_folders_are_checked_before_ctranslate2_opens_them(
         ("import", folder, "--from", "ctranslate2", "--out", tmp_path / "imported"),
     ):
         done = heedful_cli(*words, stdin="w1 w2\n", timeout=DEADLINE)
-        refused(done, f"{folder} must hold ordinary files, but {name} is a pipe or a device")
+        refused(done, f"{folder} must contain only ordinary files, but {name} is a pipe or a")
     assert not (tmp_path / "imported").exists()
 
 

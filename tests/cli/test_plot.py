@@ -48,7 +48,7 @@ def test_a_run_that_cannot_be_drawn_is_refused(heedful_cli, trained, tmp_path):
     done = heedful_cli("plot", trained, "--out", tmp_path / "curves.gif")
     assert done.returncode == 2
     assert ".png, .svg, .pdf" in done.stderr
-    with pytest.raises(RunFolderError, match="is not there"):
+    with pytest.raises(RunFolderError, match="does not exist"):
         read_runs([trained, tmp_path / "nowhere"])
     empty = tmp_path / "empty"
     empty.mkdir()

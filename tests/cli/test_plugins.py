@@ -118,7 +118,7 @@ def test_a_link_in_place_of_the_copies_is_not_followed(heedful_cli, text, conv, 
     (out / "plugins").symlink_to(elsewhere)
     (elsewhere / "conv.py").write_text("mine\n")
     words = [*train_arguments(text, out, *settings), "--resume", "--plugin", conv]
-    refused(heedful_cli(*words), "a link to another place")
+    refused(heedful_cli(*words), "a link to another folder")
     assert (elsewhere / "conv.py").read_text() == "mine\n"
 
 

@@ -85,7 +85,7 @@ REFUSED = {
     "heedful.evaluate(translator, pairs=[])": "must hold at least one pair",
     "heedful.evaluate(translator, source='x.en')": "give either `source` and `reference`",
     "heedful.evaluate(sys.argv[2] + '/log.jsonl')": "evaluate needs `reference`",
-    "heedful.plot([])": "must hold at least one run",
+    "heedful.plot([])": "must name at least one run",
     "heedful.plot('nowhere')": "nowhere",
     "heedful.plot(sys.argv[2], 'curves.bmp')": "The file of a figure must end in",
     "heedful.plot(sys.argv[2], along='days')": "must be 'steps' or 'tokens' or 'hours'",

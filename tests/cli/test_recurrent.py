@@ -126,7 +126,7 @@ def test_pictures_show_it(heedful_cli, run, tmp_path):
     assert page.stat().st_size > 10_000 and picture.stat().st_size > 1_000
     refused(
         heedful_cli("attend", run, SENTENCE, "--out", picture, "--kind", "encoder"),
-        "must choose attention of",
+        "must choose attention that",
         "(cross), but they choose encoder",
     )
 

@@ -95,7 +95,7 @@ def test_a_tuned_run_keeps_the_lowered_rate_and_the_momentum(heedful_cli, text, 
     adam = ["--set", "train.optimizer=adam", "--set", "train.momentum=0"]
     refused(
         heedful_cli(*command, "--out", tmp_path / "x", *adam, "--keep-state", "optimizer"),
-        "must go on with the optimizer of",
+        "must continue with the optimizer of",
         "sgd with momentum, but `train.optimizer` is adam",
     )
 

@@ -21,7 +21,10 @@ def find_command(path):
         ("compare runs/a", "two runs are needed, but got only one"),
         ("compare", "two runs are needed, but got none"),
         ("average", "RUN is needed: a run folder"),
-        ("evaluate --hypothesis x", "--reference is needed: references; may be repeated"),
+        (
+            "evaluate --hypothesis x",
+            "--reference is needed: file of reference translations; may be repeated",
+        ),
         ("evaluate --comet", "--comet needs MODEL_OR_FILE: score with this COMET model too"),
         ("score r --source", "--source needs FILE: source text"),
         ("serve r --host", "--host needs a value: "),
@@ -112,4 +115,4 @@ def test_a_sentence_in_place_of_a_run_is_told_how_to_be_translated(heedful_cli, 
     refused(
         heedful_cli("translate", trained, file), f"{file} is a file; name a text file with --input"
     )
-    refused(heedful_cli("translate", tmp_path / "no"), "is not there; check the path.")
+    refused(heedful_cli("translate", tmp_path / "no"), "does not exist; check the path.")

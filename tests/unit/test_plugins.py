@@ -474,7 +474,7 @@ def test_a_schedule_must_give_a_rate(tmp_path, rate):
 
 @pytest.mark.parametrize(
     ("score", "message"),
-    [("None", "must return a function"), ("lambda texts: 'x'", "must give a number")],
+    [("None", "must return a function"), ("lambda texts: 'x'", "must return a number")],
 )
 def test_a_metric_must_give_a_number(tmp_path, score, message):
     metric = f"plugins.ValidationMetric('mine', 'Mine', True, lambda references, language: {score})"
@@ -560,8 +560,8 @@ def test_a_score_must_be_a_module(tmp_path):
     ("rule", "message"),
     [
         ("None", "build a function"),
-        ("lambda scores, written, sentences: None", "but got NoneType"),
-        ("lambda scores, written, sentences: scores[:, :3]", r"but got one of shape \(\d+, 3\)"),
+        ("lambda scores, written, sentences: None", "but returned NoneType"),
+        ("lambda scores, written, sentences: scores[:, :3]", r"returned one of shape \(\d+, 3\)"),
     ],
 )
 def test_a_rule_must_give_scores(tmp_path, rule, message):

@@ -86,8 +86,8 @@ class Extraction:
             except ValueError:
                 raise SettingError(
                     "the attention for alignments must be chosen by distinct settings, separated "
-                    f"by commas, but {part!r} in {text!r} is invalid or repeated; the settings "
-                    "are layer=2, layer=-1 (the last), layer=mean, head=1, shift, and "
+                    f"by commas, but {part!r} in {text!r} is invalid or repeated; examples are "
+                    "layer=2, layer=-1 (the last), layer=mean, head=1, shift, and "
                     "threshold=0.3 (above 0, at most 1)."
                 ) from None
         return cls(**values)  # type: ignore[arg-type]

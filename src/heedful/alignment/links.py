@@ -96,8 +96,8 @@ def read_gold(line: str, location: str = "a line of gold links") -> GoldLinks:
         match = _LINK.fullmatch(part)
         if match is None:
             raise TextError(
-                f"{location} must hold links such as 0-0 1-2 (source word, target word, counted "
-                f"from 0), but holds {part!r}."
+                f"{location} must contain links such as 0-0 1-2 (source word, target word, "
+                f"counted from 0), but contains {part!r}."
             )
         link = int(match[1]), int(match[3])
         possible.add(link)

@@ -23,9 +23,9 @@ def replace_unknown(
     """
     Replace each unknown word with a translation of the source words that it is linked to.
 
-    The replacement is the dictionary's entry for the word, its entry for the lower-cased word, or
-    the word itself. See section 3.3 of Luong et al. (2015) and of Jean et al. (2015). An unlinked
-    unknown word stays unchanged.
+    Each source word contributes its dictionary entry, else the entry of the lower-cased word, else
+    itself. See section 3.3 of Luong et al. (2015) and of Jean et al. (2015). An unlinked unknown
+    word stays unchanged.
 
     >>> replace_unknown(["⁇", "dort"], {0}, frozenset({(0, 0), (1, 1)}), ["Zoë", "sleeps"])
     ['Zoë', 'dort']

@@ -3,7 +3,8 @@
 
 Each part writes its record after each measurement, so an interruption loses at most one
 measurement. A failed measurement is recorded with its error message, and the next measurement
-follows; failed parts are treated in the same way. Every measurement runs in its own process.
+follows; failed parts are treated in the same way. Each measurement of a system runs in its own
+process.
 """
 
 import shlex
@@ -186,7 +187,7 @@ def bench_device(
 
 
 def choose_parts(names: Sequence[str], size: Size) -> dict[str, Callable[[Visit], Iterator[Any]]]:
-    """Find the parts by their names or first words, in their order."""
+    """Find the parts with these names or first words; without names, return all parts."""
     parts: dict[str, Callable[[Visit], Iterator[Any]]] = {
         "correct": _correct,
         "rates": _rates,

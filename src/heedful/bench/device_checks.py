@@ -35,8 +35,8 @@ def measure_correct(request: dict[str, Any]) -> dict[str, Any]:
     Compare a first step, or searches of a run, with the same computation by the CPU in fp32.
 
     `request`: `device` and `precision`; for a step also the fields of a training's request, for
-    searches `run` and `lines`. Returns `distances` with their `bounds`, and `equal`: whether all
-    distances are within bounds.
+    searches `run`, `lines` and `threads`. Returns `distances`, the `bounds` of some of them, and
+    `equal`: whether these are within their bounds.
     """
     distances = _search_distances(request) if "run" in request else _step_distances(request)
     bounds = BOUNDS[request["precision"]]

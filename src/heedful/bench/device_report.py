@@ -32,7 +32,10 @@ def verdict(parts: Sequence[Part]) -> str:
                     f"rate for large {entry_precision(entry, part)} matrix products; "
                     f"{_describe_off(entry)}."
                 )
-    return "No step was measured, so the utilization of this device is unknown."
+    return (
+        "No step with all optimizations on was measured, so the utilization of this device is "
+        "unknown."
+    )
 
 
 def _describe_off(entry: Entry) -> str:

@@ -31,7 +31,7 @@ def products_alone(work: Callable[[], object]) -> float | None:
 
 
 class _ProductRecorder:
-    """Counts of matrix products by the shapes of their operands, with a call of each product."""
+    """Counts of matrix products by the shapes of their operands, with an example call of each."""
 
     def __init__(self) -> None:
         self.counts: Counter[int] = Counter()

@@ -11,8 +11,8 @@ def shares(work: Callable[[], object]) -> dict[str, float]:
     """
     Profile the share of time of each operator.
 
-    Returns the share of each torch operator without the operators that it calls, in descending
-    order; the remaining operators are summed in `others`.
+    Returns the shares of the slowest torch operators, each without the operators that it calls, in
+    descending order. `others` is the share of all other operators.
 
     With a GPU the shares are of the CPU time for launching kernels.
     """

@@ -28,8 +28,8 @@ def measure_search(request: dict[str, Any]) -> dict[str, Any]:
     of each pass after warming up, and `memory`. If the request has `profile`, the profile of one
     more pass is added (`profile_search`).
 
-    The time includes tokenization and detokenization. As in `heedful translate`, the text is
-    streamed, so memory does not grow with its length.
+    The time includes tokenization and detokenization. If `batch` is None, the text is streamed as
+    in `heedful translate`, so memory does not grow with its length.
     """
     translator = Translator.load(
         request["run"],

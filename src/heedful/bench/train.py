@@ -23,7 +23,7 @@ class Conditions:
     precision: str = "auto"
     """heedful's precision; unless it is ``auto``, peers must use the same precision."""
     threads: int = 0
-    """Number of CPU threads; 0 for all."""
+    """Number of CPU threads; 0 for `OMP_NUM_THREADS` or, if it is not set, one per core."""
     peers: Path | None = None
     """Folder of the peers; None for no peers."""
     only: tuple[str, ...] = ()

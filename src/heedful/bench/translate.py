@@ -38,7 +38,7 @@ class BenchText:
 
     All systems use the same beam, batch, length penalty and length limit. The stopping rule decides
     how many steps follow the best translation, so heedful uses the rule of the other toolkits. The
-    number of equal output lines is part of the result.
+    share of output lines that are equal to the first system's is part of the result.
     """
 
     input: Path | None = None
@@ -46,7 +46,7 @@ class BenchText:
     reference: tuple[Path, ...] = ()
     """Reference translations."""
     lines: int | None = None
-    """Number of lines to use, from the first line on; all if None."""
+    """Number of lines to use, from the first line on; if None, all, or 64 made-up lines."""
     batch: int | None = None
     """Sentences per batch; None to batch as `heedful translate` does."""
     search: SearchOptions = PEERS_SEARCH
@@ -75,7 +75,7 @@ def bench_trained(
         )
     lines = list(islice(read_lines(text.input), text.lines))
     if not any(line.strip() for line in lines):
-        raise TextError(f"{text.input} must hold lines to translate, but it has none.")
+        raise TextError(f"{text.input} must contain lines to translate, but all are empty.")
     opened = Run.open(run)
     place = opened.checkpoint_folder(weights)
     return _bench(opened, weights, place, lines, text, conditions or Conditions(), say)

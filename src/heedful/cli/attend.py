@@ -114,9 +114,10 @@ def attend(
     Show the attention of each head, and each step of decoding.
 
     Prints the translation with the probability of each subword and of its best alternatives. The
-    page of --out FILE.html shows every head of every layer, each step of decoding, and the beam as
-    a tree; the page needs no network. Heat maps fill one page per layer in a PDF, and one row per
-    layer in a PNG or SVG file. Source and translation may have at most 200 subwords each.
+    page of --out FILE.html shows every head of every layer, each step of decoding and, without
+    --target, the beam as a tree; the page needs no network. By default, a PDF has one page of heat
+    maps per layer and kind of attention; a PNG or SVG file has one row. The sentence and --target
+    may have at most 200 subwords each.
     """
     from heedful.analysis.attention_files import (
         AttentionSelection,

@@ -41,7 +41,9 @@ Vocabulary = Annotated[
 ]
 Peers = Annotated[
     Path,
-    typer.Option(help="Folder of other toolkits, each with DIR/NAME/bench.py and DIR/NAME/.venv."),
+    typer.Option(
+        help="Folder of other toolkits; the subfolder of each toolkit contains bench.py and .venv."
+    ),
 ]
 Only = Annotated[
     list[str] | None,
@@ -81,7 +83,8 @@ def train(
         ),
     ] = 25,
     batch_tokens: Annotated[
-        int, typer.Option(min=2, help="Number of tokens per step on each side.")
+        int,
+        typer.Option(min=2, help="Number of tokens per step on the side with longer sentences."),
     ] = 2000,
     vocabulary: Vocabulary = None,
     steps: Annotated[
@@ -91,8 +94,8 @@ def train(
         bool,
         typer.Option(
             "--profile",
-            help="Print the time of each part of heedful's step, and the time of its matrix "
-            "products alone.",
+            help="Print the share of each operator in the time of heedful's step and, on a CPU, "
+            "the time of the matrix products alone.",
         ),
     ] = False,
     rounds: Rounds = 1,
@@ -108,8 +111,8 @@ def train(
 
     Pairs are random; their lengths differ from the mean by at most a fifth. “Share of products” is
     the share of the step's time that the matrix products for real tokens would take alone, at the
-    rate just measured. With --precision bf16 or fp32 all systems use that precision; by default,
-    other systems are measured in each of their precisions, and heedful in the one that auto takes.
+    measured rate. With --precision bf16 or fp32, all systems use that precision; by default, other
+    systems are measured in each of their precisions, and heedful in the precision that auto takes.
     """
     from heedful.bench.train import bench_train
 
@@ -137,7 +140,7 @@ def translate(
     search: dict[str, Any],
     run: Annotated[
         Path | None,
-        run_argument("A run folder; without one, the weights are random."),
+        run_argument("A run folder; without RUN, the weights are random."),
     ] = None,
     input: Annotated[Path | None, typer.Option(help="Text to translate with RUN.")] = None,
     reference: Annotated[
@@ -145,7 +148,10 @@ def translate(
         typer.Option(metavar="FILE", help="File of reference translations; may be repeated."),
     ] = None,
     lines: Annotated[
-        int | None, typer.Option(min=1, help="Number of lines to translate; by default all.")
+        int | None,
+        typer.Option(
+            min=1, help="Number of lines to translate; by default all, or 64 without RUN."
+        ),
     ] = None,
     weights: Weights = "default",
     recipe: Annotated[str, typer.Option(help="Without RUN: recipe of the random model.")] = "small",
@@ -174,8 +180,8 @@ def translate(
         bool,
         typer.Option(
             "--profile",
-            help="Print the time of each part of heedful's model in a single-threaded search, and "
-            "the time of the matrix products alone.",
+            help="Print the share of each part of the model in a single-threaded search and, on a "
+            "CPU, the time of the matrix products alone.",
         ),
     ] = False,
     rounds: Rounds = 1,
@@ -191,9 +197,10 @@ def translate(
 
     All toolkits use the weights of RUN, and --stop decides when heedful's search stops. Without
     RUN, weights and lines are random, and every translation has exactly --tokens tokens. For each
-    toolkit, prints how many translations are equal to heedful's, and BLEU if there is a
-    --reference. With --precision bf16 or fp32, all toolkits use that precision; otherwise each is
-    measured in all of its precisions, heedful also in 8 bits.
+    toolkit, prints the share of translations that equal heedful's, and BLEU if there is a
+    --reference. With --precision bf16 or fp32, all toolkits use that precision. By default, other
+    toolkits are measured in all of their precisions; heedful is measured in fp32, in bf16 if auto
+    takes it, and in 8 bits on x86 CPUs.
     """
     check_stop(search["stop"])
     for option, value in (("--set", set_), ("--vocabulary", vocabulary)):
@@ -244,7 +251,12 @@ def data(
         list[str] | None,
         typer.Option(metavar="FILE", help="Target text, aligned with the source line by line."),
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Measurements of each stage.")] = 5,
+    repeats: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Number of measurements of each stage; subwords are learned only once."
+        ),
+    ] = 5,
     as_json: Json = False,
     threads: Threads = 0,
 ) -> None:
@@ -285,9 +297,7 @@ def device(
     peers: Peers = _HERE,
     peers_python: Annotated[
         str | None,
-        typer.Option(
-            metavar="PROGRAM", help="Python interpreter for toolkits without DIR/NAME/.venv."
-        ),
+        typer.Option(metavar="PROGRAM", help="Python interpreter for toolkits without a .venv."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the records.")] = False,
     device: Device = "auto",
@@ -298,9 +308,9 @@ def device(
     Show whether a GPU is used well, part by part.
 
     First, the results of the GPU are compared with those of the CPU. Then the peak rates of the GPU
-    are measured, and the training step and the search with each optimization on and off. Other
-    toolkits come last. Each part writes its own record within the time limit of --minutes; a part
-    that fails is recorded, and the next part follows.
+    are measured. Next come the training step, with optimizations on and off, and the search, with
+    and without CUDA graphs. Other toolkits come last. Each part writes its own record within the
+    time limit of --minutes; a part that fails is recorded, and the next part follows.
     """
     _check_peers(peers)
     from heedful.bench.device import bench_device

@@ -155,7 +155,7 @@ def _facts(facts: dict[str, tuple[Any, Any]]) -> list[tuple[str, ...]]:
 
 
 def _value(value: Any) -> str:
-    """Format a setting as in a TOML file, and files as names with sizes."""
+    """Format a setting as on the command line, and files as names with sizes."""
     if isinstance(value, list):
         return ", ".join(f"{file['file']} ({file['bytes']:,} bytes)" for file in value)
     return "none" if value is None else value if isinstance(value, str) else json.dumps(value)

@@ -14,18 +14,23 @@ def evaluate(
         Path, typer.Option(help="File of detokenized translations, one per line.")
     ],
     reference: Annotated[
-        list[str], typer.Option(metavar="FILE", help="References; may be repeated.")
+        list[str],
+        typer.Option(metavar="FILE", help="File of reference translations; may be repeated."),
     ],
     language: Annotated[
         str,
         typer.Option(
-            help="Code of the target language; by default the extension of the files. Chinese, "
-            "Japanese (extra ja) and Korean (extra ko) have tokenizers of their own."
+            help="Code of the target language; by default the extension of the files, or a "
+            "language that is recognized by its script. Chinese, Japanese (extra ja) and Korean "
+            "(extra ko) have tokenizers of their own."
         ),
     ] = "",
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
     confidence: Annotated[
-        bool, typer.Option("--confidence", help="Print the 95% confidence interval of each score.")
+        bool,
+        typer.Option(
+            "--confidence", help="Print the 95% confidence interval of each score except COMET's."
+        ),
     ] = False,
     against: Annotated[
         list[str] | None,

@@ -54,7 +54,7 @@ def export(
         typer.Option(
             min=2,
             help="For ctranslate2: number of rows of the position table, the maximum number of "
-            "tokens in a text.",
+            "tokens in a text, including the end symbol.",
         ),
     ] = 1024,
     sentences: Sentences = None,

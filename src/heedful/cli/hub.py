@@ -33,7 +33,8 @@ def list_models(
     """
     List the converted models.
 
-    Prints the name, commit, license and size of each model, and the names that refer to it.
+    Prints the name, commit, license and size of each model, and the revisions, such as main, that
+    refer to this commit.
     """
     from heedful.exchange.hub.cache import cached_models
     from heedful.exchange.hub.upload_folder import remove_abandoned

@@ -11,7 +11,7 @@ from heedful.cli.terminal_text import echo
 def info(
     run: Annotated[
         Path | None,
-        run_argument("A run folder; without one, this machine is described."),
+        run_argument("A run folder; without RUN, this machine is described."),
     ] = None,
     as_json: Json = False,
 ) -> None:

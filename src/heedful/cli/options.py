@@ -37,7 +37,7 @@ Recipe = Annotated[
     str, typer.Argument(metavar="RECIPE", help="Name of a built-in recipe, or a TOML file.")
 ]
 PrintConfig = Annotated[
-    bool, typer.Option("--print-config", help="Print all settings as TOML and exit.")
+    bool, typer.Option("--print-config", help="Print all active settings as TOML and exit.")
 ]
 DryRun = Annotated[
     bool,
@@ -47,7 +47,9 @@ DryRun = Annotated[
         "prepared in a temporary folder.",
     ),
 ]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
+Device = Annotated[
+    str, typer.Option(help="Device: auto (a GPU if there is one), cpu, cuda or cuda:N.")
+]
 _PRECISION = typer.Option(
     help="auto, fp32 or bf16; auto takes bf16 if it is clearly faster on this machine, else fp32."
 )
@@ -58,11 +60,17 @@ SearchPrecision = Annotated[
     Literal["auto", "fp32", "bf16", "int8"],
     typer.Option(
         help="auto, fp32, bf16 or int8; auto takes bf16 if it is clearly faster on this machine, "
-        "else fp32. With int8, weights and states are rounded to 8 bits, which is fastest on x86 "
-        "CPUs but changes scores a little."
+        "else fp32. On x86 CPUs, int8 rounds weights and states to 8 bits, which is fastest but "
+        "changes scores a little."
     ),
 ]
-Threads = Annotated[int, typer.Option(min=0, help="Number of CPU threads; 0 means one per core.")]
+Threads = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        help="Number of CPU threads; 0 means OMP_NUM_THREADS or, if it is not set, one per core.",
+    ),
+]
 Weights = Annotated[
     str,
     typer.Option(
@@ -82,8 +90,8 @@ Alignments = Annotated[
 AlignBy = Annotated[
     str,
     typer.Option(
-        help="How alignments are computed from attention, such as layer=2, layer=-1 (the last), "
-        "layer=mean, head=1, shift or threshold=0.3, separated by commas. By default, the heads' "
+        help="Settings for alignments from attention, separated by commas, such as layer=2, "
+        "layer=-1 (the last), layer=mean, head=1, shift or threshold=0.3. By default, the heads' "
         "mean in the penultimate layer (in the last of fewer than six layers) links each target "
         "word to one source word."
     ),
@@ -98,8 +106,8 @@ AcceptDifferences = Annotated[
 Reading = Annotated[
     Literal["exact", "text"] | None,
     typer.Option(
-        help="How lines are read: exact (unchanged), or text (capitals, emoji and placeholders are "
-        "handled separately); by default the run's data.reading.",
+        help="How lines are read: exact (only white space is changed), or text (capitals, emoji "
+        "and placeholders are handled separately); by default the run's data.reading.",
     ),
 ]
 Format = Annotated[Literal["text", "jsonl"], typer.Option(help="text or jsonl.")]
@@ -218,7 +226,7 @@ def check_runs(runs: Sequence[Path], command: str) -> None:
             sentence = " ".join(str(path) for path in runs if not path.exists())
             refuse(
                 "RUN",
-                f"must be a run folder, but {text!r} does not exist. Pass a sentence by stdin "
+                f"must be a run folder, but {text!r} does not exist. Pass a sentence on stdin "
                 f"(echo {shlex.quote(sentence)} | heedful {command} {shlex.quote(str(first))}) or "
                 "in a file (--input FILE).",
             )

@@ -1,4 +1,4 @@
-"""`heedful paper`: the paper's figures and claims, reproduced."""
+"""`heedful paper`: the paper's figures, tables and claims."""
 
 from heedful.cli.options import command_group
 from heedful.cli.paper_check_claims import claims

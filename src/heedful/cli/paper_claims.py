@@ -74,8 +74,8 @@ def scaling(
 
     Queries and keys are drawn with independent standard normal components. Three quantities are
     measured: the variance of dot products, the softmax's gradient (the sum of p (1 - p) over the
-    keys), and the gradient for the query. Each quantity is measured without a scale, with
-    1/sqrt(d_k) and with 1/d_k. Margins are 95% confidence intervals.
+    keys), and the gradient with respect to the query. Each quantity is measured without a scale,
+    with 1/sqrt(d_k) and with 1/d_k. Margins are 95% confidence intervals.
     """
     from heedful.paper.claim_checks import measure_scaling
     from heedful.visualise.report_page import check_report_ending

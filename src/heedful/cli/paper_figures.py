@@ -21,8 +21,8 @@ Layer = Annotated[
     int,
     typer.Option(
         min=0,
-        help="Encoder layer, counted from 1; 0 means layer 5, or the last layer if there are "
-        "fewer.",
+        help="Encoder layer, counted from 1; 0 means layer 5, or the last layer if there are fewer "
+        "than five.",
     ),
 ]
 Query = Annotated[
@@ -35,7 +35,10 @@ Query = Annotated[
 ]
 Keys = Annotated[
     str,
-    typer.Option(help="Words that the query word should attend to, such as “more difficult”."),
+    typer.Option(
+        help="Words that the query word should attend to, such as “more difficult”; by "
+        "default the paper's, or none in another sentence."
+    ),
 ]
 AllHeads = Annotated[
     str, typer.Option(help="Heads to draw, counted from 1, such as 1,4,5; by default all.")
@@ -59,7 +62,8 @@ def figure3(
     Draw what the heads of a layer attend to from one word.
 
     In figure 3 of the paper, heads of layer 5 attend from “making” to the distant words “more
-    difficult”. The weight of each head on these words is printed.
+    difficult”. The command prints the weight of each head on these words, or on the words of
+    --keys.
     """
     _draw(3, run, out, sentence, layer, heads, query, keys, weights)
 
@@ -167,12 +171,12 @@ def heads(
         ),
     ] = 0,
     top: Annotated[
-        int, typer.Option(min=1, help="Number of heads to print for each question.")
+        int, typer.Option(min=1, help="With SENTENCE: number of heads to print for each question.")
     ] = 3,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Draw the best head of each question to this file: .png, .svg, .pdf or .html."
+            help="File for a picture of the best head for each question: .png, .svg, .pdf or .html."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with all heads.")] = False,
@@ -194,7 +198,8 @@ def heads(
     if grammar == 1:
         refuse(
             "--grammar",
-            "must be at least 2, because heads are chosen on one half and rated on the other.",
+            "must be at least 2, because heads are chosen on one half of the sentences and rated "
+            "on the other half.",
         )
     if grammar and (query or answers or out):
         refuse(

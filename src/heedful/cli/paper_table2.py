@@ -69,7 +69,7 @@ def table2(
     """
     Train small versions of Table 2's systems, and compare them.
 
-    Before training, the speed of each system is measured to convert the budget to steps. All
+    Before training, the speed of the systems is measured to convert the budget to steps. All
     systems are trained for the same time, in total about 70% of the budget. The rest is for
     encoding, validation and scoring. After an interruption, the same command continues the work.
     """

@@ -34,8 +34,9 @@ def plot(
     """
     Draw learning curves, and print a line about each run.
 
-    One page shows training loss, perplexity in training and validation, BLEU, learning rate and
-    speed. Runs in progress can be drawn too. Without --out only the lines are printed.
+    One page shows training loss, perplexity in training and validation, scores such as BLEU,
+    learning rate and speed. Runs in progress can be drawn too. Without --out, only the lines are
+    printed.
     """
     from heedful.analysis.plot import plot as plot_runs
     from heedful.analysis.plot import write_events

@@ -1,4 +1,4 @@
-"""The option `--plugin` of every command that opens or creates a run."""
+"""The option `--plugin` of commands that open or create runs."""
 
 import inspect
 from pathlib import Path

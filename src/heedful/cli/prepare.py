@@ -71,8 +71,9 @@ def prepare(
 
     Train on the output folder with `heedful train --data`. The same command continues an
     interrupted preparation. The command prints how many pairs each cleaning rule dropped, with
-    examples, and writes this report to data/report.json in the output folder. Pairs with escapes of
-    Moses' tokenizer are counted too; data.unescape undoes the escapes.
+    examples. It also writes this report to data/report.json in the output folder, or with --corpora
+    to data/NAME/report.json for each corpus. Pairs with escapes of Moses' tokenizer are counted
+    too; data.unescape undoes the escapes.
     """
     from heedful.preparation.prepare import prepare as run
 

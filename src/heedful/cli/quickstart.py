@@ -30,7 +30,7 @@ def quickstart(
     Train a small translator or parser without data, and score it.
 
     A small English-French grammar generates the text, and a small model learns from it in a minute
-    or two. The checkpoints are averaged, and the model translates unseen sentences. BLEU, the
+    or two. The last checkpoints are averaged, and the model translates unseen sentences. BLEU, the
     alignment error rate and a picture of attention follow. With --task parsing, the model learns
     the trees of the English sentences instead.
     """

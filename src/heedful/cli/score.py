@@ -37,7 +37,8 @@ def score(
         bool,
         typer.Option(
             "--normalize",
-            help="Divide each log-probability by the number of tokens, including the end symbol.",
+            help="With --format text: divide each log-probability by the number of tokens, "
+            "including the end symbol.",
         ),
     ] = False,
     ranks: Annotated[
@@ -52,8 +53,8 @@ def score(
     gold: Annotated[
         Path | None,
         typer.Option(
-            help="File of gold alignments (0-0 1p2); only the alignment error rate of each layer "
-            "is printed."
+            help="File of gold alignments (0-0 1p2); only the error rate, precision and recall of "
+            "each layer are printed."
         ),
     ] = None,
     from_language: FromLanguage = "",
@@ -69,8 +70,8 @@ def score(
 
     Logarithms are natural, and the end symbol is included. --alignments adds a tab and the word
     alignment, such as 0-0 1-2. --format jsonl adds the log-probability of every token. With --gold,
-    only the alignment error rate of each decoder layer is printed, best first, with the value of
-    --align-by that selects the layer.
+    only the alignment error rate, precision and recall of each decoder layer are printed, with and
+    without the shift, best first. Each line begins with its value of --align-by.
     """
     if ranks and format != "jsonl":
         refuse("--ranks", "needs --format jsonl.")

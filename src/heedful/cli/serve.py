@@ -49,7 +49,7 @@ def serve(
     beam: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Beam size for requests that do not name one; by default the run's."
+            min=1, help="Beam size for requests that do not set it; by default the run's."
         ),
     ] = None,
     batch_tokens: Annotated[
@@ -59,13 +59,17 @@ def serve(
     gather: Annotated[
         float,
         typer.Option(
-            min=0, help="Milliseconds to wait for more sentences before a batch is translated."
+            min=0,
+            help="Milliseconds to wait for more sentences before a batch is translated; the "
+            "wait is longer after slow batches.",
         ),
     ] = 5.0,
     per_minute: Annotated[
         int,
         typer.Option(
-            min=0, help="Maximum requests per minute from each address or key; 0 for no limit."
+            min=0,
+            help="Maximum translation or detection requests per minute from each address or "
+            "key; 0 for no limit.",
         ),
     ] = 0,
     wrong_keys: Annotated[
@@ -84,14 +88,17 @@ def serve(
     ] = "",
     api_keys: Annotated[
         Path | None,
-        typer.Option(help="File with one API key per line; each request must contain a key."),
+        typer.Option(
+            help="File with one API key per line; requests for translation, detection or "
+            "metrics need a key."
+        ),
     ] = None,
     cors: Annotated[
         list[str] | None,
         typer.Option(
             metavar="ORIGIN",
             help="Origin whose pages may send requests; may be repeated; * (the default) allows "
-            "all, none refuses all.",
+            "all, and none refuses all.",
         ),
     ] = None,
     allow_host: Annotated[
@@ -124,7 +131,7 @@ def serve(
         typer.Option(help="File with strings that stay unchanged in all requests, one per line."),
     ] = None,
     quiet: Annotated[
-        bool, typer.Option("--quiet", help="Log only errors, not each request.")
+        bool, typer.Option("--quiet", help="Log only warnings and errors, not each request.")
     ] = False,
 ) -> None:
     """
@@ -133,15 +140,19 @@ def serve(
     More routes are under /v1. The address is printed when the server is ready. Sentences of all
     requests are translated in batches.
 
-    SIGHUP reloads the runs, keys and terms while the server continues to translate. SIGTERM refuses
-    new requests and finishes running ones. The log on standard error never contains the text of a
-    request.
+    SIGHUP reloads the runs, keys and terms while the server continues to translate. After SIGTERM,
+    the server finishes running requests. It refuses new requests, unless systemd has passed its
+    sockets. The log on standard error never contains the text of a request.
 
     Each option can also be set by an environment variable, such as HEEDFUL_SERVE_PORT. Sockets that
     systemd passes are used instead of --host and --port.
     """
     if engine == "ctranslate2" and weights != "default":
-        refuse("--weights", "applies to runs, but an exported folder has one set of weights.")
+        refuse(
+            "--weights",
+            "applies to runs, but an exported folder has only one set of weights; leave the option "
+            "out.",
+        )
     _need_extra()
 
     from heedful.serve.allowed_hosts import AllowedHosts

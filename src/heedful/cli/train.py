@@ -62,7 +62,7 @@ def train(
         typer.Option(
             min=0.001,
             metavar="GB/S",
-            help="With --device-count: GB per second that each GPU sends to another.",
+            help="Needed with --device-count: GB per second that each GPU can send to another.",
         ),
     ] = None,
     device: Device = "",
@@ -73,14 +73,14 @@ def train(
     Train a model on two line-aligned texts.
 
     RECIPE is the name of a built-in recipe (`--recipes` lists them) or a TOML file with your own
-    settings.
+    settings. Without --device, --precision and --threads, the settings of the recipe apply.
 
     The same command under torchrun trains with several processes: torchrun --nproc-per-node 2 -m
     heedful train ...
     """
     del recipes  # the option's callback ends the command
     if (device_count > 1 or device_bandwidth is not None) and device_rate is None:
-        refuse("--device-rate", "is needed with --device-count and --device-bandwidth.")
+        refuse("--device-rate", "is needed with --device-count or --device-bandwidth.")
     if device_rate is not None and not dry_run:
         refuse("--device-rate", "needs --dry-run.")
     plan = {"rate": device_rate, "count": device_count, "bandwidth": device_bandwidth}

@@ -25,7 +25,7 @@ def start_training(
     **machine: str | int,
 ) -> None:
     """
-    Train, print all settings, or print what training would do.
+    Train, print the settings, or print what training would do.
 
     `options`: the flags that the user set, by field name. `needed`: names of the flags that
     training requires. `plan`: devices for which a dry run computes memory and hours. `machine`:

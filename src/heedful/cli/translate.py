@@ -75,29 +75,30 @@ def translate(
     temperature: Annotated[
         float | None,
         typer.Option(
-            help="With --sample: divisor of the log-probabilities; below 1, probable subwords are "
-            "drawn more often."
+            help="With --sample or --mbr: divisor of the log-probabilities; below 1, probable "
+            "subwords are drawn more often."
         ),
     ] = None,
     top_k: Annotated[
         int | None,
-        typer.Option(help="With --sample: draw only from the K most probable subwords."),
+        typer.Option(help="With --sample or --mbr: draw only from the K most probable subwords."),
     ] = None,
     top_p: Annotated[
         float | None,
         typer.Option(
-            help="With --sample: draw only from the smallest set of most probable subwords "
-            "whose total probability is at least P."
+            help="With --sample or --mbr: draw only from the smallest set of most probable "
+            "subwords whose total probability is at least P."
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="With --sample: random seed; 0 by default.")
+        int | None, typer.Option(help="With --sample or --mbr: random seed; 0 by default.")
     ] = None,
     mbr: Annotated[
         int,
         typer.Option(
             min=0,
-            help="Sample this many translations and write the one most similar to the others.",
+            help="Sample this many translations, and write the one most similar to the others; 0 "
+            "is off.",
         ),
     ] = 0,
     target_prefix: Annotated[
@@ -129,21 +130,25 @@ def translate(
         ),
     ] = False,
     scores: Annotated[
-        bool, typer.Option("--scores", help="Write the score before each translation.")
+        bool,
+        typer.Option(
+            "--scores",
+            help="Write the score before each translation; n-best lists always contain scores.",
+        ),
     ] = False,
     alignments: Alignments = False,
     align_by: AlignBy = "",
     replace_unknown: Annotated[
         bool,
         typer.Option(
-            "--replace-unknown", help="Replace unknown words by the aligned source words."
+            "--replace-unknown", help="Replace unknown words with the aligned source words."
         ),
     ] = False,
     dictionary: Annotated[
         Path | None,
         typer.Option(
-            help="Replace unknown words by translations from this file: a word, a tab and its "
-            "translation on each line."
+            help="Like --replace-unknown, but translate the source words with this file: a word, a "
+            "tab and its translation on each line."
         ),
     ] = None,
     reading: Reading = None,
@@ -159,7 +164,7 @@ def translate(
         Literal["split", "cut"],
         typer.Option(
             help="How to treat a line that is too long for the model: split it into sentences, or "
-            "cut it; with --reading exact it is always cut.",
+            "cut it; with exact reading, it is always cut.",
         ),
     ] = "split",
     format: Format = "text",
@@ -176,17 +181,17 @@ def translate(
     them. Output is written whenever input pauses, so the command can be used in a pipe or
     interactively.
 
-    With --n-best, each output line is: input line index ||| text ||| score. A search never lists a
-    text twice, so a list may have fewer than N entries; an empty line has one entry. ||| in a text
-    is written as &#124;&#124;&#124;, except in --format jsonl. With --alignments, the word
-    alignment follows after a tab.
+    With --n-best above 1, each line of --format text is: input line index ||| text ||| score. A
+    search never lists a text twice, so a list may have fewer than N entries; an empty line has one
+    entry. In these lists, ||| in a text is written as &#124;&#124;&#124;. With --alignments, the
+    word alignment comes last: in these lists after |||, otherwise after a tab.
 
     The files of --target-prefix, --force-phrases and --avoid-phrases need one line, possibly empty,
     for each line of the input.
 
     A run with data.reading=text copies emoji and placeholders into the translation, and restores
-    capitals; --format jsonl reports these changes. An input file that ends in .html, .srt, .vtt,
-    .md, .docx or .odt is translated as a whole, with its layout, and written to --output.
+    capitals; --format jsonl reports these changes. An input file that ends in .html, .htm, .srt,
+    .vtt, .md, .docx or .odt is translated as a whole. Its layout is kept, and --output is needed.
     """
     check_runs(run, "translate")
     if "stop" in search:
@@ -210,7 +215,7 @@ def translate(
     if force_phrases is not None:
         options.check_constraints()
     if 0 < mbr < n_best:
-        refuse("--mbr", f"must be at least --n-best, {n_best}, but is {mbr}.")
+        refuse("--mbr", f"must be at least --n-best ({n_best}), but is {mbr}.")
     known = read_dictionary(dictionary) if dictionary is not None else replace_unknown
     check_engine(
         engine,
@@ -328,16 +333,16 @@ def _check_whole_file(output: Path | None, options: dict[str, Any]) -> None:
 
     if find_spec("sentencex") is None:
         raise MissingExtra(
-            "a file of this kind needs sentencex, which is not installed; install it with: pip "
-            "install 'heedful[documents]'"
+            "a document such as .html or .docx needs sentencex, which is not installed; install "
+            "it with: pip install 'heedful[documents]'"
         )
     if output is None:
-        refuse("--input", "needs --output for a file of this kind.")
+        refuse("--input", "needs --output for a document such as .html or .docx.")
     for option, value in options.items():
         if value:
             refuse(
                 option,
-                "applies to lines, but this file is translated as a whole; leave the option out.",
+                "applies to lines, but a document is translated as a whole; leave the option out.",
             )
 
 
@@ -365,5 +370,5 @@ def _sampling(wanted: bool, details: dict[str, Any]) -> Sampling | None:
         return Sampling(**chosen)
     for name in chosen:
         option = "--" + name.replace("_", "-")
-        refuse(option, "is an option of sampling and needs --sample.")
+        refuse(option, "is an option of sampling and needs --sample or --mbr.")
     return None

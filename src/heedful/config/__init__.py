@@ -1,6 +1,5 @@
 """
 Settings: schema, built-in recipes, TOML files and `key=value` changes.
 
-This package does not read models or data, and does not need torch. Only the modules that build
-models, data and training read settings.
+This package does not read models or data, and does not need torch.
 """

@@ -26,7 +26,7 @@ class DataConfig(SettingsTable):
     target_language: Language = ""
     """Code of the target language. Empty means the extension of the target files."""
     reading: Literal["exact", "text"] = "exact"
-    """Read lines unchanged, or handle capitals, emoji and placeholders; see docs/howto/text.md."""
+    """Read lines exactly, or handle capitals, emoji and placeholders; see docs/howto/text.md."""
     vocabulary_size: Count = 37_000
     """Size of the vocabulary, or of each language's vocabulary if the two are separate."""
     vocabulary_multiple: Count = 8
@@ -34,7 +34,7 @@ class DataConfig(SettingsTable):
     subwords: Literal["bpe", "unigram", "character", "word"] = "bpe"
     """How text is split into subwords."""
     character_coverage: Annotated[float, Field(gt=0.5, le=1)] = 1.0
-    """Share of lines that the vocabulary must fully cover; below 1, it lacks rare characters."""
+    """Share of lines that the vocabulary must fully cover; below 1, it may lack rare characters."""
     target_subwords: Annotated[
         Literal["as-source", "symbols"], ActsIf("data.shared_vocabulary", (False,))
     ] = "as-source"
@@ -46,7 +46,7 @@ class DataConfig(SettingsTable):
     augment: Annotated[str, AfterValidator(_check_augmentations)] = ""
     """Shares of the pairs to change in every epoch, such as capitals:0.05 typos:0.1."""
     vocabulary_threshold: CountOrZero = 0
-    """With given BPE codes, subwords with a lower count in the text are split. 0 means none."""
+    """With given BPE codes, subwords with a lower count in the text are split. 0 splits none."""
     shared_vocabulary: bool = True
     """Whether both languages share one vocabulary."""
     max_length: Count = 256
@@ -54,7 +54,7 @@ class DataConfig(SettingsTable):
     max_length_ratio: Annotated[float, Field(ge=1)] | None = None
     """Maximum length ratio of the two sides; other pairs are dropped. None means no limit."""
     min_script_share: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Drop pairs with a smaller share of letters in their language's script. None drops none."""
+    """Drop pairs with a smaller share of letters in the language's script. None means no limit."""
     drop_duplicates: bool = False
     """Whether repeated pairs are dropped."""
     unescape: bool = False

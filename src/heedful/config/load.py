@@ -1,10 +1,11 @@
 """
 Reading of settings from a recipe or TOML file plus ``key=value`` changes; writing as TOML.
 
-A settings file has the tables ``model``, ``data``, ``train`` and ``search``. ``base = "small"``
-above them names the recipe to start from; without a base, unset settings have their defaults.
-``plugins = ["mine.py"]`` names files in the folder of the settings file that are loaded first
-(`heedful.plugins`). TOML has no null, so ``"none"`` means null for settings that may be null.
+A settings file has the tables ``model``, ``data``, ``train`` and ``search``, and tables of tasks.
+``base = "small"`` above them names the recipe to start from; without a base, unset settings have
+their defaults. ``plugins = ["mine.py"]`` names files in the folder of the settings file that are
+loaded first (`heedful.plugins`). TOML has no null, so ``"none"`` means null for settings that may
+be null.
 """
 
 import json

@@ -41,7 +41,7 @@ class _ComposedSettings(ModelSettings):
 
     @property
     def no_alignment(self) -> str:
-        """The setting that prevents word alignments from attention; empty if they are possible."""
+        """The setting that rules out word alignments from attention; empty if they are possible."""
         return self.no_attention or encoder_family(self.encoder).no_alignment(self)
 
     @model_validator(mode="after")
@@ -101,13 +101,13 @@ def _compose_model() -> Any:
         "ModelConfig",
         __base__=_ComposedSettings,
         __module__=__name__,
-        __doc__="The shape of the model and every choice inside it.",
+        __doc__="The settings of the model.",
         **_family_fields(),
     )
 
 
 def compose_again() -> None:
-    """Update `AttentionConfig` and `ModelConfig` in place to the currently registered families."""
+    """Update `AttentionConfig` and `ModelConfig` in place for the registered families."""
     take_fields(AttentionConfig, _compose_attention())
     extend_choices(AttentionConfig)
     take_fields(ModelConfig, _compose_model())
@@ -135,7 +135,7 @@ if TYPE_CHECKING:
         """Attention inside a Transformer."""
 
     class ModelConfig(_ComposedSettings):
-        """The shape of the model and every choice inside it."""
+        """The settings of the model."""
 
 else:
     AttentionConfig = _compose_attention()

@@ -64,7 +64,7 @@ def recipe(name: str) -> RunConfig:
 
 
 def recipe_names() -> list[str]:
-    """List the built-in recipes, the paper's recipes first and the small recipes last."""
+    """List the built-in recipes; the paper's translation recipes come first."""
     return list(RECIPES)
 
 

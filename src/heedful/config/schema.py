@@ -1,11 +1,10 @@
 """
-Every setting: its type, its range, its default, and one sentence of help.
+Every setting: its type, its range, its default and its help text.
 
 Each table of a run has its own file: `model.py`, `data.py`, `train.py`, `search.py`. A task may add
 a table (`heedful.tasks`). The defaults of `ModelConfig`, `TrainConfig` and `SearchConfig` are the
-paper's base model. The sentence below a setting is its help text on the command line and its
-comment in a TOML file. A wrong setting from any source raises `SettingError`, never pydantic's own
-error.
+paper's base model. The text below a setting is its help text on the command line and its comment in
+a TOML file. A wrong setting from any source raises `SettingError`, never pydantic's own error.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -66,7 +65,7 @@ class _RunSettings(SettingsTable):
         if train.guided_attention and model.no_attention:
             yield (
                 "`train.guided_attention` guides attention to the source, but the decoder has none "
-                f"({model.no_attention}); set it to 0"
+                f"({model.no_attention}); set `train.guided_attention` to 0"
             )
         # the zeros of SimCut would change the running averages
         averaging = names_with("batch statistics", ("model.norm_kind",))
@@ -81,7 +80,7 @@ class _RunSettings(SettingsTable):
         if train.objective == "rdrop" and not any(values[name] for name in dropouts):
             yield (
                 "`train.objective` = rdrop compares two passes that differ by dropout and needs "
-                f"`model.dropout` above 0, but got {model.dropout:g}; set it, or set "
+                "a dropout such as `model.dropout` above 0, but got none; set one, or set "
                 "`train.objective` to simcut"
             )
         yield "; ".join(idle_settings(values, setting_defaults(), setting_conditions()))

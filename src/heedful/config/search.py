@@ -64,4 +64,4 @@ class SearchConfig(SettingsTable):
     rules: Annotated[str, AfterValidator(_check_rules)] = ""
     """Names of plugins' search rules that every search applies, separated by spaces."""
     max_source_length: Count = 1024
-    """Maximum number of subwords in a source line; longer lines are cut with a warning."""
+    """Maximum subwords per source line; longer lines are split, or cut if data.reading is exact."""

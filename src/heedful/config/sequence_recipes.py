@@ -19,7 +19,7 @@ _CHARACTERS: Settings = {
 
 _DATES: Settings = {
     **_CHARACTERS,
-    "data.max_length": 96,  # the longest of the generated dates has 75 characters
+    "data.max_length": 96,  # the longest of the generated dates has 78 characters
     "train.steps": 2000,
     "train.validate_steps": 500,
 }
@@ -58,9 +58,9 @@ _QUESTIONS: Settings = {
 }
 
 SEQUENCE_RECIPES: dict[str, tuple[str, Settings]] = {
-    "dates": ("Convert dates in words to ISO dates, character by character, in minutes.", _DATES),
-    "kana": ("Transliterate Japanese kana, character by character, in minutes.", _KANA),
-    "phonemes": ("Write English words in phonemes, in minutes.", _PHONEMES),
-    "questions": ("Answer questions about stories of a small grammar, in minutes.", _QUESTIONS),
+    "dates": ("Learn to convert English dates to ISO 8601, in minutes on two cores.", _DATES),
+    "kana": ("Learn to transliterate Japanese kana, in minutes on two cores.", _KANA),
+    "phonemes": ("Learn to write English words in phonemes, in minutes on two cores.", _PHONEMES),
+    "questions": ("Learn to answer questions about short stories, in minutes.", _QUESTIONS),
 }
 """The summary and the settings of each recipe, by its name."""

@@ -52,7 +52,7 @@ class TrainConfig(SettingsTable):
     learning_rate_factor: Annotated[Positive, ActsIf("train.schedule", ("paper",))] = 1.0
     """Factor of the paper's learning rate."""
     learning_rate: Annotated[Positive | None, ActsIf("train.schedule", unless=("paper",))] = None
-    """Peak of the learning rate, reached at the end of the warm-up."""
+    """Peak of the learning rate, reached at the end of the warm-up; it must be set."""
     min_learning_rate: Annotated[
         NotNegative, ActsIf("train.schedule", ("inverse_sqrt", "cosine", "plateau", "step"))
     ] = 0.0
@@ -64,7 +64,7 @@ class TrainConfig(SettingsTable):
     plateau_patience: Annotated[CountOrZero, ActsIf("train.schedule", ("plateau",))] = 1
     """Validations without a better result that are tolerated before the learning rate decays."""
     decay_steps: Annotated[Count | None, ActsIf("train.schedule", ("step",))] = None
-    """Updates between two decays."""
+    """Updates between two decays; the number must be set."""
     decay_start: Annotated[Count | None, ActsIf("train.schedule", ("step",))] = None
     """Updates before the first decay, including the warm-up. None means decay_steps."""
     optimizer: Literal["adam", "sgd"] = "adam"
@@ -86,7 +86,7 @@ class TrainConfig(SettingsTable):
     simcut_share: Annotated[float, Field(gt=0, lt=1), _BY_SIMCUT] = 0.05
     """Probability that the second pass reads zeros instead of the embedding of a token."""
     rdrop_weight: Annotated[Positive, _BY_RDROP] = 5.0
-    """Weight of the mean divergence between the two passes: the alpha of R-Drop."""
+    """R-Drop's alpha: weight of the mean divergence relative to the sum of both passes' losses."""
     second_pass_start: Annotated[NotNegative, _BY_TWO_PASSES] = 0.0
     """Number of steps with one pass before two passes begin; below 1, a share of all steps."""
     reward_metric: Annotated[Literal["gleu", "bleu", "chrf"], _BY_EITHER] = "gleu"
@@ -114,11 +114,11 @@ class TrainConfig(SettingsTable):
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     """Precision of the matrix products. Auto means bf16 if it is clearly faster on this machine."""
     device: Device = "auto"
-    """Where to compute: auto, cpu, cuda or cuda:N."""
+    """Device: auto (a GPU if there is one), cpu, cuda or cuda:N."""
     deterministic: bool = False
     """Whether a GPU computes identical results in every run; a CPU always does."""
     threads: CountOrZero = 0
-    """Number of CPU threads. 0 means one per core."""
+    """Number of CPU threads. 0 means OMP_NUM_THREADS or, if it is not set, one per core."""
     checkpoint_steps: Count | None = None
     """Updates between checkpoints. None means that only checkpoint_minutes counts."""
     checkpoint_minutes: Positive | None = 10.0

@@ -87,7 +87,7 @@ def typos(source: str, target: str, generator: Random) -> Pair:
 
 
 def punctuation(source: str, target: str, generator: Random) -> Pair:
-    """Replace the final punctuation of both sides with another mark, or remove it."""
+    """Replace the final punctuation of both sides with a random mark, or remove it."""
     mark = generator.choice(_NEW_MARKS)
     return _MARKS.sub("", source) + mark, _MARKS.sub("", target) + mark
 
@@ -98,7 +98,7 @@ def symbols(source: str, target: str, generator: Random) -> Pair:
 
 
 def tags(source: str, target: str, generator: Random) -> Pair:
-    """Put a placeholder before or after both sides, or put HTML tags around both sides."""
+    """Put HTML tags around both sides, or an address, number, date or placeholder next to them."""
     name = "".join(generator.choices(ascii_lowercase, k=generator.randint(1, 8)))
     number = generator.randrange(10_000)
     kind = generator.randrange(8)

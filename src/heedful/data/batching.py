@@ -82,7 +82,7 @@ class _Part:
     @cached_property
     def _best_cut(self) -> tuple[Rows, int, int]:
         """
-        Try every cut of the pairs, sorted by source length and then sorted by target length.
+        Try every cut of the pairs, first sorted by target length and then sorted by source length.
 
         Returns the order, the position of the cut, and the padded tokens of both parts. The search
         is slow, so it runs on first use; most parts that balance ranks never need it.
@@ -136,9 +136,9 @@ class BatchOrder:
     """
     The batches of each epoch, as a pure function of (seed, epoch) (section 5.1).
 
-    A batch has about `batch_tokens` tokens on its larger side; its pairs differ in length. The
-    paper's “batched together by approximate sequence length” applies only to micro-batches, and not
-    where padding is left out.
+    A batch has about `batch_tokens` tokens on its larger side. If real tokens are counted, its
+    pairs differ in length: the paper's “batched together by approximate sequence length” applies
+    only to micro-batches, and not where padding is left out.
     """
 
     source_lengths: Lengths
@@ -165,7 +165,7 @@ class BatchOrder:
     """Rows of at most this many tokens are computed without padding; 0 for none."""
 
     def epoch(self, number: int) -> list[Rows]:
-        """Return the batches of an epoch as indices of pairs; each drawn pair occurs once."""
+        """Return the batches of an epoch as indices of pairs."""
         rows = np.arange(len(self.source_lengths))
         if self.mixture is not None:
             rows = self.mixture.rows(number)
@@ -206,8 +206,8 @@ class BatchOrder:
 
     def largest(self) -> Rows:
         """Return the micro-batch that needs the most memory; it is tried before the first step."""
-        # Attention grows with the square of the length, so the longest pairs need the most memory
-        # of all micro-batches of this size.
+        # Attention grows with the square of the length, so among micro-batches of this size, the
+        # longest pairs need the most memory.
         lengths = np.stack((self.source_lengths, self.target_lengths))  # (2, pairs)
         longest = lengths.max(axis=0)
         order = np.argsort(-longest, kind="stable")
@@ -367,7 +367,8 @@ class Collator:
         `sources`: source ids without special symbols. `targets`: target ids without special
         symbols, in the same order.
 
-        Lengths include the end symbols, which are predicted like any other token.
+        Lengths include the added end symbols. The model predicts a target's end symbol like any
+        other token.
         """
         target_out = pad([[*row, self.end_token] for row in targets], self.padding)
         target_in = pad([[self.start_token, *row] for row in targets], self.padding)

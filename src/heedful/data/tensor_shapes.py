@@ -11,7 +11,7 @@ _LARGEST_HEADER = 1 << 20
 
 
 def check_header(path: Path) -> None:
-    """Raise `ValueError` for a safetensors file whose header alone would fill the memory."""
+    """Raise `ValueError` for a safetensors file with an implausibly large header."""
     with open_ordinary(path) as file:
         size = int.from_bytes(file.read(8), "little")
     if size > _LARGEST_HEADER:
@@ -19,5 +19,5 @@ def check_header(path: Path) -> None:
 
 
 def is_empty_and_vast(shape: Sequence[int]) -> bool:
-    """Whether a shape has no elements but a huge dimension, which other code would trust."""
+    """Whether a shape has no elements but a dimension above 1, which other code would trust."""
     return max(shape, default=0) > max(1, prod(shape))

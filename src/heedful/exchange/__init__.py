@@ -1,1 +1,1 @@
-"""Import from and export to other toolkits; every conversion is checked against the original."""
+"""Import from and export to other toolkits, with checks of every conversion."""

@@ -26,7 +26,7 @@ def family_reader(toolkit: str, settings: Mapping[str, Any]) -> FamilyReader | N
 def refuse_features(origin: Path, reasons: Problems) -> None:
     """Raise `ExchangeError` if there are reasons against the import of a checkpoint."""
     reasons.refuse(
-        f"heedful cannot express the model in {origin}",
+        f"heedful cannot import the model in {origin}",
         "Only models without these features can be imported; no option changes this",
     )
 

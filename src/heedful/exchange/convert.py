@@ -1,5 +1,5 @@
 """
-Import and export of models; results are compared with the other toolkit if it is installed.
+Import and export of models, with a comparison of results, which only an import may lack.
 
 A folder gets its final name after the comparison, so a failed comparison leaves no folder.
 """
@@ -62,7 +62,7 @@ _CONFIG = "config.json"
 # Maximum seconds for translating generated sentences, estimated from the last and longest sentence.
 _PATIENCE = 60.0
 # Maximum number of extended hypotheses and scored candidates for one sentence. A search that never
-# ends takes about a minute: a base model extends about a thousand hypotheses per second.
+# ends takes about half a minute: a base model extends about a thousand hypotheses per second.
 _MOST_ROWS = 1 << 15
 _MOST_CANDIDATES = 1 << 30
 # Settings whose defaults describe the paper's Transformer; other values are beyond the paper.
@@ -127,7 +127,7 @@ def import_model(
 
     `kind`: name of the toolkit, or `huggingface` for the class that config.json names. Raises
     `ExchangeError` if the model cannot be read, and `ParityFailed` if the results of heedful
-    differ. After an error there is no folder `out`.
+    differ. An error leaves no new folder `out`.
     """
     kind = reader_name(kind)
     origin, goal = Path(path), Path(out)
@@ -172,9 +172,9 @@ def _refuse_tasks(reader: Reader, kind: str, options: ReadOptions) -> None:
     if (options.task or options.source_prefix) and not getattr(reader, "HAS_TASKS", False):
         named = "--task" if options.task else "--source-prefix"
         raise ExchangeError(
-            f"{named} is for models that read a task before each text, such as T5, but this "
-            f"model is of {kind}; leave {named} out. Name languages with --source-language and "
-            "--target-language."
+            f"{named} is for models that read a task before each text, such as T5, but the "
+            f"format of this model is {kind}; leave {named} out. Name languages with "
+            "--source-language and --target-language."
         )
 
 
@@ -228,7 +228,7 @@ def export_model(
     `facts`: facts for the card that the run does not record.
 
     Raises `ExchangeError` with all reasons if the format cannot express the model, and
-    `ParityFailed` if the toolkit's results differ. After an error there is no folder `out`.
+    `ParityFailed` if the toolkit's results differ. An error leaves no new folder `out`.
     """
     kind, meant = writer_name(kind), class_meant(kind)
     options, goal = options or WriteOptions(), Path(out)
@@ -350,8 +350,8 @@ def _refuse_other_parts(run: Run, kind: str) -> None:
     if others := [(name, value) for name, value in others if name not in expressed]:
         named = " and ".join(f"`{name}` is {format_value(value)}" for name, value in others)
         raise ExchangeError(
-            f"{kind} can express only the Transformer of the paper, but {named} in "
-            f"{run.folder.path}; `heedful serve` and `heedful translate` run this model as it is."
+            f"{kind} cannot express the model in {run.folder.path}, because {named}; `heedful "
+            "serve` and `heedful translate` run this model as it is."
         )
 
 
@@ -359,5 +359,5 @@ def _refuse_taken(folder: Path) -> None:
     """Refuse an existing output folder."""
     if folder.exists():
         raise RunFolderError(
-            f"the output must be a new folder, but {folder} exists; name another one."
+            f"the output must be a new folder, but {folder} exists; name another folder."
         )

@@ -14,8 +14,8 @@ from heedful.tokenization.tokenizer import Tokenizer
 _SENTENCEPIECE = (".model", ".spm")
 _CODES = ("code", "codes", "bpecodes", "bpe")
 SPACES_NOTE = (
-    "no sentencepiece model and no BPE codes were found in the model's folder, so text is split "
-    "at spaces; name a tokenizer file with --tokenizer"
+    "no sentencepiece model and no BPE codes were found, so text is split at spaces; name a "
+    "tokenizer file with --tokenizer"
 )
 
 
@@ -96,7 +96,7 @@ def _choose(files: list[Path], language: str, folder: Path) -> TextSplitter:
     if len(fitting) > 1:
         raise ExchangeError(
             f"There must be one tokenizer file, but {folder} has {len(fitting)}: "
-            f"{', '.join(file.name for file in fitting[:6])}; name the right one with --tokenizer."
+            f"{', '.join(file.name for file in fitting[:6])}; name the right file with --tokenizer."
         )
     return read_splitter(fitting[0]) if fitting else TextSplitter("spaces")
 

@@ -53,7 +53,7 @@ class ExportResult:
     notes: tuple[str, ...] = ()
     """Remarks for the user: what was left out or replaced."""
     bound: float = BOUND
-    """Tolerance of the parity check; the export fails above it."""
+    """Tolerance for log-probabilities in the parity check."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Reader(Protocol):
     """The interface of a module that imports models."""
 
     def read(self, path: Path, options: ReadOptions) -> ModelBundle:
-        """Read a model. Raises `ExchangeError` with all reasons at once."""
+        """Read a model. Raises `ExchangeError`, which may list several reasons."""
         ...
 
 
@@ -104,7 +104,7 @@ class Writer(Protocol):
     """The interface of a module that exports models."""
 
     def write(self, model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
-        """Write a model. Raises `ExchangeError` with all reasons at once."""
+        """Write a model. Raises `ExchangeError`, which may list several reasons."""
         ...
 
     def open_engine(self, folder: Path, model: ModelBundle) -> ReferenceModel:
@@ -169,4 +169,6 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
     except FileNotFoundError as error:
         raise ExchangeError(f"{path} must exist, but does not; check the path.") from error
     except (SafetensorError, OSError, ValueError, KeyError) as error:
-        raise ExchangeError(f"{path} must be a complete safetensors file: {error}.") from error
+        raise ExchangeError(
+            f"{path} must be a complete safetensors file, but is not ({error})."
+        ) from error

@@ -59,7 +59,7 @@ _DEFAULT_NORMS = ("pre-no-final", "post")
 
 
 def read(path: Path, options: ReadOptions) -> ModelBundle:
-    """Read a model folder. Raises `ExchangeError` with all reasons at once."""
+    """Read a model folder. Raises `ExchangeError`, which may list several reasons."""
     settings, tensors = read_folder(path)
     data, model = table_in(settings, "data"), table_in(settings, "model")
     reader = family_reader("joey", model)
@@ -252,5 +252,5 @@ def _search(testing: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     for name in ("repetition_penalty", "no_repeat_ngram_size"):
         value = number_in(testing, name, -1)
         if value > 1:
-            notes.append(f"Joey NMT searched with {name} = {value:g}, which heedful lacks")
+            notes.append(f"Joey NMT searched with {name} = {value:g}, which is not imported")
     return search, notes

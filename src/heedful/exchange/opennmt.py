@@ -83,7 +83,7 @@ _SEARCH_NOTE = (
 
 
 def read(path: Path, options: ReadOptions) -> ModelBundle:
-    """Read a checkpoint. Raises `ExchangeError` with all reasons at once."""
+    """Read a checkpoint. Raises `ExchangeError`, which may list several reasons."""
     settings, tensors, vocab = read_checkpoint(path)
     _refuse(settings, tensors, path)
     tables = TENSOR_NAMES.source_table, TENSOR_NAMES.target_table
@@ -188,7 +188,9 @@ def _refuse(settings: Mapping[str, Any], tensors: Mapping[str, Array], path: Pat
         any(name.endswith(".a_2") for name in tensors),
         "its norms are from version 0, which computes the standard deviation differently",
     )
-    reasons.add_if(_layout(tensors) is None, "its positions are not added sinusoids")
+    reasons.add_if(
+        _layout(tensors) is None, "its positions are not sinusoids that are added to embeddings"
+    )
     refuse_features(path, reasons)
 
 

@@ -10,6 +10,6 @@ def check_ordinary_files(folder: Path) -> None:
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise ExchangeError(
-                f"{folder} must hold ordinary files, but {path.name} is a pipe or a device; copy "
-                "the model again."
+                f"{folder} must contain only ordinary files, but {path.name} is a pipe or a "
+                "device; copy the model again."
             )

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from heedful.errors import ExchangeError
 
 HUGGING_FACE = "huggingface"
-"""The name that selects the class by the folder's `model_type`."""
+"""The name that selects a class: by `model_type` in imports, by the run in exports."""
 
 
 class Toolkit(NamedTuple):

@@ -88,7 +88,8 @@ def to_torch_attention(
     """
     Convert our attention to torch's.
 
-    Raises `ExchangeError` if heads times d_k or heads times d_v is not d_model.
+    Raises `ExchangeError` if torch's attention lacks a feature of ours, such as heads whose widths
+    do not add up to d_model.
     """
     refuse("converting MultiHeadAttention", attention_to_torch_reasons(attention, "it"))
     dropout = 0.0 if attention.dropout is None else attention.dropout.probability
@@ -100,31 +101,31 @@ def to_torch_attention(
 
 
 def from_torch_encoder(module: nn.TransformerEncoder) -> Encoder:
-    """Convert torch's encoder and final norm to ours; `ExchangeError` names what ours lacks."""
+    """Convert torch's encoder and final norm to ours; `ExchangeError` lists missing features."""
     encoder: Encoder = _from_torch(module, _ENCODER)
     return encoder
 
 
 def from_torch_decoder(module: nn.TransformerDecoder) -> Decoder:
-    """Convert torch's decoder and final norm to ours; `ExchangeError` names what ours lacks."""
+    """Convert torch's decoder and final norm to ours; `ExchangeError` lists missing features."""
     decoder: Decoder = _from_torch(module, _DECODER)
     return decoder
 
 
 def to_torch_encoder(encoder: Encoder, *, batch_first: bool = True) -> nn.TransformerEncoder:
-    """Convert our encoder to torch's; `ExchangeError` names what torch's lacks."""
+    """Convert our encoder to torch's; `ExchangeError` lists missing features."""
     theirs: nn.TransformerEncoder = _to_torch(encoder, _ENCODER, batch_first)
     return theirs
 
 
 def to_torch_decoder(decoder: Decoder, *, batch_first: bool = True) -> nn.TransformerDecoder:
-    """Convert our decoder to torch's; `ExchangeError` names what torch's lacks."""
+    """Convert our decoder to torch's; `ExchangeError` lists missing features."""
     theirs: nn.TransformerDecoder = _to_torch(decoder, _DECODER, batch_first)
     return theirs
 
 
 def from_torch_transformer(module: nn.Transformer) -> tuple[Encoder, Decoder]:
-    """Convert torch's Transformer to our two stacks; `ExchangeError` names what ours lack."""
+    """Convert torch's Transformer to our two stacks; `ExchangeError` lists missing features."""
     refuse(
         "converting torch.nn.Transformer",
         [

@@ -1,8 +1,9 @@
 """
 How a time budget is shared among the systems of a table.
 
-All systems train for the same time or for the same number of steps. A system that is too slow to
-take the minimum number of steps is left out, and the other systems share its time.
+All systems train for the same time, or for the same number of steps times their factor `times`.
+With equal time, a system that is too slow for the minimum number of steps is left out, and the
+other systems share its time.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -32,7 +33,8 @@ def share_budget(
     `seconds`: the seconds per step, by the name of a system. `spent`: seconds of the budget that
     are already used.
 
-    Systems that get too few steps are left out if other systems get enough.
+    With equal time, systems that get too few steps are left out if other systems get enough. Raises
+    `SettingError` if the budget is too small.
     """
     systems, shared = task.trained, _SharedBudget(task, seconds, budget, spent)
     while True:
@@ -101,7 +103,9 @@ def why_left_out(
         missing = [name for name in (system.after, *system.members) if name in reasons]
         if missing:
             needed = ", ".join(titles[name] for name in missing)
-            reasons[system.name] = f"{system.title} is left out, because it needs {needed}."
+            reasons[system.name] = (
+                f"{system.title} is left out, because it needs systems that are left out: {needed}."
+            )
         elif system.name in left_out:
             fewest = "no step" if system.after else f"fewer than {_FEWEST} steps"
             reasons[system.name] = (

@@ -59,8 +59,8 @@ def find_corpus(folder: Path, source: str = "en", vocabulary: int = 4000) -> Tab
     if len(targets) != 1:
         names = ", ".join(path.name for path in sorted(folder.glob("train.*"))) or "none"
         raise TextError(
-            f"{folder} must have train.{source} and train.XX, where XX is the target language, "
-            f"but its training files are: {names}; choose another source language with "
+            f"{folder} must have train.{source} and one train.XX, where XX is the target "
+            f"language, but its training files are: {names}; correct these files or "
             "--source-language."
         )
     corpus = TableCorpus(folder, source, targets[0], vocabulary)

@@ -141,7 +141,7 @@ def train_and_measure(
 def _read(out: Path, name: str) -> MeasuredSystem:
     """Read the earlier measurements of a system."""
     path = out / "measured" / f"{name}.json"
-    return read_json(path, "hold the scores of a training", MeasuredSystem.of)
+    return read_json(path, "contain the scores of a training run", MeasuredSystem.of)
 
 
 def _after(earlier: Sequence[CurvePoint], curve: Sequence[CurvePoint]) -> tuple[CurvePoint, ...]:

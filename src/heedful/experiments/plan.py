@@ -198,7 +198,7 @@ def _known_rates(path: Path) -> dict[str, float]:
             raise ValueError(f"the rate of {wrong[0]} is {rates[wrong[0]]!r}")
         return rates
 
-    content = "hold the rates of systems, in target tokens a second"
+    content = "contain the rates of systems, in target tokens per second"
     return read_json(path, content, parse) if path.exists() else {}
 
 

@@ -41,8 +41,8 @@ def check_plans(task: TableTask, budget: float, plan: Path | None, threads: int)
     """
     Return the plan in the table's folder; None if there is none.
 
-    Raises `RunFolderError` if this plan, or the plan in the file `plan`, belongs to another table
-    or text.
+    Raises `RunFolderError` if this plan differs from the arguments, or if the plan in the file
+    `plan` belongs to another table or text.
     """
     earlier = None if plan is None else Plan.read(plan)
     if earlier is not None:

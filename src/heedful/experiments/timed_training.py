@@ -1,4 +1,4 @@
-"""The real training loop on one batch, one step at a time, for measurements."""
+"""The real training loop on one batch, for measurements."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -119,7 +119,7 @@ class _NoCheckpoints:
 
 
 class TimedTraining:
-    """The real training loop on one batch, one step at a time: forward, backward, update, log."""
+    """The real training loop on one batch: forward, backward, update, log."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         self.device = resolve_device(request["device"])

@@ -138,7 +138,7 @@ def _check_contract(family: Family, function: str, part: Any, contract: type) ->
         raise PluginError(
             f"{function} of {family.names[0]} must return a `{contract.__name__}` of "
             f"heedful.model.halves, but {type(part).__name__} has no {lacking[0]}; "
-            f"derive it from that class, and define this member."
+            f"derive {type(part).__name__} from `{contract.__name__}`, and define {lacking[0]}."
         )
 
 

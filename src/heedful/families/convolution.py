@@ -52,7 +52,7 @@ class Convolution(nn.Module):
 
     @property
     def span(self) -> int:
-        """Number of earlier positions that a causal convolution reads."""
+        """Distance from a position to the earliest position that a causal convolution reads."""
         return (self.kernel - 1) * self.dilation
 
     @torch.no_grad()

@@ -37,8 +37,8 @@ def distance_clashes(model: ModelSettings, products: bool = False) -> Iterator[s
         family, mixer = getattr(model, side), getattr(model.attention, side)
         if family in with_positions:
             yield (
-                f"`model.positions` must not be {name} if `model.{side}` is {family}, which "
-                "has no self-attention that can apply them"
+                f"`model.positions` must not be {name} if `model.{side}` is {family}, whose "
+                f"layers cannot use {name} positions"
             )
         elif family == "transformer" and mixer != "attention":
             yield (

@@ -92,7 +92,7 @@ class Family:
 
     @property
     def choices(self) -> Mapping[str, tuple[str, ...]]:
-        """Values that select this family, by the dotted names of settings; empty for networks."""
+        """Values that select this family, by dotted setting name; none for families of networks."""
         values = {
             "model.encoder": self.encoders,
             "model.decoder": self.decoders,

@@ -90,7 +90,7 @@ def position_entries(
 def number_in(
     settings: Mapping[str, Any], name: str, default: int | float, maximum: int = _LARGEST
 ) -> int | float:
-    """Read a number, or `default` if absent; raise `ExchangeError` if it is not a number."""
+    """Read a number, or `default` if absent; `ExchangeError` if not a number below `maximum`."""
     value = settings.get(name)
     if value is None:
         return default

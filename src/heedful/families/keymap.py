@@ -8,7 +8,7 @@ Tensor name mappings between toolkits, declared once and used in both directions
     Entry("embed_source.weight", ("table",), RowMap(origins))  rows in another order
 
 One error names all tensors that are missing, unexpected or of another shape. So a map proves that
-each of our tensors has an origin and that every tensor of the other toolkit is used.
+each of our tensors has an origin, and that every other tensor is used or named as ignored.
 """
 
 import fnmatch
@@ -253,7 +253,7 @@ def check_tensors(
         for label, names in (
             ("missing:", sorted(expected.keys() - present.keys())),
             ("not expected:", sorted(extra)),
-            ("of another shape:", wrong),
+            ("of the wrong shape:", wrong),
         )
         if names
     ]

@@ -1,10 +1,10 @@
 """
 Dropout, addition of the sub-layer's input, and layer norm as one GPU kernel.
 
-``LayerNorm(x + dropout(y))`` follows every sub-layer of the paper's model. The kernel reads each
-number once in the forward pass and twice in the backward pass. The backward pass recomputes the
-hashed bits (`heedful.kernels.dropout.hashed_bits`), so no mask is stored. `plain_add_norm` is the
-plain equivalent.
+``LayerNorm(x + dropout(y))`` follows every sub-layer of the paper's model. The kernels of the
+forward and the backward pass read each number once. The backward pass recomputes the hashed bits
+(`heedful.kernels.dropout.hashed_bits`), so no mask is stored. `plain_add_norm` is the plain
+equivalent.
 """
 
 from typing import Any

@@ -11,8 +11,8 @@ recipe:
 
 `plain_loss` is the definition. `chunked_loss` computes the same sums and gradients, a few rows at a
 time. The gradient with respect to the logits has a closed form (softmax minus the smoothed target).
-So the forward pass computes the gradients and frees the logits. The softmax takes one pass in a
-compiled function, or several passes in functions of torch.
+So the forward pass computes the gradients and frees the logits. For the softmax, a compiled
+function reads the scores from memory once; functions of torch take several passes over memory.
 """
 
 from collections.abc import Iterator, Sequence

@@ -87,7 +87,7 @@ INTERNALS = {
         "kernels.torch_internals", "gradients are scaled before the step"
     ),
     "torch.Tensor._version": Internal(
-        "kernels.torch_internals", "normed weights are computed in each step"
+        "kernels.torch_internals", "weight normalization is computed in each step"
     ),
     "torch._use_cudnn_rnn_flatten_weight": Internal(
         "kernels.recurrent", "recurrent layers run step by step on a GPU"

@@ -22,7 +22,7 @@ def bound_of(device: torch.device) -> AbstractContextManager[None]:
 
 
 def require_room(parameters: int, device: torch.device) -> None:
-    """Refuse to train a model if its weights alone exceed the free memory."""
+    """Refuse to train a model whose weights, on a CPU with gradients, exceed the free memory."""
     # On a CPU, gradients need as much memory again. For a GPU, weights are first initialized on the
     # CPU.
     free, needed = free_memory(), parameters * (8 if device.type == "cpu" else 4)
@@ -30,6 +30,6 @@ def require_room(parameters: int, device: torch.device) -> None:
         gradients = " and their gradients" if device.type == "cpu" else ""
         raise DeviceError(
             f"the model must fit into the memory of this machine, but its {parameters:,} weights"
-            f"{gradients} take {needed / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free; make it "
-            "smaller."
+            f"{gradients} take {needed / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free; make "
+            "the model smaller."
         )

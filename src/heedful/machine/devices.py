@@ -62,9 +62,11 @@ def same_bytes(device: torch.device, is_required: bool) -> Iterator[None]:
 
 def resolve_threads(threads: int) -> int:
     """
-    Set and return torch's number of threads; 0 divides the cores among this machine's ranks.
+    Set and return torch's number of threads.
 
-    A fork of a process that has computed in several threads gets one thread.
+    0 means ``OMP_NUM_THREADS`` if there is one rank and the variable is set. Otherwise it means an
+    equal share of the cores for each of this machine's ranks. A fork of a process that has computed
+    in several threads gets one thread.
     """
     ranks = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if threads == 0:
@@ -83,7 +85,7 @@ def has_int8(device: torch.device) -> bool:
 
 
 def processor_of(device: torch.device) -> str:
-    """Name the processor or GPU, and its instruction set."""
+    """Name the GPU, or the CPU with its instruction set."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     name = platform.processor() or platform.machine()
@@ -100,7 +102,7 @@ def instruction_set(device: torch.device) -> str:
 
 
 def describe_machine() -> dict[str, object]:
-    """Describe processor, memory and devices."""
+    """Describe the processor, memory, GPUs, system, and versions of Python and torch."""
     gpus = []
     if torch.cuda.is_available():
         gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]

@@ -43,8 +43,8 @@ def free_memory() -> int | None:
     """
     Return the bytes of memory that this process can still use; None if unknown.
 
-    This is the smaller of what the machine and the control group have left. Containers limit memory
-    through control groups, which `/proc/meminfo` does not show.
+    The result is the smaller of the machine's and the control group's free memory. Containers limit
+    memory through control groups, which `/proc/meminfo` does not show.
     """
     free = []
     info = Path("/proc/meminfo")
@@ -133,7 +133,7 @@ def check_address_space() -> None:
     if is_limited and "torch" not in sys.modules:
         raise HeedfulError(
             "the limit of the address space (ulimit -v) must be at least "
-            f"{_LEAST_ADDRESS_SPACE >> 10} KiB, but it is {limit >> 10}; raise it."
+            f"{_LEAST_ADDRESS_SPACE >> 10} KiB, but is {limit >> 10} KiB; raise it."
         )
 
 
@@ -147,7 +147,7 @@ def lack_of_memory(error: BaseException) -> str:
     words = textwrap.shorten(_lack(error) or "", 80, placeholder=" ...")
     advice = "use a smaller model, smaller batches or fewer threads"
     if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
-        advice += ", or raise the limit of its address space (ulimit -v)"
+        advice += ", or raise the limit of the address space (ulimit -v)"
     return (
         f"the machine does not have enough memory for this{f' ({words})' if words else ''}; "
         f"{advice}."
@@ -155,7 +155,7 @@ def lack_of_memory(error: BaseException) -> str:
 
 
 def _lack(error: BaseException | None) -> str | None:
-    """Return an error's sentence about a lack of memory, perhaps empty; None for other errors."""
+    """Return an error's sentence about a lack of memory, or an empty one; None for other errors."""
     while error is not None:
         for sentence in str(error).split(". "):
             if any(words in sentence.lower() for words in _LACK_OF_MEMORY):

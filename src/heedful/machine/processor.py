@@ -13,7 +13,8 @@ from pathlib import Path
 
 from heedful.errors import SettingError
 
-# More threads than cores are useless but harmless, so up to this many are always accepted.
+# More threads than cores are useless but harmless. So the limit is at least this number, if the
+# process can start the threads.
 _MANY_THREADS = 64
 
 
@@ -35,8 +36,8 @@ def check_threads(threads: int, name: str = "threads") -> None:
     most = max(_MANY_THREADS, 8 * usable_cores())
     if not 0 <= threads <= most:
         raise SettingError(
-            f"{name} must be from 0 (one for each core, here {usable_cores()}) to {most}, but is "
-            f"{threads:,}."
+            f"{name} must be from 0 (the default) to {most}, but is {threads:,}; this process can "
+            f"use {usable_cores()} cores."
         )
     if threads > usable_cores() and not can_start_threads(threads):
         raise SettingError(
@@ -98,7 +99,7 @@ def cache_folder() -> Path:
     status = folder.stat()
     check_owned(folder, status)
     if status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) & 0o077:
-        folder.chmod(0o700)  # only this user could write; now only this user can read
+        folder.chmod(0o700)  # only this user or root could write; now only they can read
     return folder
 
 
@@ -156,7 +157,7 @@ def _base() -> Path:
     except RuntimeError:
         home = Path()
     if not home.is_absolute():
-        raise FileNotFoundError("there is no home folder; XDG_CACHE_HOME can name another place")
+        raise FileNotFoundError("there is no home folder; set XDG_CACHE_HOME to another folder")
     return home / ".cache"
 
 
@@ -171,7 +172,7 @@ def _way_to(path: Path) -> Iterator[Path]:
         if at.is_symlink():
             links += 1
             if links > _MOST_LINKS:
-                raise OSError(f"{path} passes too many links")
+                raise OSError(f"{path} leads through too many symbolic links")
             target = at.readlink()
             rest = [*target.parts[target.is_absolute() :], *rest]
             at = Path("/") if target.is_absolute() else at.parent

@@ -200,7 +200,7 @@ class Seq2Seq(nn.Module, ABC):
 
     @abstractmethod
     def start(self, memory: Any) -> DecodingState:
-        """Start a search with one hypothesis per sentence; compute what needs no target."""
+        """Start a search with one hypothesis per sentence; compute parts that need no target."""
 
     @abstractmethod
     def step(
@@ -246,7 +246,7 @@ _BACKWARD = 2  # matrix multiplications in the backward pass for each one in the
 
 
 def training_flops(model: Seq2Seq, source: RowLengths, target: RowLengths) -> int:
-    """Count the operations of the forward and backward pass of a batch."""
+    """Count the operations of the forward and backward passes of a batch."""
     return (1 + _BACKWARD) * model.forward_flops(source, target)
 
 

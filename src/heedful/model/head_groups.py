@@ -28,7 +28,7 @@ def check_groups(heads: int, kv_heads: int | None, score: str) -> int:
         )
     if kv_heads != heads and score not in ("scaled", "unscaled"):
         raise SettingError(
-            f"`score` must be scaled or unscaled where heads share keys, but got {score!r}."
+            f"`score` must be scaled or unscaled if heads share keys, but got {score!r}."
         )
     return kv_heads
 

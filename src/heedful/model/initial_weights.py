@@ -8,7 +8,7 @@ from torch import Tensor
 
 @torch.no_grad()
 def glorot(weight: Tensor, generator: torch.Generator) -> None:
-    """Draw uniformly within sqrt(6 / (fan in + fan out)) (Glorot and Bengio 2010)."""
+    """Draw uniformly from -b to b; b is sqrt(6 / (fan in + fan out)) (Glorot and Bengio 2010)."""
     bound = math.sqrt(6.0 / sum(weight.shape))
     weight.uniform_(-bound, bound, generator=generator)
 

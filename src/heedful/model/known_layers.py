@@ -45,7 +45,7 @@ def _obstacles(stack: Encoder | Decoder) -> Iterator[str]:
         yield f"the last norm is {type(last).__name__}"
     for wiring in (part for part in stack.modules() if isinstance(part, PostNorm | PreNorm)):
         if not wiring.residual:
-            yield "layers have no residuals"
+            yield "layers have no residual connections"
         if not is_known_norm(wiring.norm):
             yield f"layers have {type(wiring.norm).__name__}"
     networks = [layer.feed_forward for layer in layers]

@@ -351,7 +351,10 @@ def _layers(
             f"`sharing` must have a number for each of {layers} layers, but has {len(numbers)}."
         )
     if config.networks.layers and len({*numbers}) < layers:
-        raise SettingError("`sharing` must be None if some layers have networks of another kind.")
+        raise SettingError(
+            "`sharing` must be None if `networks` replaces the networks of some layers, but got "
+            f"{list(numbers)}."
+        )
     built: dict[int, Layer] = {}
     for layer, number in enumerate(numbers, start=1):
         if number not in built:

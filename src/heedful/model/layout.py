@@ -48,8 +48,8 @@ def check_tensors(owner: str, **tensors: Any) -> None:
 def check_mask(owner: str, mask: Any) -> Tensor:
     """Return the mask; refuse values other than a boolean tensor with four axes."""
     if not isinstance(mask, Tensor) or mask.dtype is not torch.bool or mask.dim() != 4:
-        wanted = "bool of shape (batch, heads or 1, queries or 1, keys), true where a query may"
-        raise not_a_tensor(f"the mask of {owner}", f"{wanted} attend to a key", mask)
+        wanted = "booleans of shape (batch, heads or 1, queries or 1, keys), true where a query"
+        raise not_a_tensor(f"the mask of {owner}", f"{wanted} may attend to a key", mask)
     return mask
 
 
@@ -58,7 +58,7 @@ def check_ids(owner: str, **ids: Any) -> None:
     for name, x in ids.items():
         fits = isinstance(x, Tensor) and x.dim() == 2 and x.dtype in (torch.int64, torch.int32)
         if not fits or not x.numel():
-            wanted = "token ids (int64) of shape (batch, time), both at least 1"
+            wanted = "token ids (int64 or int32) of shape (batch, time), both at least 1"
             raise not_a_tensor(f"`{name}` of {owner}", wanted, x)
 
 
@@ -138,7 +138,7 @@ def unpad(
     Remove the padding of a sequence if that is faster; return the positions of the tokens.
 
     Only attention needs rows, so a CPU computes all other layers only for real tokens. Removal
-    needs oneDNN, at most 256 keys, and padding of more than 3% of the positions. Results are equal
+    needs oneDNN, at most 256 keys, and padding of at least 3% of the positions. Results are equal
     with and without padding (`heedful.kernels.attention`). `real`: true at real tokens; None keeps
     the rows, which attention weights need. `keys`: the largest number of keys that a query of `x`
     attends to.

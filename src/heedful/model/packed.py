@@ -116,7 +116,7 @@ def _obstacles(model: Seq2Seq) -> Iterator[str]:
         yield f"{type(model).__name__} computes its states in its own way"
         return
     if type(model).penalty is not EncoderDecoder.penalty:
-        yield f"{type(model).__name__} adds to the loss"
+        yield f"{type(model).__name__} adds a term to the loss"
     if type(model.decoder_input) is not DecoderInput:
         yield f"{type(model.decoder_input).__name__} reads padded rows"
     for stack, kind in ((model.encoder, Encoder), (model.decoder, Decoder)):
@@ -138,9 +138,9 @@ def _obstacles(model: Seq2Seq) -> Iterator[str]:
 def _obstacles_in(part: nn.Module) -> Iterator[str]:
     """Yield the reasons why one part needs padded rows."""
     if isinstance(part, PaddedNorm):
-        yield f"{type(part).__name__} has to know padding"
+        yield f"{type(part).__name__} has to know which positions are padding"
     if hasattr(part, "penalty"):
-        yield f"{type(part).__name__} adds to the loss"
+        yield f"{type(part).__name__} adds a term to the loss"
     if isinstance(part, MultiHeadAttention):
         if part.dropout is not None:
             yield "dropout of attention weights needs padded rows"
@@ -150,6 +150,6 @@ def _obstacles_in(part: nn.Module) -> Iterator[str]:
             yield f"the attention score “{part.score}” is not a dot product"
         if part.d_k != part.d_v or part.d_k % 8 or part.d_k > _WIDEST:
             yield (
-                f"heads need queries and values of one width, a multiple of 8 up to {_WIDEST}, "
-                f"but have {part.d_k} and {part.d_v}"
+                f"heads need queries and values of the same width, a multiple of 8 up to "
+                f"{_WIDEST}, but have {part.d_k} and {part.d_v}"
             )

@@ -58,8 +58,8 @@ class AttentionWeights:
         """
         if not self.cross:
             raise SettingError(
-                "attention can be shown only if the decoder has it, but this model's decoder has "
-                "none; name another run."
+                "attention can be shown only if the decoder attends to the source, but this "
+                "model's decoder does not; name another run."
             )
         target, source = self.cross[0].shape[2:]
         shapes = ((source, source), (target, target), (target, source))
@@ -133,9 +133,9 @@ def check_mixed(owner: str, width: int, x: Any, keys_from: Any, mask: Tensor | N
     check_states(owner, width, least_axes=3, queries_from=x)
     if keys_from is not x and (keys_from.shape, keys_from.data_ptr()) != (x.shape, x.data_ptr()):
         raise ArgumentError(
-            f"`keys_from` of {owner} must be the sequence of `queries_from`, because it mixes the "
-            "positions of one sequence, but got another sequence; use MultiHeadAttention for two "
-            "sequences."
+            f"`keys_from` of {owner} must be the same sequence as `queries_from`, because {owner} "
+            "mixes the positions of one sequence, but got another sequence; use "
+            "MultiHeadAttention for two sequences."
         )
     if mask is not None and mask.size(1) * mask.size(2) > 1:
         raise ArgumentError(

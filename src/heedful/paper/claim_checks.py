@@ -121,8 +121,8 @@ class CheckedPositions:
         sheet = ReportPage(
             f"{self.length} positions",
             "Top: the vector of each position. Middle: the dot products of all pairs of positions. "
-            "Bottom: their mean by distance, divided by a position's product with itself. "
-            f"The criteria: {'; '.join(CRITERIA)}.",
+            "Bottom: their mean by distance, divided by the mean product of a position with "
+            f"itself. The criteria: {'; '.join(CRITERIA)}.",
             self.reasons,
         )
         position_pictures(tables, out, sheet)

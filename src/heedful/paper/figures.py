@@ -63,11 +63,12 @@ def make_figure(
     are fewer. `heads`: heads of this layer, counted from 1; by default all heads in figure 3, and
     the two chosen heads in figures 4 and 5.
 
-    By default the sentence is the paper's. If the run reads another language or does not know the
-    paper's words, the default is a sentence of the run's training text.
+    By default the sentence is the paper's. If the run reads another language or does not know all
+    of the paper's words, the default is a sentence of the run's training text. With `query`, the
+    sentence is never from the training text.
 
     Raises `SettingError` for a missing layer, head or word. It is also raised if no sentence is
-    given and the run neither reads English nor has its training text.
+    given, the run does not read English, and no sentence of its training text can be shown.
     """
     paper = EXAMPLES[number]
     notes: list[str] = []
@@ -187,9 +188,9 @@ def _sharpest(
     """
     Find the two heads that attend most from the query words to the key words.
 
-    Without key words, attention to any word except the query words counts. Attention from other
-    words is subtracted, because a head that always attends to “Law” answers no question. If two
-    differences are equal to two decimals, the larger weight decides.
+    Attention from other words to the key words is subtracted, because a head that always attends to
+    “Law” answers no question. If two differences are equal to two decimals, the larger weight
+    decides. Without key words, the largest weight on any word except the query words counts.
     """
     last = len(attention.words) - attention.ended
     others = [index for index in range(last) if index not in query_words]
@@ -296,7 +297,8 @@ def _structure_sheet(
     ]
     about = (
         " Sharpness is 1 if each word attends to one word and 0 if all weights are equal. "
-        "Structure is the part of sharpness that neither a fixed distance nor a mean over all "
-        "words explains. The two heads shown have much structure and differ from each other."
+        "Structure is the part of sharpness that neither a fixed distance nor the mean over all "
+        "words explains. Without --heads, two heads are drawn that have much structure and differ "
+        "from each other."
     )
-    return ReportPage(f"Figure 5: two heads of layer {layer}", source + about, [names, *rows])
+    return ReportPage(f"Figure 5: heads of layer {layer}", source + about, [names, *rows])

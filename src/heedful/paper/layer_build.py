@@ -9,7 +9,7 @@ from heedful.model.attention import MultiHeadAttention
 from heedful.model.layout import Layout, causal_mask
 from heedful.paper.layer_kinds import KINDS, window
 
-# Width of a head, as in all of the paper's models (Table 3).
+# Width of a head, as in the paper's base and big models (Table 3).
 _D_K = 64
 
 

@@ -101,7 +101,8 @@ def measure_layers(
     `file`: the file in which rounds are saved. `budget`: the time budget in seconds; the first
     round decides how many rounds fit. `threads`: number of threads; 0 for torch's default.
 
-    Raises `RunFolderError` if the file has other content, or rounds of another budget.
+    Raises `RunFolderError` if the file has other content, or rounds of another budget or number of
+    threads.
     """
     with torch_threads(threads) as used:
         state = _read(file, budget, used)
@@ -151,7 +152,7 @@ def _read(file: Path, budget: float, threads: int) -> dict[str, Any]:
     if not (is_complete and is_same):
         raise RunFolderError(
             f"--out must be a new folder or one that the same command began, but {file} has "
-            "a different budget, different threads or different layers; name another folder, or "
+            "another budget, number of threads or set of layers; name another folder, or "
             "delete the file."
         )
     return state

@@ -39,7 +39,7 @@ class Scheme:
     """A position encoding."""
 
     name: str
-    """Name of the encoding, as in recipes."""
+    """Name of the encoding; sinusoids and learned positions have the names that recipes use."""
     formula: str
     encode: Callable[[int], Table]
     """
@@ -80,12 +80,14 @@ def schemes(d_model: int) -> list[Scheme]:
     """List the position encodings, with all layouts of the sinusoids."""
     return [
         Scheme("index", "PE(pos) = pos", _index),
-        Scheme("one-hot", f"1 in place pos of {d_model}", lambda n: np.eye(d_model)[:n], d_model),
+        Scheme("one-hot", f"1 at index pos of {d_model}", lambda n: np.eye(d_model)[:n], d_model),
         Scheme("normalized", "PE(pos) = pos / length", lambda n: _index(n) / n),
         Scheme(
             "interleaved", "the paper: sine and cosine alternate", _sinusoid("interleaved", d_model)
         ),
-        Scheme("halves", "its code: all sines, then all cosines", _sinusoid("halves", d_model)),
+        Scheme(
+            "halves", "the paper's code: all sines, then all cosines", _sinusoid("halves", d_model)
+        ),
     ]
 
 
@@ -178,7 +180,7 @@ def _unique(table: Table, length: int) -> Verdict:
     np.fill_diagonal(apart, np.inf)
     first, second = np.unravel_index(apart.argmin(), apart.shape)
     nearest = float(np.linalg.norm(table[first] - table[second]))
-    reason = "distance of the two positions that are closest to each other"
+    reason = "distance between the two vectors that are closest to each other"
     return Verdict(CRITERIA[0], nearest > _APART, nearest, reason)
 
 

@@ -100,8 +100,8 @@ def find_in_grammar(translator: Translator, size: int) -> RoleReport:
     sheet = ReportPage(
         "Who, did what, to whom: sentences of the grammar",
         f"Heads were chosen on {size // 2:,} sentences and rated on {answers[0].sentences:,} "
-        "others. A verb has the questions who, did what and to whom; a pronoun, the question "
-        "for its noun. “Even” is the weight if all words had equal weights; “right” is how often "
+        "others. The query word is a verb for “who”, “did what” and “to whom”, and a pronoun for "
+        "“for what”. “Even” is the weight if all words had equal weights; “right” is how often "
         "no word has more weight than the answer. The last column is how often the answer is at "
         "its most frequent distance from the query word.",
         [("question", "head", "weight", "even", "right", "by distance alone"), *rows],

@@ -54,8 +54,8 @@ _RECURRENT = (
     *("model.encoder=recurrent", "model.decoder=recurrent", "model.recurrent.query=previous"),
     *("model.recurrent.feed=context", "model.recurrent.readout=state"),
 )
-# Attention to a deep recurrent encoder is learned only if it is guided in the first steps.
-# Otherwise decoders use the first state of a forward encoder as a constant: docs/results/tuning.md.
+# In trials, GNMT and MoE learned attention only if it was guided in the first steps. Otherwise
+# their decoders attended almost only to the first state of the encoder: docs/results/tuning.md.
 _GUIDED = ("train.guided_attention=1",)
 _DEEP_ATT = (
     *_RECURRENT,
@@ -79,8 +79,8 @@ _GNMT = (
     *("search.coverage_penalty=0.2", *_WIDER_START, *_GUIDED),
 )
 _OF_ONE = {
-    "gnmt-rl": "GNMT + RL continues the training of GNMT for the same time; only steps with "
-    "reward are counted, without the operations of sampling.",
+    "gnmt-rl": "GNMT + RL continues the training of GNMT for the same time. Its steps are those "
+    "with reward only, and its operations do not include sampling.",
     "gnmt-ensemble": "The GNMT ensemble consists of models trained without reward, and searches "
     "without the coverage penalty.",
 }

@@ -105,8 +105,8 @@ class Table4:
                 )
             sentences = f"{self.sentences:,} sentence" + "s" * (self.sentences != 1)
             notes.append(
-                f"Our parsers were scored on {sentences}, the published parsers on section 23 "
-                "after training on about 40,000 trees; so do not compare the two tables."
+                f"Our parsers were scored on {sentences}, and the published parsers on section 23 "
+                "after training on about 40,000 trees or more; so do not compare the two tables."
             )
         return notes
 

@@ -60,8 +60,8 @@ class WordAttention:
 
         Returns the indices of the words, counted from 0.
 
-        Exact matches are preferred; if no word matches, case is ignored, then punctuation around
-        words.
+        Exact matches are preferred; if no word matches, case is ignored, then also punctuation. The
+        ending ``:2`` of a name selects the second occurrence of a word.
         """
         if not (names := named.split()):
             raise SettingError(f"{option} must name words of the sentence, but is empty.")

@@ -50,7 +50,7 @@ class CorpusPart:
 
 
 def read_corpora(path: Path) -> list[CorpusPart]:
-    """Read a file of corpora; raise `SettingError` for wrong keys, `TextError` for missing text."""
+    """Read a corpora file; raise `SettingError` for wrong content, `TextError` for missing text."""
     tables = _parse(path)
     parts = [_part(path, name, table) for name, table in tables.items()]
     if not parts:
@@ -70,7 +70,8 @@ def _parse(path: Path) -> dict[str, Any]:
         return tomllib.loads(read_text_within(path))
     except OSError as error:
         raise SettingError(
-            f"--corpora must be a readable TOML file, but {path} cannot be read: {error.strerror}."
+            f"--corpora must name a readable TOML file, but {path} cannot be read: "
+            f"{error.strerror}."
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingError(f"{path} must be a TOML file in UTF-8, but is not: {error}.") from None
@@ -86,7 +87,7 @@ def _part(path: Path, name: str, table: object) -> CorpusPart:
         )
     if unknown := sorted(table.keys() - _KEYS):
         raise SettingError(
-            f"{where} may have source, target, weight and tag, but has {', '.join(unknown)}."
+            f"{where} may have only source, target, weight and tag, but has {', '.join(unknown)}."
         )
     weight, tag = table.get("weight"), table.get("tag", "")
     if weight is not None and not is_weight(weight):
@@ -109,6 +110,9 @@ def _files(path: Path, location: str, table: Mapping[str, Any], side: str) -> It
     names = table.get(side)
     names = [names] if isinstance(names, str) else names
     if not isinstance(names, Sequence) or not names or not all(isinstance(n, str) for n in names):
-        raise SettingError(f"{location}: {side} must be a file name or a list of file names.")
+        raise SettingError(
+            f"{location}: {side} must be a file name or a list of file names, but is "
+            f"{shorten(table.get(side))}."
+        )
     for name in names:
         yield str(path.parent / name)

@@ -16,7 +16,9 @@ def held_out_files(source: Files | None, target: Files | None) -> Corpus | None:
     if source is None and target is None:
         return None
     if source is None or target is None:
-        raise TextError("validation needs both --valid-source and --valid-target, or neither.")
+        raise TextError(
+            "--valid-source and --valid-target must be given together, but one is missing."
+        )
     return Corpus(expand(as_list(source)), expand(as_list(target)))
 
 
@@ -31,8 +33,8 @@ def read_held_out(corpus: Corpus) -> tuple[HeldOutPairs, str]:
     filled = [(line, s, t) for line, (s, t) in enumerate(pairs, 1) if s.strip() and t.strip()]
     if not filled:
         raise TextError(
-            "the validation files must hold pairs, but every pair has an empty side; give other "
-            "files."
+            "the validation files must have a pair with text on both sides, but have none; give "
+            "other files."
         )
     note = "; ".join([note_on_empty(len(pairs) - len(filled)), *corpus.skipped.notes()])
     lines, sources, targets = map(list, zip(*filled, strict=True))

@@ -72,7 +72,7 @@ class PairText(UnpreparedText):
         return {"exclude": file_records(self.excluded), PAIRS: [{"file": PAIRS}]}
 
     def describe(self) -> str:
-        """Read the stored pairs once and describe them."""
+        """Describe the pairs; only stored pairs are read for this."""
         corpus = self.resumed and stored_pairs(self.resumed.path / PAIRS, "train")
         return self._raw(corpus).describe() if corpus else "pairs, which are read once"
 

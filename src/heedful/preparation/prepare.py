@@ -55,13 +55,13 @@ def prepare(
     say: Say = lambda text: None,
 ) -> CleaningReport:
     """
-    Train subwords and encode text before training.
+    Train a tokenizer and encode text before training.
 
     `valid_source`, `valid_target`: held-out text; its repetitions in the text are reported.
     `processes`: number of worker processes; 0 for one per core.
 
     Resumes an interrupted preparation, and does nothing if it is complete. Raises `RunFolderError`
-    if `out` holds something else or was started with different settings or text.
+    if `out` has other files, or a preparation with different settings or text.
     """
     text = find_text(source, target, exclude, corpora, tokenizer)
     config = text.configure(load_config(recipe, settings))

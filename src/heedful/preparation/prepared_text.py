@@ -98,7 +98,7 @@ class PreparedText:
         """Open a prepared folder; raise `RunFolderError` if it is missing or unusable."""
         folder = RunFolder(Path(path))
         if not (folder.path / RECORD).is_file():
-            what = f"holds no {RECORD}" if folder.path.exists() else "is not there"
+            what = f"holds no {RECORD}" if folder.path.exists() else "does not exist"
             raise RunFolderError(
                 "--data must be a folder made by `heedful data prepare`, but "
                 f"{folder.path} {what}; check the path."

@@ -107,7 +107,7 @@ class RawText(UnpreparedText):
             return ""
         return (
             f"note: lines of {', '.join(plain)} have no language tag, but lines of "
-            f"{', '.join(tagged)} have one: give every corpus a tag if their target languages "
+            f"{', '.join(tagged)} have one; give every corpus a tag if the target languages "
             "differ"
         )
 
@@ -209,7 +209,7 @@ def _augment(config: RunConfig) -> Change:
 
 
 class _PairCounter:
-    """A reporter of the number of pairs read, every ten seconds."""
+    """A reporter of the number of pairs read, at most every ten seconds."""
 
     def __init__(self, say: Say) -> None:
         self._say = say

@@ -95,6 +95,6 @@ def _check_sampling(sampling: float, kind: str) -> None:
     """Refuse subword sampling for tokenizers that have only one segmentation."""
     if sampling and kind not in SAMPLED_KINDS:
         raise SettingError(
-            f"data.subword_sampling needs subwords of kind {', '.join(SAMPLED_KINDS)}, but got "
+            f"data.subword_sampling needs subwords of kind {' or '.join(SAMPLED_KINDS)}, but got "
             f"{sampling} with kind {kind}; set data.subword_sampling=0 or choose other subwords."
         )

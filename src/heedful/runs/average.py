@@ -76,7 +76,7 @@ def average_checkpoints(folder: RunFolder, last: int, signature: Signature) -> l
 def mean_weights(
     folder: RunFolder, steps: Sequence[int], signature: Signature | None = None
 ) -> dict[str, Tensor]:
-    """Compute the mean of some checkpoints, in fp32."""
+    """Compute the mean of some checkpoints' weights, as fp32 tensors."""
     # Weights are summed in fp64, with one tensor in memory at a time. Tied weights are a single
     # tensor in a checkpoint, so they are averaged once.
     places = [folder.checkpoint(step) for step in steps]

@@ -1,8 +1,8 @@
 """
 Checkpoints: safetensors and JSON files, checked by SHA-256, without pickle.
 
-`state.json` has the checksums of the two weight files and of itself. So a partial, damaged or
-foreign file is detected before it is used.
+`state.json` has the checksums of the other files and of itself. So a partial, damaged or foreign
+file is detected before it is used.
 """
 
 import hashlib
@@ -130,7 +130,7 @@ def load_checkpoint(
     folder: Path, with_training: bool = False, signature: Signature | None = None
 ) -> Checkpoint:
     """
-    Read a checkpoint folder and check every byte of it.
+    Open a checkpoint folder and verify the checksum of each file that is used.
 
     Raises `RunFolderError` if a file is damaged, or if the weights do not belong to the run with
     this signature. No content of a file is ever executed.

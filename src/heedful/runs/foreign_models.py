@@ -45,9 +45,9 @@ def recognize(path: Path) -> KnownModel | None:
         return KnownModel(
             "",
             "a model in Marian's own format (.npz)",
-            "convert it with CTranslate2's ct2-marian-converter and give that folder to heedful "
-            "import --from ctranslate2, or with transformers' convert_marian_to_pytorch.py and "
-            "give that to --from marian",
+            "convert it with CTranslate2's ct2-marian-converter and import the result with --from "
+            "ctranslate2, or with transformers' convert_marian_to_pytorch.py and import the "
+            "result with --from marian",
         )
     return _by_files(path) or _by_settings(path) if path.is_dir() else None
 
@@ -60,7 +60,10 @@ def _by_files(path: Path) -> KnownModel | None:
         use = "translate with --engine ctranslate2, or " if exported else ""
         return KnownModel(name, "a model of CTranslate2", f"{use}{_importing(path, name)}")
     if (path / "onnx.json").is_file() or (path / "step.onnx").is_file():
-        advice = "give the run from which it was exported; docs/howto/onnx.md explains its use"
+        advice = (
+            "give the run from which it was exported; docs/howto/onnx.md explains how to use "
+            "exported files"
+        )
         return KnownModel("", "a run exported to ONNX", advice)
     if (path / "config.yaml").is_file() and any(path.glob("*.ckpt")):
         return KnownModel("joey", "a model of Joey NMT", _importing(path, "joey"))

@@ -93,7 +93,7 @@ def advice_on_missing(path: Path) -> str:
 
 def run_folder(path: str | PathLike[str]) -> Path:
     """
-    Find the run folder of a path or of a name on the hub, which is converted at its first use.
+    Return a path, or the run folder of a model on the hub, which is converted at its first use.
 
     Raises `MissingExtra` without huggingface_hub, `DownloadError` if the hub cannot be reached, and
     `ExchangeError` for models that are missing, not accessible or not supported.
@@ -105,7 +105,7 @@ def run_folder(path: str | PathLike[str]) -> Path:
 
 
 def pinned_name(path: str | PathLike[str]) -> str:
-    """Return a path unchanged, and a name on the hub with the commit of the converted model."""
+    """Return a path unchanged, or a name on the hub with the commit of the converted model."""
     name = hub_name(path)
     if name is None:
         return str(path)

@@ -1,9 +1,9 @@
 """
 The direction of a run: the language that it reads and the language that it writes.
 
-The names of languages are usually the extensions of the training files. So they may not be language
-codes, or may name one language in several ways: ``en``, ``en-US`` and ``eng``. Two names count as
-different languages only if the difference is certain.
+The names of languages are usually the extensions of the training files. So they are not always
+language codes, and one language may have several names: ``en``, ``en-US`` and ``eng``. Two names
+count as different languages only if the difference is certain.
 """
 
 from collections.abc import Mapping

@@ -79,8 +79,8 @@ def _lock(path: Path, descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise RunFolderError(
-            f"{path.parent} must have one writer at a time, but {_holder(path)} writes into it. "
-            "Wait until that process has ended, or name another folder."
+            f"{path.parent} must have one writer at a time, but {_holder(path)} is writing into "
+            "it. Wait until that process has ended, or name another folder."
         ) from error
     except OSError:
         pass  # the file system does not support locks

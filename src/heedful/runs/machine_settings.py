@@ -67,11 +67,11 @@ class FileRecord(_Record):
     file: str = ""
     """Name of the file."""
     bytes: CountOrZero = 0
-    """Size of the file."""
+    """Size of the file in bytes."""
     part: str = ""
     """The part of the file that is read, such as a column."""
     tag: str = ""
-    """The language tag before the lines of the file."""
+    """The language tag that is prepended to each line of the file."""
     digest: str = ""
     """Digest of the content of the file."""
     weight: Positive = 1.0

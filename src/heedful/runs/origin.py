@@ -1,5 +1,5 @@
 """
-The model of the hub that a run descends from.
+The model on the hub that a run descends from.
 
 A run may be converted from the hub (hub.json) or fine-tuned from another run (origin.json). It may
 also extend the vocabulary of another run (state.json of step 0). A folder that no longer exists

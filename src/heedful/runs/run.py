@@ -80,7 +80,7 @@ class Run:
 
     @property
     def direction(self) -> LanguagePair:
-        """Source and target language, from the settings or chosen among many languages."""
+        """The languages: chosen for a multilingual model, otherwise those of the settings."""
         if self.tokenizer.languages:
             return LanguagePair(self.tokenizer.source_language, self.tokenizer.target_language)
         return LanguagePair(self.config.data.source_language, self.config.data.target_language)
@@ -160,19 +160,17 @@ class Run:
         return rules
 
     def check_forbidden_ids(self) -> list[int]:
-        """Return the ids that searches never generate; refuse ids outside the target vocabulary."""
+        """Parse `search.forbidden_ids`; refuse ids outside the target vocabulary."""
         forbidden = [int(number) for number in self.config.search.forbidden_ids.split()]
         if max(forbidden, default=0) >= self.tokenizer.target_size:
             raise SettingError(
-                f"`search.forbidden_ids` must be ids of the target, below "
+                f"`search.forbidden_ids` must be ids of the target vocabulary, below "
                 f"{self.tokenizer.target_size}, but got {max(forbidden)}; leave that id out."
             )
         return forbidden
 
     def build(self) -> EncoderDecoder:
         """Build the model on the CPU in fp32, with uninitialized weights."""
-        # Learned positions have one row for each token of the longest sequence in training, which
-        # has `data.max_length` tokens and one special symbol.
         place = None
         with suppress(RunFolderError):  # there may be no weights yet
             place = self.checkpoint_folder()
@@ -181,7 +179,7 @@ class Run:
         return self._build()
 
     def _check_sizes(self, folder: Path) -> None:
-        """Compare the settings with the shapes of weights, without reading them."""
+        """Compare the settings with the shapes of the weights, without reading the weights."""
         if shapes := stored_shapes(folder):
             rows, origin = self.vocabularies, self.folder.config
             check_sizes(self.config.model, rows, shapes, self._build, origin)
@@ -189,6 +187,8 @@ class Run:
     def _build(self) -> EncoderDecoder:
         """Build the model, without checking its size."""
         source, target = self.vocabularies
+        # Learned positions have one row for each token of the longest sequence in training, which
+        # has `data.max_length` tokens and one special symbol.
         model = build_model(
             self.config.model,
             source,
@@ -237,7 +237,8 @@ class Run:
         place = self.checkpoint_folder(weights)
         model = self.build()
         load_weights(model, self.load_checkpoint(place).model, place)
-        # compiled functions round the operands of products; otherwise the whole model is rounded
+        # compiled functions round only the operands of matrix multiplications to bf16; without
+        # them, the whole model is rounded
         compiled = precision == "bf16" and device.type == "cpu" and can_round_to_bf16(model)
         dtype = torch.bfloat16 if precision == "bf16" and not compiled else torch.float32
         model = model.to(device=device, dtype=dtype).eval()
@@ -282,7 +283,7 @@ def _same_shape(name: str, rule: Any) -> DecodingRule:
             kind = type(changed).__name__ if shape is None else f"one of shape {tuple(shape)}"
             raise PluginError(
                 f"the search rule {name!r} must return a tensor of shape {tuple(scores.shape)}, "
-                f"but got {kind}."
+                f"but returned {kind}."
             )
         return changed
 
@@ -355,14 +356,14 @@ def read_machine_settings(folder: RunFolder) -> MachineSettings:
     choices = RecordedParts.of(_read_config(folder)).choices
     if choices is None:
         raise RunFolderError(
-            f"{folder.config} must hold the choices made at the start of the run, but does not; "
-            "the file is damaged."
+            f"{folder.config} must hold the settings that the run chose for its machine, but "
+            "does not; the file is damaged."
         )
     return choices
 
 
 def read_corpus(folder: RunFolder) -> dict[str, Any]:
-    """Read names and sizes in bytes of the training files of each side from `config.json`."""
+    """Read the names and sizes in bytes of each side's training files from `config.json`."""
     return dict(_read_config(folder).get("corpus", {}))
 
 
@@ -373,7 +374,7 @@ def write_config(
     corpus: Mapping[str, Any],
     machine: Mapping[str, Any],
 ) -> None:
-    """Write `config.json`, before the first step and again by each resumed run."""
+    """Write `config.json`: before the first step, and again when a run is resumed."""
     content = {
         "format": _FORMAT,
         "heedful": __version__,
@@ -382,7 +383,8 @@ def write_config(
         "corpus": dict(corpus),
         "machine": dict(machine),
     }
-    # The key exists only if there are plugins, because earlier versions refuse to read this key.
+    # The key exists only if there are plugins, because earlier versions refuse a file with this
+    # key.
     if used := plugins_of(config.model, flat_settings(config)):
         content["plugins"] = [{"name": plugin.name, "sha256": plugin.sha256} for plugin in used]
         _copy_plugins(folder, used)
@@ -390,7 +392,7 @@ def write_config(
 
 
 def read_plugins(folder: RunFolder) -> list[dict[str, str]]:
-    """Read name and SHA-256 of the plugins of a run from `config.json`."""
+    """Read the name and SHA-256 of each plugin of a run from `config.json`."""
     records = RecordedParts.of(_read_config(folder)).plugins
     return [{"name": record.name, "sha256": record.sha256} for record in records]
 
@@ -399,7 +401,7 @@ def _copy_plugins(folder: RunFolder, plugins: Sequence[Plugin]) -> None:
     """Copy the executed plugins to the run folder, for people to read."""
     if folder.plugins.is_symlink():
         raise RunFolderError(
-            f"{folder.plugins} must be a folder of the run, but is a link to another place, where "
+            f"{folder.plugins} must be a folder of the run, but is a link to another folder, where "
             "copies of plugins would be written; remove the link."
         )
     with writing(folder.plugins):

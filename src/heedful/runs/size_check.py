@@ -26,7 +26,7 @@ def check_sizes(
     build: Callable[[], nn.Module],
     origin: Path,
 ) -> None:
-    """Refuse settings whose sizes differ from the weights, before any memory is allocated."""
+    """Refuse settings whose sizes cannot fit the weights, before any memory is allocated."""
     widest = max((max(shape, default=0) for shape in shapes.values()), default=0)
     # layers that share weights do not add weights
     depths = (
@@ -35,7 +35,8 @@ def check_sizes(
     bounds = {**dict.fromkeys(depths, len(shapes)), "d_model": widest}
     if "transformer" in (model.encoder, model.decoder):
         bounds |= dict.fromkeys(_BLOCK_WIDTHS, widest)
-        # if another family has networks in the layers, possibly no network has the width model.d_ff
+        # a family such as experts may replace every feed-forward network, so none has width
+        # model.d_ff
         if any(part_layers(model, side) for side in ("encoder", "decoder")):
             bounds = {name: most for name, most in bounds.items() if "d_ff" not in name}
     wrong = [

@@ -152,7 +152,7 @@ def search(
         by_beam = scores.view(len(active), width, -1)  # (beams, width, vocabulary)
         candidates = extend_beams(totals, by_beam, prefixes, sentence_of_row)  # (beams, 2 * beam)
 
-        # 2. prune: choose the columns that stay open; step 3 clears end symbols, so it comes later
+        # 2. prune: choose the columns that stay open, before step 3 clears end symbols
         is_eos = candidates.tokens == end_token  # (beams, candidates)
         pruned = rule.prune(candidates, is_eos, prefixes, beam, end_token)
         if pruned is None:

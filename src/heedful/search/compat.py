@@ -13,7 +13,8 @@ Stopping rules that reproduce other toolkits' outputs; each may miss the best hy
                         like the others; the search stops when a hypothesis has ended at every
                         position (Joey NMT 2)
     as-opennmt          a hypothesis that has ended leaves its position empty for one step; the
-                        search stops when the best candidate of a step ends (OpenNMT-py 3.5)
+                        search stops when the best candidate of a step ends and the n-best list is
+                        full (OpenNMT-py 3.5)
 
 B beams, K open hypotheses of each, C candidates.
 """
@@ -72,7 +73,7 @@ class AsTransformers(StoppingRule):
 
 
 class _KeepsPlaces(StoppingRule):
-    """A rule that leaves ended hypotheses in the beam; it excludes groups and constraints."""
+    """A rule that leaves ended hypotheses in the beam; groups and constraints use another rule."""
 
     def without_places(self) -> str:
         """Name the rule for groups and constraints, which Joey NMT and OpenNMT-py do not have."""
@@ -112,7 +113,7 @@ class AsJoey(_KeepsPlaces):
 
 
 class AsOpenNMT(_KeepsPlaces):
-    """Stop when the best candidate of a step ends (`BeamSearchBase` of OpenNMT-py 3.5.1)."""
+    """Stop when a step's best candidate ends and the n-best list is full (OpenNMT-py 3.5.1)."""
 
     name = "as-opennmt"
 
@@ -137,7 +138,7 @@ class AsOpenNMT(_KeepsPlaces):
         return not is_over and progress.best_open > float("-inf")
 
     def counted(self, penalty: LengthPenalty) -> LengthPenalty:
-        """Count the start symbol in lengths, which only affects comparisons between lengths."""
+        """Count the start symbol in lengths, as OpenNMT-py does."""
         return replace(penalty, before=1)
 
 

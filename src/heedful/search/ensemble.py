@@ -7,7 +7,7 @@ suffice for a token, and no model can veto a token.
 
 An `Ensemble` implements `heedful.model.contracts.Seq2Seq`, so every search can use it as a model.
 Its states are the concatenated states of its members. Projecting them gives normalized
-log-probabilities, which a softmax leaves unchanged.
+log-probabilities, which a log-softmax leaves unchanged.
 """
 
 import math

@@ -19,7 +19,7 @@ class Hypothesis:
     """A translation as token ids."""
 
     tokens: tuple[int, ...]
-    """Target ids without start and end symbol."""
+    """Target ids without the start and end symbols."""
     log_probabilities: tuple[float, ...]
     """Natural log-probability of each token, and of the end symbol if there is one."""
     score: float

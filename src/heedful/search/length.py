@@ -46,8 +46,8 @@ class LengthPenalty:
         match = _PENALTY.fullmatch(text)
         if match is None:
             raise SettingError(
-                "a length penalty must be gnmt:ALPHA, power:ALPHA or none with ALPHA between 0 and "
-                f"10, such as 0.6, but is {text!r}; the paper's is gnmt:0.6."
+                "a length penalty must be gnmt:ALPHA, power:ALPHA or none, where ALPHA is a number "
+                f"from 0 to 10, but is {text!r}; the paper's is gnmt:0.6."
             )
         kind, alpha = match.groups()
         return cls("none") if kind is None else cls(kind, float(alpha))
@@ -87,8 +87,8 @@ class LengthLimit:
         if re.fullmatch(r"[0-9]{1,6}", number) and (relative or int(number) > 0):
             return cls(int(number), relative)
         raise SettingError(
-            "a length limit must be input+N or N above 0, with N a whole number below a million, "
-            f"but is {text!r}; the paper's is input+50."
+            "a length limit must be input+N, or N above 0, where N is a whole number below a "
+            f"million, but is {text!r}; the paper's is input+50."
         )
 
     def tokens(self, source_length: int) -> int:

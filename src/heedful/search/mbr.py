@@ -61,7 +61,8 @@ def _shares(weights: Sequence[float] | None, count: int) -> Float[np.ndarray, " 
     masses = np.ones(count) if weights is None else np.asarray(weights, dtype=float)
     if masses.shape != (count,) or not count:
         raise ValueError(
-            f"there must be references, and a weight for each, but got {count} and {masses.size}"
+            f"there must be references, and a weight for each, but got {count} references and "
+            f"{masses.size} weights"
         )
     if not np.isfinite(masses).all() or (masses < 0).any() or not masses.any():
         raise ValueError("weights must be at least 0, and at least one must be above 0")

@@ -24,8 +24,8 @@ from heedful.search.hypothesis import Hypothesis
 from heedful.search.rules import DecodingRule
 from heedful.search.settings import SearchOptions
 
-# Number of steps between two reads of `done`: more steps would be wasted at the end, and fewer
-# steps would make the device wait for the host.
+# Number of steps between two reads of `done`. With a larger number, more steps are wasted at the
+# end. With a smaller number, the device waits for the host.
 _STEPS_AT_ONCE = 4
 # The number of steps in a history is a power of two, at least _LEAST_STEPS. A history has at most
 # _MOST_CANDIDATES candidates.

@@ -97,7 +97,7 @@ class Phrases:
         return [self.phrases[i] for i in self._missing(self.read(tuple(tokens)))]
 
     def _missing(self, progress: PhraseProgress) -> list[int]:
-        """List the phrases that do not yet occur often enough."""
+        """List the indices of the phrases that do not yet occur often enough."""
         return [i for i, want in enumerate(self.wanted) if progress.counts[i] < want]
 
     def _open_end(self, i: int, matched: int) -> int:

@@ -1,8 +1,8 @@
 """
 Settings of a search: the caller's options, completed from a recipe.
 
-The fields of `SearchOptions` are the flags of the commands, the keywords of `Translator.translate`
-and the options of a request. The module does not import torch, so the command line can refuse
+The fields of `SearchOptions` are the keywords of `Translator.translate`. Most are also flags of the
+commands and options of a request. The module does not import torch, so the command line can refuse
 conflicting options before it loads the model.
 """
 
@@ -51,7 +51,7 @@ class Sampling:
     """Divides the log-probabilities; values below 1 sharpen the distribution."""
     top_k: int = 0
     """
-    Number of most probable tokens that may be drawn, and tokens equal to the last one; 0 for all.
+    Number of most probable tokens that may be drawn; ties with the last are included; 0 for all.
     """
     top_p: float = 1.0
     """Draw only from the smallest set of most probable tokens with this total probability."""
@@ -124,7 +124,7 @@ class SearchOptions:
     no_repeat_ngram: int | None = _shared_setting(NO_REPEAT_NGRAM)
     """Forbid repeated n-grams of this many tokens; 0 allows all."""
     diverse_groups: int = flag(
-        "Number of groups of a diverse beam search.", 1, least=1, most=BEAM.most
+        "Number of groups of a diverse beam search; 1 is off.", 1, least=1, most=BEAM.most
     )
     """Number of groups of diverse beam search."""
     diversity_strength: float | None = flag(
@@ -248,7 +248,10 @@ class SearchOptions:
         check_keywords(owner, keywords, cls)
         from_keywords = cls(**keywords) if keywords else PAPER_SEARCH
         if options is not None and from_keywords != PAPER_SEARCH:
-            raise ArgumentError("`options` must hold all options of the search, but got keywords.")
+            raise ArgumentError(
+                "`options` must hold all options of the search, but keywords were given too; give "
+                "one or the other."
+            )
         return options or from_keywords
 
     def over(self, recipe: "SearchConfig") -> "SearchOptions":

@@ -3,11 +3,11 @@ The stopping rules of beam search, and the treatment of hypotheses at the length
 
 ::
 
-    when-none-can-win   no open hypothesis can beat the best complete hypothesis (section 6.1:
-                        “terminate early when possible”); the best hypothesis is always found
+    when-none-can-win   no open hypothesis can enter the n-best list any more (section 6.1:
+                        “terminate early when possible”)
 
-This is the paper's rule. `heedful.search.compat` has the rules of other toolkits, which may stop
-before the best hypothesis is found. Recipes and options refer to a rule by its name.
+This is the paper's rule. `heedful.search.compat` has the rules of other toolkits, some of which may
+stop before the best hypothesis is found. Recipes and options refer to a rule by its name.
 """
 
 from collections.abc import Sequence

@@ -154,8 +154,10 @@ def _status(
         return "ended", f"Its score, {seen.score:.3f}, is not above {best_score:.3f}, the best."
     if seen in snapshot.dropped:
         count = len(snapshot.open) + sum(dropped.why in _FOLLOWED for dropped in snapshot.dropped)
-        places = "The one place" if count == 1 else f"The {count} places"
-        return "dropped", _REASONS.get(seen.why, f"{places} in the beam went to other hypotheses.")
+        taken = "The one place in the beam went to another hypothesis."
+        if count != 1:
+            taken = f"The {count} places in the beam went to other hypotheses."
+        return "dropped", _REASONS.get(seen.why, taken)
     return ("open", "") if after is None else _status_of_open(snapshot.open.index(seen), after)
 
 

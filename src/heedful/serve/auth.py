@@ -121,8 +121,8 @@ class Auth:
             self._wrong.take(address)
         raise HttpError(
             403,
-            "each request must contain a valid key, as api_key in its body or as "
-            "Authorization: Bearer KEY.",
+            "each request must contain a valid key, as api_key in its body or in "
+            "the header Authorization: Bearer KEY.",
         )
 
     def _refuse_beyond(self, rate: RateLimit, client: str | bytes, limit: str) -> None:

@@ -38,9 +38,11 @@ class Metrics:
             "heedful_clients_gone", "Clients that disconnected before they received an answer."
         )
         self.open = gauge("heedful_requests_open", "Requests being answered.")
-        self.connections = gauge("heedful_connections_open", "Connections of clients.")
+        self.connections = gauge("heedful_connections_open", "Open connections of clients.")
         self.sentences = counter("heedful_sentences", "Sentences that were translated.")
-        self.tokens = counter("heedful_source_tokens", "Subwords of these sentences.")
+        self.tokens = counter(
+            "heedful_source_tokens", "Source subwords of the translated sentences."
+        )
         self.batch = histogram(
             "heedful_batch_sentences", "Sentences translated together.", buckets=_SENTENCES
         )

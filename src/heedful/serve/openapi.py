@@ -31,7 +31,7 @@ _WRONG = {
     421: "The request was sent to a host name that is not allowed.",
     429: "Too many sentences are waiting, or too many requests were sent; see Retry-After.",
     500: "The server failed.",
-    503: "The server is stopping, or the answer took too long.",
+    503: "The server is stopping, a model cannot be loaded, or the answer took too long.",
 }
 _REFERENCE = "#/components/schemas/{model}"
 

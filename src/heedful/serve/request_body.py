@@ -97,7 +97,7 @@ def _check_charset(content_type: str) -> None:
     charset = parse_options_header(content_type)[1].get(b"charset", b"utf-8")
     if charset.lower() not in (b"utf-8", b"utf8"):
         raise HttpError(
-            415, "the body must be in UTF-8, but its type names another charset; send UTF-8."
+            415, "the body must be in UTF-8, but Content-Type names another charset; send UTF-8."
         )
 
 

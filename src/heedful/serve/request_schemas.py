@@ -57,7 +57,7 @@ JoinLines = Annotated[
     Flag,
     Field(
         description="Whether to join the lines of each paragraph, for text that was wrapped at a "
-        "width, as in e-mails and PDFs. Markup is not affected."
+        "fixed width, as in e-mails and PDFs. Markup is not affected."
     ),
 ]
 MULTIPART = "multipart/form-data"
@@ -90,7 +90,7 @@ class RequestBody(BaseModel):
     api_key: str = Field(
         "",
         max_length=512,
-        description="API key; it may be sent as Authorization: Bearer KEY instead.",
+        description="API key; it may be sent in the header Authorization: Bearer KEY instead.",
     )
 
     @model_validator(mode="before")

@@ -64,7 +64,9 @@ class ScoredTranslation(ResponseBody):
     """
 
     text: str
-    score: float = Field(description="Log-probability divided by the length penalty.")
+    score: float = Field(
+        description="Log-probability divided by the length penalty, plus any coverage penalty."
+    )
     log_probability: float
     tokens: list[TokenProbability]
     alignment: list[Link] | None = None

@@ -3,7 +3,7 @@ The lifecycle of a server, from start to stop.
 
 ::
 
-    SIGTERM, SIGINT   new work is refused with 503, running requests are finished, then it ends
+    SIGTERM, SIGINT   new work is refused with 503; the server finishes requests, then ends
     SIGHUP            models, keys and terms are read again; running requests keep the old ones
 
 With sockets from systemd, a stopping server refuses no work: it answers the connections that it has

@@ -122,7 +122,7 @@ class Service:
                 raise HttpError(
                     400,
                     "length_penalty must be gnmt:ALPHA, power:ALPHA or none, where ALPHA is a "
-                    "number such as 0.6.",
+                    "number from 0 to 10.",
                 ) from None
         try:
             search = body.model_dump(include=set(SearchOptions.__dataclass_fields__))

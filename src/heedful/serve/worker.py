@@ -31,9 +31,9 @@ from heedful.translation.result import Translation
 _log = logging.getLogger("heedful.serve")
 _Result = TypeVar("_Result")
 
-# Waiting for more sentences may take a tenth of the time of the last batch. A batch begins earlier
-# if no sentence arrives for a hundredth of that time. A slow model gains more from larger batches,
-# and users hardly notice a delay of a tenth.
+# Waiting for more sentences may take a tenth of the time of the last batch, or `gather_seconds` if
+# that is longer. A batch begins earlier if no sentence arrives for a hundredth of that time. A slow
+# model gains more from larger batches, and users hardly notice a delay of a tenth.
 _WAITING_SHARE, _QUIET_SHARE = 0.1, 0.01
 # Texts with more characters are split, tokenized and joined in a thread, because this work
 # would block the event loop.

@@ -1,1 +1,1 @@
-"""The definition of settings: types, ranges, conditions and tables. They do not need torch."""
+"""The definition of settings: types, ranges, conditions and tables, without torch."""

@@ -37,10 +37,10 @@ class AttentionSettings(SettingsTable):
     dropout: Annotated[Share, _WITH_PAIRS] = 0.0
     """Dropout probability of the attention weights; the paper uses none."""
     window: Annotated[Width | None, ActsIf(_MIXERS, ("attention",), families_with="window")] = None
-    """Window r of self-attention: r // 2 positions on each side, or the last r. None means all."""
+    """Self-attention window r: r // 2 positions per side, or a decoder's last r. None means all."""
 
     def changed(self) -> list[tuple[str, object]]:
-        """List the settings that differ from the paper, except dropout, which acts in training."""
+        """List settings that differ from the paper, except dropout, which only trainings use."""
         values = self.model_dump(exclude={"dropout"})
         paper = {name: field.default for name, field in type(self).model_fields.items()}
         return [(f"{self.table}.{name}", v) for name, v in values.items() if v != paper[name]]

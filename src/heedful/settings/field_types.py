@@ -59,7 +59,7 @@ LengthPenalty = Annotated[
     str,
     written_as(
         PENALTY_FORM,
-        "must be gnmt:ALPHA, power:ALPHA or none, where ALPHA is a number up to 10, such as 0.6",
+        "must be gnmt:ALPHA, power:ALPHA or none, where ALPHA is a number from 0 to 10",
     ),
 ]
 OutputLength = Annotated[
@@ -67,7 +67,7 @@ OutputLength = Annotated[
     BeforeValidator(number_as_text),
     written_as(
         r"input\+[0-9]{1,6}|[1-9][0-9]{0,5}",
-        "must be input+N or N, where N is a whole number below a million",
+        "must be input+N, or N above 0, where N is a whole number below a million",
     ),
 ]
 Sharing = Annotated[
@@ -75,7 +75,7 @@ Sharing = Annotated[
     BeforeValidator(list_as_text),
     written_as(
         r"([1-9][0-9]{0,3}(,[1-9][0-9]{0,3})*)?",
-        "must number the weights of each layer, with commas between numbers, such as 1,1,2,2",
+        "must be a number for each layer, with commas between numbers, such as 1,1,2,2",
     ),
 ]
 Ids = Annotated[

@@ -49,9 +49,9 @@ class ModelSettings(SettingsTable):
     decoder_layers: Annotated[Depth, DEPTHS[1]] = 6
     """Number of decoder layers."""
     encoder_sharing: Annotated[Sharing, ENCODER] = ""
-    """Encoder layers with equal numbers share weights, such as 1,1,2,2. Empty means no sharing."""
+    """Encoder layers with equal numbers, such as 1,1,2,2, share weights. Empty means no sharing."""
     decoder_sharing: Annotated[Sharing, DECODER] = ""
-    """Decoder layers with equal numbers share weights, such as 1,1,2,2. Empty means no sharing."""
+    """Decoder layers with equal numbers, such as 1,1,2,2, share weights. Empty means no sharing."""
     encoder_heads: Annotated[Width | None, ENCODER, _HEADS] = None
     """Number of attention heads in the encoder. None means model.heads."""
     decoder_heads: Annotated[Width | None, DECODER] = None
@@ -61,7 +61,7 @@ class ModelSettings(SettingsTable):
     decoder_d_ff: Annotated[Width | None, DECODER] = None
     """Inner width of the decoder's feed-forward networks. None means model.d_ff."""
     activation: Annotated[Literal["relu", "gelu", "gelu_tanh", "silu"], TRANSFORMER] = "relu"
-    """Activation function of the feed-forward networks; gelu_tanh approximates gelu by tanh."""
+    """Activation function of the feed-forward networks; gelu_tanh is GELU's tanh approximation."""
     gated: Annotated[bool, TRANSFORMER] = False
     """Whether one linear layer's activation gates another: act(x W) * (x V) (Shazeer 2020)."""
     feed_forward_bias: Annotated[bool, TRANSFORMER] = True
@@ -83,7 +83,7 @@ class ModelSettings(SettingsTable):
     causal_mask: Annotated[bool, DECODER] = True
     """Whether the decoder hides later positions in training; false only for demonstration."""
     positions: Annotated[str, POSITIONS] = "interleaved"
-    """Position encoding; interleaved is the paper's, halves its code's, and grouped Marian's."""
+    """Position encoding, such as interleaved (paper), halves (paper's code), grouped (Marian)."""
     position_offset: Annotated[CountOrZero, POSITIONS, ActsIf("model.positions", SINUSOIDS)] = 0
     """Index of the first position; the paper does not define it."""
     embedding_norm: Annotated[

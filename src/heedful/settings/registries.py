@@ -45,7 +45,10 @@ class ValidationMetric:
     higher_is_better: bool
     """Whether a higher number is better."""
     score: BuildScore | str = ""
-    """The function that `of` calls, or its ``module:name``; empty for a metric without text."""
+    """
+    The function that `of` calls, or its ``module:name``; empty if the metric is not computed from
+    text.
+    """
 
     def of(self, references: Sequence[str], language: str) -> ScoreText:
         """Return the function that scores translations of the references."""

@@ -216,7 +216,7 @@ def _expand_one(pattern: str) -> list[Path]:
     except OSError as error:
         raise TextError(
             f"{path} must be a text file that can be read, but the system says "
-            f"“{error.strerror or error}”; correct the name or its permissions."
+            f"“{error.strerror or error}”; correct the name or the permissions."
         ) from error
     except ValueError as error:
         raise TextError(f"{pattern!r} must be a file name, but is not: {error}.") from error

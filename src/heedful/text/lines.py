@@ -51,7 +51,7 @@ def open_text(path: Path) -> Iterator[BufferedReader]:
             raise _damage_error(path, error) from error
         raise TextError(
             f"{path} must be a text file that can be read, but the system says "
-            f"“{error.strerror or error}”; correct the name or its permissions."
+            f"“{error.strerror or error}”; correct the name or the permissions."
         ) from error
 
 
@@ -111,7 +111,7 @@ def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
         if len(raw) > LONGEST_LINE:
             raise TextError(
                 f"{name} must have lines of at most {LONGEST_LINE:,} bytes, but line {number} is "
-                "longer; write one sentence a line."
+                "longer; write one sentence per line."
             )
         try:
             line = raw.decode("utf-8")

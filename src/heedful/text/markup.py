@@ -288,7 +288,8 @@ def _feed(parser: expat.XMLParserType, chunk: bytes, name: str, *, final: bool =
         raise TextError(
             f"{name} must be well-formed XML in the encoding that it declares (UTF-8 if none), but "
             f"line {error.lineno}, column {error.offset + 1} is not "
-            f"({expat.ErrorString(error.code)}); repair the file, for example by {_recover(name)}."
+            f"({expat.ErrorString(error.code)}); repair the file, for example with "
+            f"{_recover(name)}."
         ) from error
 
 

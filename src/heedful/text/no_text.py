@@ -44,7 +44,7 @@ def refuse_other_files(path: Path, part: str = "") -> None:
         "the text into sentences"
     )
     if ending in _ARCHIVES:
-        kind, advice = "an archive", "unpack it and give a text file in it"
+        kind, advice = "an archive", "unpack it and give a text file from it"
     elif ending not in _DOCUMENTS:
         kind, what = ("data", "field") if ending == ".json" else ("a table", "column")
         name = part if part and not part.isdecimal() else what.upper()
@@ -52,8 +52,8 @@ def refuse_other_files(path: Path, part: str = "") -> None:
     if kind == "a table":
         advice += ", or save it as CSV and give its columns, such as pairs.csv:en"
     raise TextError(
-        f"{path} must hold one sentence a line, but its name says that it is {kind} ({ending}); "
-        f"{advice}. If it does hold one sentence a line, rename it."
+        f"{path} must hold one sentence per line, but its name says that it is {kind} ({ending}); "
+        f"{advice}. If it does hold one sentence per line, rename it."
     )
 
 

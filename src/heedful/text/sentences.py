@@ -73,7 +73,7 @@ class TextLayout:
 
     @property
     def linked(self) -> tuple[bool, ...]:
-        """Whether `fill` uses the alignment of each piece: never."""
+        """For each piece, whether `fill` uses its alignment; here always False."""
         return (False,) * len(self.pieces)
 
     def fill(self, translations: Sequence[str], links: Sequence[Links | None] = ()) -> str:
@@ -83,7 +83,9 @@ class TextLayout:
         ``layout.fill(layout.pieces)`` is the original text.
         """
         if len(translations) != len(self.pieces):
-            raise ValueError(f"{len(self.pieces)} pieces need {len(self.pieces)} translations")
+            raise ValueError(
+                f"{len(self.pieces)} pieces cannot have {len(translations)} translations"
+            )
         return "".join(chain(*zip_longest(self.gaps, translations, fillvalue="")))
 
 

@@ -83,8 +83,8 @@ def read_jsonl(
             continue
         if is_first and line.lstrip().startswith("["):
             raise TextError(
-                f"{name} must have one JSON object a line, but begins with a list; write one "
-                "object a line, as `jq -c '.[]'` does."
+                f"{name} must have one JSON object per line, but begins with a list; write one "
+                "object per line, as `jq -c '.[]'` does."
             )
         is_first = False
         row = _json_object(line)

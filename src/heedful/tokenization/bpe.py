@@ -4,7 +4,7 @@ Byte-pair merging, deterministic or with dropout.
 The best pair of neighboring symbols is merged wherever it occurs, then the next best, until no pair
 can be merged. Sennrich et al. (2016) describe it in “Neural Machine Translation of Rare Words with
 Subword Units”. BPE-dropout omits each possible merge with some probability at every step, so a word
-is split differently each time. Provilkov et al. (2020) describe it in “BPE-Dropout: Simple and
+may be split differently each time. Provilkov et al. (2020) describe it in “BPE-Dropout: Simple and
 Effective Subword Regularization”.
 """
 

@@ -149,8 +149,8 @@ def _parse(content: bytes) -> tuple[str, list[tuple[str, str]]]:
         parts = line.strip("\r ").split(" ")
         if len(parts) != 2 or not all(parts):
             raise TokenizerError(
-                "Byte-pair codes must be two symbols a line with one space between them, but line "
-                f"{number} is {line[:60]!r}; give the file that subword-nmt wrote."
+                "Byte-pair codes must be two symbols per line with one space between them, but "
+                f"line {number} is {line[:60]!r}; give the file that subword-nmt wrote."
             )
         pairs.append((parts[0], parts[1]))
     return version, pairs

@@ -164,7 +164,7 @@ def _parse(content: bytes) -> Iterator[tuple[int, str, str]]:
         parts = line.split(" ")
         if len(parts) != 2 or not all(parts):
             raise TokenizerError(
-                "Merges must be two subwords a line with one space between them, but line "
+                "Merges must be two subwords per line with one space between them, but line "
                 f"{number} is {line[:60]!r}; copy merges.txt again."
             )
         yield number, parts[0], parts[1]

@@ -106,7 +106,7 @@ def _neither(path: Path, reason: str) -> TokenizerError:
     """Build the error that lists the supported files."""
     return TokenizerError(
         "A tokenizer must be a folder with tokenizer.json, a sentencepiece .model, codes of "
-        f"subword-nmt, or a list of words (one a line, with or without counts); {path} is "
+        f"subword-nmt, or a list of words (one per line, with or without counts); {path} is "
         f"something else: {reason.rstrip('.')}."
     )
 
@@ -166,8 +166,8 @@ def _with_languages(tokenizer: Tokenizer, source: str, target: str) -> Tokenizer
     """
     Return a folder's tokenizer, set to these languages.
 
-    If a file's suffix is not a language, the tokenizer keeps its own language. Raises
-    `SettingError` for a language without a token.
+    If the model has language tokens and a file's suffix is not a language, the tokenizer keeps its
+    own language. Raises `SettingError` for a language without a token.
     """
     frame = tokenizer.frame
     if frame is not None and frame.languages:

@@ -127,7 +127,7 @@ def _check_numbers(
     twice = len(numbers) - len(set(numbers.values()))
     lacking = [piece for piece in special.values() if piece is not None and piece not in numbers]
     reasons = [f"{', '.join(wrong[:5])}, beyond the last row"] * bool(wrong)
-    reasons += [f"{twice} ids stand for more than one piece"] * (twice > 0)
+    reasons += [f"pieces that have the id of another piece: {twice}"] * (twice > 0)
     reasons += [f"it lacks {', '.join(map(repr, lacking))}"] * bool(lacking)
     if reasons:
         raise TokenizerError(

@@ -108,7 +108,7 @@ class ImportedModel:
         return name if self._bytes is None else name.replace(SPACE_SYMBOL, SPACE)
 
     def _name(self, number: int) -> str:
-        """Return a token in its toolkit's spelling, or the original number of a row without one."""
+        """Return a token in its toolkit's spelling, or the original id of a row without a token."""
         piece = self.id_mapping.pieces[number]
         return f"<{self.id_mapping.origins[number]}>" if piece is None else piece
 

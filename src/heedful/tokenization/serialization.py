@@ -2,9 +2,9 @@
 The files of a tokenizer in a run folder.
 
 ``tokenizer.json`` holds the kind and the SHA-256 of the other files. The other files are
-sentencepiece's ``tokenizer.model``, or ``tokenizer.codes`` and ``tokenizer.vocabulary.json``, or
-another toolkit's files and ``tokenizer.imported.json``. If the sides differ, each has its own file:
-``tokenizer.source.model`` and ``tokenizer.target.model``.
+sentencepiece's ``tokenizer.model``; or ``tokenizer.vocabulary.json``, with ``tokenizer.codes`` for
+BPE codes; or another toolkit's files and ``tokenizer.imported.json``. If the sides differ, each has
+its own file: ``tokenizer.source.model`` and ``tokenizer.target.model``.
 """
 
 import hashlib

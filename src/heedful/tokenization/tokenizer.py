@@ -42,9 +42,9 @@ class Tokenizer:
     before every source line, such as the name of a task. `frame`: tokens around each text, such as
     those of the two languages.
 
-    Encoding with trained subwords is lossless, except for two characters that SentencePiece
-    reserves. U+2581 (▁) becomes a space, and U+2585 (▅) is unknown without byte fallback. Codes and
-    word lists lose the number of spaces between words.
+    Without normalization and unknown characters, encoding with trained subwords is lossless, except
+    for two characters that SentencePiece reserves. U+2581 (▁) becomes a space, and U+2585 (▅) is
+    unknown without byte fallback. Codes and word lists lose the number of spaces between words.
     """
 
     def __init__(
@@ -344,7 +344,7 @@ class Tokenizer:
         if self.kind not in SAMPLED_KINDS:
             raise TokenizerError(
                 f"data.subword_sampling needs subwords that can be split further (of kind "
-                f"{', '.join(SAMPLED_KINDS)}), but this tokenizer is of kind {self.kind}; set "
+                f"{' or '.join(SAMPLED_KINDS)}), but this tokenizer is of kind {self.kind}; set "
                 "data.subword_sampling=0."
             )
         return model.sample(texts, sampling, generator or Random())

@@ -29,7 +29,7 @@ class VocabularyModel:
 
     `codes`: a codes file of subword-nmt; None for a vocabulary of words.
 
-    Encoding is lossless for text with single spaces and no words that end in ``@@``.
+    Encoding is lossless for text of known words with single spaces, if no word ends in ``@@``.
     """
 
     def __init__(self, vocabulary: Vocabulary, codes: bytes | None = None) -> None:
@@ -170,7 +170,7 @@ def _count_words(
             words.update(parted(rest))
     if not words:
         raise TextError(
-            f"A vocabulary is made from text, but the {text} is empty; give files with sentences."
+            f"A vocabulary is built from text, but the {text} is empty; give files with sentences."
         )
     return words, sorted(tags)
 

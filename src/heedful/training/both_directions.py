@@ -29,8 +29,8 @@ def two_trainings(recipe: str, options: TrainingOptions) -> tuple[TrainingOption
     """
     Divide a training into a training on both directions and its continuation in one direction.
 
-    Raises `SettingError` for settings that exclude each other, and `RunFolderError` if the folder
-    of the second training is in use.
+    Raises `SettingError` for settings that exclude each other, and `RunFolderError` if `out` is not
+    empty and is not resumed.
     """
     load_plugins(options.plugins)
     settings = setting_list(options.settings)
@@ -88,7 +88,7 @@ def _check(config: RunConfig, options: TrainingOptions, share: float) -> None:
         )
     if not (options.source and options.target):
         raise SettingError(
-            f"{_FLAG} exchanges --source and --target, but one of them is missing; give both, or "
+            f"{_FLAG} swaps --source and --target, but one of them is missing; give both, or "
             "train a run on both directions and continue it with --finetune-from."
         )
     if options.finetune_from is not None:

@@ -101,7 +101,8 @@ class Callback:
 
         Notes
         -----
-        A line is written every 50 steps, every 10 seconds, and at the end.
+        A line is written every 50 steps, every 10 seconds, and when the planned steps or minutes
+        end.
         """
 
     def on_validation(self, line: dict[str, Any]) -> None:

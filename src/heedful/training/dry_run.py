@@ -1,4 +1,4 @@
-"""The dry run of a training: all checks before the first step."""
+"""The dry run of a training: settings, text and folders are checked, but no step is computed."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -37,7 +37,8 @@ def describe_plan(setup: TrainingSetup, say: Say, devices: Devices | None = None
 
     `devices`: devices for which memory and hours are also computed.
 
-    Raises the errors that training would raise before its first step. Leaves no files on the disk.
+    Raises the errors that training would raise before it builds the model. Leaves no files on the
+    disk.
     """
     folder = setup.folder
     if folder is not None:

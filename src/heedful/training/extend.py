@@ -2,9 +2,9 @@
 Extension of a run's vocabulary for another language.
 
 The embedding, output row and bias of a new subword start as the means over the old subwords that
-spell it. The embedding, output row and bias of a new language tag start as the means over the old
-tags. All other weights are unchanged. The result is an ordinary run that `heedful train
---finetune-from` can continue.
+spell it. Those of a new language tag start as the means over the old tags, or over all old subwords
+if there are no tags. All other weights are unchanged. The result is an ordinary run that `heedful
+train --finetune-from` can continue.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -168,7 +168,9 @@ def _check(run: Run, language: NewLanguage) -> None:
             "both, or --pieces 0 for the tag alone."
         )
     if not language.pieces and not tag:
-        raise SettingError("--pieces 0 adds nothing without --tag; give one of the two.")
+        raise SettingError(
+            "--pieces 0 adds nothing without --tag; give --tag, or --pieces above 0."
+        )
 
 
 def _alike(code: str, known: Sequence[str]) -> list[str]:
@@ -219,7 +221,7 @@ def _extend_models(
         listed = [*(tags if shared or number == 0 else []), *names]
         models.append(side.extended(own, listed))
         rows.append(_means(side, entries, listed, same or [*side.model.tags.values()]))
-        notes.append(f"{len(own):,} new subwords of {side.model.kind}")
+        notes.append(f"{len(own):,} new {side.model.kind} subwords")
     if keep_lines:
         notes.append(f"all {len(keep_lines):,} lines of --keep still have the same ids")
     else:

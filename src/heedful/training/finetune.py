@@ -89,7 +89,7 @@ def find_pretrained(
     path: str | Path, weights: str, keep_state: Sequence[str], reset: Sequence[str]
 ) -> PretrainedRun:
     """
-    Read the weights and steps of a pretrained run.
+    Find the weights of a pretrained run, and read their checksum and number of steps.
 
     Raises `SettingError` for unknown or incompatible keywords. Moments belong to individual
     weights, so they can be kept only if no weights are reset.
@@ -154,7 +154,7 @@ def check_same_optimizer(pretrained: PretrainedRun, settings: TrainConfig) -> No
     if inherited != needed:
         of = "{} with momentum" if inherited[1] else "{}"
         raise SettingError(
-            f"--keep-state optimizer must go on with the optimizer of {pretrained.run}, "
+            f"--keep-state optimizer must continue with the optimizer of {pretrained.run}, "
             f"{of.format(inherited[0])}, but `train.optimizer` is {needed[0]} and `train.momentum` "
             f"{settings.momentum}; use the same settings, or leave --keep-state optimizer out."
         )

@@ -98,7 +98,7 @@ class RunLog:
         )
 
     def validation(self, line: dict[str, Any]) -> None:
-        """Log a validation; scores are absent if a run is validated by loss alone."""
+        """Log a validation, and print its perplexity, scores and sample translations."""
         self._write(line)
         scores = "".join(
             f", {metric.label} {line[metric.key]:.1f}"
@@ -158,7 +158,7 @@ class RunLog:
         self._file.close()
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._file = _open_to_append(self._path)
-        self.say(f"warning: {self._path.name} was removed while training; a new log begins here")
+        self.say(f"warning: {self._path.name} was removed during training; a new log begins here")
 
 
 def _shorten(text: str) -> str:

@@ -1,10 +1,10 @@
 """
 The options of a training, each defined in one place.
 
-A field is a flag of `heedful train` and of the command `train` of a task, a keyword of
-`heedful.train`, and an input of `TrainingSetup.resolve`. Its metadata has the help of the flag;
-``help(heedful.train)`` shows the text below the field. This module does not import torch, so the
-command line shows its help quickly.
+Each field is a keyword of `heedful.train` and an input of `TrainingSetup.resolve`. Most fields are
+also flags of `heedful train` and of a task's command `train`. The metadata has the help of the
+flag; ``help(heedful.train)`` shows the text below the field. This module does not import torch, so
+the command line shows its help quickly.
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ from heedful.arguments import PAIR_FORMS, WRITE_SENTENCES, Files, Pairs, Setting
 from heedful.runs.hub_names import run_path
 
 _TEXT = (
-    "lines, FILE.csv:COLUMN, FILE.tsv:COLUMN, FILE.jsonl:FIELD, FILE.tmx:LANGUAGE, .sgm or "
-    "FILE.xml:SIDE; plain or compressed; may be repeated or a quoted glob."
+    "a file of lines, FILE.csv:COLUMN, FILE.tsv:COLUMN, FILE.jsonl:FIELD, FILE.tmx:LANGUAGE, "
+    "FILE.sgm or FILE.xml:SIDE; may be compressed, repeated or a quoted glob."
 )
 
 
@@ -38,7 +38,7 @@ class TextOptions:
     )
     """A TOML file that describes several corpora, instead of `source` and `target`."""
     data: str | Path | None = flag(
-        "Folder made by heedful data prepare, instead of --source and --target.",
+        "Output folder of heedful data prepare, instead of --source and --target.",
         advice=WRITE_SENTENCES,
     )
     """A folder made by `heedful data prepare`, instead of `source`, `target` and `corpora`."""
@@ -102,7 +102,8 @@ class RunOptions:
     )
     """``{"train.steps": 200}``, ``{"train": {"steps": 200}}`` or ``["train.steps=200"]``."""
     resume: bool = flag(
-        "Continue the run in --out, bit for bit, or start it if it has no checkpoint yet.", False
+        "Continue the run in --out, bit for bit on a CPU, or start it if no checkpoint exists.",
+        False,
     )
     """Continue from the last checkpoint, or start the run if there is no checkpoint yet."""
     allow_inexact_resume: bool = flag(

@@ -1,8 +1,8 @@
 """
 Schedules of the learning rate: equation 3 of the paper (section 5.3), and other schedules.
 
-All of them rise linearly to a peak during the warm-up, which has zero steps in some recipes. The
-schedules other than the paper's differ after the warm-up::
+All of them rise linearly to a peak during the warm-up, which has zero steps in some recipes. After
+the warm-up, the schedules other than the paper's compute::
 
     constant        peak
     inverse_sqrt    peak * (warmup / step)^0.5          equation 3 with a chosen peak

@@ -53,7 +53,7 @@ class StepTotals(NamedTuple):
     checkpoint_requests: float = 0.0
     """Number of ranks that received a signal for a checkpoint."""
     penalty: float = 0.0
-    """`Seq2Seq.penalty` times the target tokens of its micro-batch, summed; not in `loss`."""
+    """Penalties of the model and of guided attention, summed over target tokens; not in `loss`."""
     figure: float = 0.0
     """Sum of the objective's figure in the log: rewards or risks of pairs, or divergences."""
     pairs: float = 0.0

@@ -203,7 +203,7 @@ def _open_session(setup: TrainingSetup, quiet: bool, line: LiveLine | None) -> I
     """Join the ranks, lock the run folder, and prepare its settings and data."""
     folder = setup.folder
     if folder is None:
-        raise SettingError("training needs --out, the run folder to make.")
+        raise SettingError("training needs --out, the run folder to create.")
     with rank_group(resolve_device(setup.config.train.device)) as ranks, ExitStack() as claimed:
         claim = Claim()
         claimed.enter_context(_not_ended_by_sigusr1())
@@ -264,7 +264,7 @@ class _Session:
             raise DeviceError(
                 f"the model and its optimizer must fit into the memory of {device}, but "
                 f"{parameter_count(model):,} weights do not; make the model smaller, or free "
-                "memory that other programs hold there."
+                "memory that other programs use there."
             ) from error
 
     def schedule(self) -> Schedule:
@@ -330,7 +330,7 @@ class _Session:
 
 
 def require_sums_in_order(device: torch.device, settings: TrainConfig) -> None:
-    """Refuse deterministic training with sampling on a GPU, whose sums have no fixed order."""
+    """Refuse deterministic training on a GPU if the objective sums samples in no fixed order."""
     is_asked = settings.deterministic and device.type == "cuda"
     if is_asked and settings.objective not in ("likelihood", *TWO_PASSES):
         raise SettingError(
@@ -359,7 +359,7 @@ class _CheckpointWriter:
         folder, settings = self.run.folder, self.run.config.train
         step = self.train_state.counters.step
         for name in self.files.restore():
-            self.say(f"warning: {name} was removed while training; it was written again")
+            self.say(f"warning: {name} was removed during training; it was written again")
         state = {
             "reason": reason,
             "step": step,

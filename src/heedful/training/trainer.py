@@ -43,7 +43,7 @@ from heedful.training.schedule import Schedule
 from heedful.training.state import Clock, LogSums, StepTotals, StopSignal, TrainState, Validation
 
 LOG_STEPS = 50
-"""Number of steps between lines of the log."""
+"""Maximum number of steps between lines of the log."""
 LOG_SECONDS = 10.0
 """Maximum number of seconds between lines of the log."""
 

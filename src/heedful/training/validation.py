@@ -42,7 +42,7 @@ def held_out_corpus(source: Files | None, target: Files | None, config: RunConfi
             )
         if config.train.schedule == "plateau":
             raise TextError(
-                "train.schedule=plateau lowers the rate when validations are not getting better "
+                "train.schedule=plateau lowers the learning rate when validations stop improving "
                 "and needs --valid-source and --valid-target, but they are missing; give them or "
                 "set another schedule."
             )
@@ -97,7 +97,10 @@ def _read_held_out_pairs(
     rows = list(PairRows("valid_pairs", pairs).read(*languages))
     filled = [(line, s, t) for line, (s, t) in enumerate(rows, 1) if s.strip() and t.strip()]
     if not filled:
-        raise TextError("`valid_pairs` must hold pairs, but all have an empty side.")
+        raise TextError(
+            "`valid_pairs` must have a pair with text on both sides, but have none; give other "
+            "pairs."
+        )
     numbers, sources, references = map(list, zip(*filled, strict=True))
     records: Sizes = {}
     for side, lines in (("source", sources), ("target", references)):

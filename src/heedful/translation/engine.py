@@ -86,6 +86,6 @@ def check_engine(engine: str, options: SearchOptions, others: Mapping[str, objec
     wrong = [f"--{name}" for name in _CANNOT if chosen.get(name)]
     if engine == "ctranslate2" and wrong:
         raise SettingError(
-            f"--engine ctranslate2 does not support {', '.join(wrong)}; leave it out, or use "
-            "--engine torch with the run."
+            f"--engine ctranslate2 does not support {', '.join(wrong)}; leave "
+            f"{'it' if len(wrong) == 1 else 'them'} out, or use --engine torch with the run."
         )

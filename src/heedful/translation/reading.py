@@ -3,11 +3,11 @@ Conversion of a user's lines to rows for a model, and of translated rows to tran
 
 ::
 
-    line ─ parts that the model can read as one ─ rows ─ search ─ restored ─ joined ─ translation
+    line ─ parts that fit into the model ─ rows ─ search ─ restored ─ joined ─ translation
 
-With ``data.reading = exact`` and without terms, a row is a line. With ``text``, held pieces are cut
-from a row (`heedful.text.reading`). A line that is too long becomes several rows, and a line
-without a letter has an empty row.
+With ``data.reading = exact`` and without terms, a row is a line. With ``text``, pieces that the
+model cannot translate are cut from a row (`heedful.text.reading`). A line that is too long becomes
+several rows, and a line without a letter has an empty row.
 """
 
 import re

@@ -159,7 +159,7 @@ class Translation:
 
     text: str
     score: float
-    """Log-probability divided by the length penalty; 0 for an empty line."""
+    """Log-probability divided by the length penalty, plus any coverage penalty; 0 if empty."""
     tokens: tuple[str, ...]
     """Subwords of the translation, without special symbols."""
     log_probability: float

@@ -156,7 +156,7 @@ def _score(
     align_by: str | None,
     warn: Warn | None,
 ) -> Iterator[ScoredPair]:
-    """Score pairs, a few thousand at a time; ranks and alignments each take another pass."""
+    """Score pairs, 2,048 at a time; ranks and alignments each take another pass."""
     while window := list(islice(pairs, _WINDOW)):
         sources, targets = [s for s, _ in window], [t for _, t in window]
         source_ids, target_ids = translator.aligner.pair_ids(sources, targets)

@@ -94,9 +94,9 @@ class Translator(LanguageChoice, AttentionOfPairs):
         Parameters
         ----------
         path : str, Path, TrainingResult or sequence of them
-            The folder of a run. Several folders form an ensemble and must share tokenizer and
-            direction. Token probabilities are averaged; languages, search settings and attention
-            are taken from the first run.
+            The folder of a run. Several folders form an ensemble and must have the same tokenizer
+            and direction. Token probabilities are averaged; languages, search settings and
+            attention are taken from the first run.
         weights : str, default 'default'
             ``average``, ``best``, ``last`` or ``step-N``; by default the average if it exists, else
             the best, else the last.
@@ -106,7 +106,7 @@ class Translator(LanguageChoice, AttentionOfPairs):
             `auto` chooses bf16 if this machine is clearly faster with it. With int8, weights and
             states are rounded to 8 bits for matrix products; this needs a CPU.
         threads : int, default 0
-            Number of CPU threads; 0 for one per core.
+            Number of CPU threads; 0 for `OMP_NUM_THREADS` or, if it is not set, one per core.
         plugins : path or sequence of them, optional
             Python files with the run's own parts (`heedful.plugins`); they are executed.
         reading : {'exact', 'text'}, optional
@@ -454,5 +454,5 @@ class Translator(LanguageChoice, AttentionOfPairs):
     def _source_ids(
         self, texts: Sequence[str], warn: Warn | None, lines: Sequence[int] = ()
     ) -> list[list[int]]:
-        """Encode the lines; truncate those longer than `search.max_source_length`."""
+        """Encode the lines; truncate lines longer than `search.max_source_length`."""
         return source_ids(self.tokenizer, texts, self.reader.longest, warn, lines)

@@ -36,8 +36,8 @@ def check_ending(out: Path, formats: Sequence[str] = PICTURES) -> None:
     """
     if out.suffix.lower() not in formats:
         raise SettingError(
-            f"The file of a figure must end in {', '.join(formats)}, but {str(out)!r} ends in "
-            f"{out.suffix or 'nothing'!r}; choose one of these endings."
+            f"The file of a figure must end in one of {', '.join(formats)}, but {str(out)!r} has "
+            f"{f'the ending {out.suffix!r}' if out.suffix else 'no ending'}; choose one of these."
         )
 
 

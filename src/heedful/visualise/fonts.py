@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.ft2font import FT2Font
 
 OWN_FONT = "DejaVu Sans"
-# Fonts that draw every character as a box, or that have no outlines.
+# Fonts that draw every character as a box, have no outlines, or have other symbols at the codes of
+# characters.
 _USELESS = ("LastResort", "ColorEmoji", "cmex", "cmsy")
 _REGULAR = ("Regular", "Book", "Roman", "Normal", "Medium")
 # Example fonts for scripts whose font is not named “Noto Sans” plus the name of the script.

@@ -3,8 +3,8 @@ Attention as lines between words, as in the paper's figures 3 to 5.
 
 The sentence is drawn above and below. Lines lead from each word above to the words that it attends
 to; lines of larger weights are darker and wider. A head has the same color in every figure. If only
-some words are queries, each head's lines end in a separate square at the key word. The head's
-number is on its strongest line. A scale below shows how weights are drawn.
+some words are queries, each head's lines end in a separate square at the key word. With several
+heads, each head's number is then on its strongest line. A scale below shows how weights are drawn.
 """
 
 import unicodedata

@@ -113,7 +113,7 @@ class _Box(NamedTuple):
 
 
 def _place_names(axes: "Axes", points: Sequence[PublishedPoint]) -> list[tuple[float, float, bool]]:
-    """Choose the nearest position for each name that overlaps no name, point or edge."""
+    """For each name, choose the nearest position that overlaps no name, point or edge."""
     scale = 72 / axes.figure.dpi
     around = axes.get_window_extent()
     panel = _Box(*(float(edge) * scale for edge in (around.x0, around.y0, around.x1, around.y1)))

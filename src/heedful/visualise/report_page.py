@@ -99,7 +99,7 @@ def save_report_page(figure: "Figure", out: Path, sheet: ReportPage) -> None:
     """
     Write a picture, or a page with its caption and numbers.
 
-    The file is written atomically and makes no network requests.
+    The file is written atomically. An HTML page makes no network requests.
 
     Raises `StorageError` if the file cannot be written.
     """

@@ -39,7 +39,7 @@ def test_links_are_written_by_source_and_target_word():
 
 @pytest.mark.parametrize("line", ["0-", "a-1", "0-1-2", "0:1", "-1-0", "0p1 x", "²-1"])
 def test_what_is_no_link_is_refused_with_its_place(line):
-    with pytest.raises(TextError, match=r"gold\.txt, line 7 must hold links such as 0-0 1-2"):
+    with pytest.raises(TextError, match=r"gold\.txt, line 7 must contain links such as 0-0 1-2"):
         read_gold(line, "gold.txt, line 7")
 
 

@@ -52,11 +52,13 @@ def test_the_reasons_are_said_of_each_system_and_of_what_needs_it():
         "increase --budget.",
         "slow-2": "Slow, seed 2 is left out: its share of the budget of 3.0 minutes allows "
         "fewer than 10 steps; increase --budget.",
-        "both": "Slow, ensemble is left out, because it needs Slow, seed 2.",
+        "both": "Slow, ensemble is left out, because it needs systems that are left out: "
+        "Slow, seed 2.",
     }
     without = why_left_out(SYSTEMS, ("slow", "slow-2", "more"), 180.0)
-    assert without["more"] == "Slow + RL is left out, because it needs Slow."
-    assert without["both"] == "Slow, ensemble is left out, because it needs Slow, Slow, seed 2."
+    needs = "is left out, because it needs systems that are left out: "
+    assert without["more"] == f"Slow + RL {needs}Slow."
+    assert without["both"] == f"Slow, ensemble {needs}Slow, Slow, seed 2."
     assert why_left_out(SYSTEMS, (), 180.0) == {}
 
 

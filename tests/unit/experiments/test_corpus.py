@@ -30,7 +30,7 @@ def test_lines_without_a_partner_are_refused(tmp_path):
 
 
 def test_what_is_missing_is_named(tmp_path):
-    with pytest.raises(TextError, match=r"train.en and train.XX.*are: none"):
+    with pytest.raises(TextError, match=r"train.en and one train.XX.*are: none"):
         find_corpus(tmp_path)
     for name in ("train.en", "train.de", "valid.en", "valid.de", "test.en"):
         (tmp_path / name).write_text("a\n", encoding="utf-8")

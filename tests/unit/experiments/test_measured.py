@@ -42,7 +42,7 @@ def test_damaged_scores_are_refused_by_their_file(tmp_path, content):
     file = tmp_path / "measured" / "base.json"
     file.parent.mkdir()
     file.write_text(content, encoding="utf-8")
-    with pytest.raises(RunFolderError, match=r"base\.json must hold the scores of a training"):
+    with pytest.raises(RunFolderError, match=r"base\.json must contain the scores of a training"):
         _read(tmp_path, "base")
 
 

@@ -130,6 +130,6 @@ def test_validations_that_are_asked_for_have_their_part_of_the_budget(
 def test_damaged_rates_are_refused_before_the_work(corpus, tmp_path, damaged):
     (tmp_path / "rates.json").write_text(damaged, encoding="utf-8")
     task = TableTask("tiny", COMMON, SYSTEMS, corpus, tmp_path, "time")
-    with pytest.raises(RunFolderError, match=r"rates\.json must hold the rates of systems"):
+    with pytest.raises(RunFolderError, match=r"rates\.json must contain the rates of systems"):
         make_plan(task, 1_000.0, 1, lambda _: None)
     assert not (tmp_path / "text").exists()

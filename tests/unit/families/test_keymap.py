@@ -66,7 +66,7 @@ def test_everything_that_is_wrong_is_told_together():
     with pytest.raises(ExchangeError) as caught:
         MAP.to_ours(given, SHAPES, "model.safetensors")
     message = str(caught.value)
-    assert "missing: k; not expected: other; of another shape: kernel is (5, 3)" in message
+    assert "missing: k; not expected: other; of the wrong shape: kernel is (5, 3)" in message
     assert "embedding is (2, 3) instead of (3, 3)" in message
     assert "\n" not in message
 

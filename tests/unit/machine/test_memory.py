@@ -158,4 +158,4 @@ for room in range(3 << 20, 0, -(1 << 15)):
     assert reports
     for report in reports:
         assert report.startswith("True the machine does not have enough memory for this (could not")
-        assert report.endswith("raise the limit of its address space (ulimit -v).")
+        assert report.endswith("raise the limit of the address space (ulimit -v).")

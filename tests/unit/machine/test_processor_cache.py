@@ -103,6 +103,6 @@ def test_a_relative_folder_counts_as_none(tmp_path, monkeypatch, relative):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert cache_folder() == tmp_path / "home" / ".cache" / "heedful"
     monkeypatch.setenv("HOME", "home")
-    with pytest.raises(FileNotFoundError, match="no home folder; XDG_CACHE_HOME can name"):
+    with pytest.raises(FileNotFoundError, match="no home folder; set XDG_CACHE_HOME"):
         cache_folder()
     assert sorted(Path().iterdir()) == [Path("home")]

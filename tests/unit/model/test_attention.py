@@ -147,7 +147,7 @@ def test_a_mask_of_numbers_or_of_other_axes_is_refused(length):
         torch.ones(2, length, length, dtype=torch.bool),  # sentences would be taken for heads
         [[True]],
     ):
-        assert "must be a tensor of bool of shape" in refused(attention, x, x, mask)
+        assert "must be a tensor of booleans of shape" in refused(attention, x, x, mask)
 
 
 def test_long_rows_take_the_fused_kernel_and_agree():

@@ -110,5 +110,5 @@ def test_a_stack_in_python_has_a_number_for_each_layer():
 @pytest.mark.family("experts")
 def test_layers_with_other_networks_share_nothing():
     settings = ["model.experts.count=4", "model.encoder_layers=2", "model.encoder_sharing=1,1"]
-    with pytest.raises(SettingError, match=r"`model.encoder_sharing` must be empty where some"):
+    with pytest.raises(SettingError, match=r"`model.encoder_sharing` must be empty if some"):
         load_config("tiny", settings)

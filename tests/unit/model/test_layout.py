@@ -68,5 +68,5 @@ def test_padding_that_was_removed_comes_back_as_zeros():
 def test_a_layout_refuses_what_is_no_mask():
     layout = object.__new__(Layout)  # its signature is checked in the tests alone
     object.__setattr__(layout, "mask", "everywhere")
-    with pytest.raises(ArgumentError, match="the mask of Layout must be a tensor of bool"):
+    with pytest.raises(ArgumentError, match="the mask of Layout must be a tensor of booleans"):
         layout.__post_init__()

@@ -89,7 +89,7 @@ def test_gradients_of_learned_positions_are_summed_in_fp32():
 def test_a_penalty_needs_padded_rows():
     model = small(**WIDE)
     model.encoder.norm.penalty = None  # as a norm of a plugin may have one
-    assert "adds to the loss" in why_not_packed(model)
+    assert "adds a term to the loss" in why_not_packed(model)
 
 
 @pytest.mark.parametrize("name", ["encode", "states", "penalty"])

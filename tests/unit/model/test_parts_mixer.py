@@ -84,7 +84,7 @@ def test_a_decoder_has_one_that_reads_what_precedes():
 
 def test_what_mixes_one_sequence_refuses_two_and_masks_by_query():
     mixer = Mean(LayerConfig(**SIZES))
-    with pytest.raises(ArgumentError, match="must be the sequence of `queries_from`"):
+    with pytest.raises(ArgumentError, match="must be the same sequence as `queries_from`"):
         mixer(X, X.clone())
     with pytest.raises(ArgumentError, match="the same for all heads and queries"):
         mixer(X, X, torch.ones(1, 1, 5, 5, dtype=torch.bool))

@@ -32,9 +32,9 @@ def test_both_sides_are_needed_and_hold_text(tmp_path):
     file = tmp_path / "text"
     file.write_text(" \n")
     for sides in ((file, None), (None, file)):
-        with pytest.raises(TextError, match="needs both"):
+        with pytest.raises(TextError, match="must be given together"):
             held_out_files(*sides)
     other = tmp_path / "other"
     other.write_text("a\n")
-    with pytest.raises(TextError, match="every pair has an empty side"):
+    with pytest.raises(TextError, match="a pair with text on both sides"):
         read_held_out(Corpus([file], [other]))

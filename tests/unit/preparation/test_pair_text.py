@@ -95,7 +95,11 @@ def failing(pairs):
             r"another text was given too \(--source",
         ),
         ({"pairs": [("a", "b")], "valid_pairs": []}, TextError, "`valid_pairs` must hold at least"),
-        ({"pairs": [("a", "b")], "valid_pairs": [("", "b")]}, TextError, "all have an empty side"),
+        (
+            {"pairs": [("a", "b")], "valid_pairs": [("", "b")]},
+            TextError,
+            "a pair with text on both sides",
+        ),
         (
             {"pairs": [("a", "b")], "valid_pairs": [("a", "b")], "valid_source": "a"},
             TextError,

@@ -329,7 +329,7 @@ def test_what_cannot_be_written_is_said_and_the_old_stays(tmp_path):
 def test_a_folder_without_settings_is_no_run(tmp_path):
     with pytest.raises(RunFolderError, match=r"holds no config\.json"):
         RunFolder(tmp_path).require()
-    with pytest.raises(RunFolderError, match="is not there"):
+    with pytest.raises(RunFolderError, match="does not exist"):
         RunFolder(tmp_path / "nowhere").require()
 
 

@@ -78,7 +78,7 @@ def test_what_exists_here_is_a_path_and_so_is_what_a_folder_here_may_hold(tmp_pa
 @pytest.mark.parametrize("path", ["nothing", "runs/en-de", "/a/b", "a/b/c", "../b"])
 def test_a_path_that_is_no_name_on_the_hub_is_to_be_checked(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(RunFolderError, match=r"is not there; check the path\.$"):
+    with pytest.raises(RunFolderError, match=r"does not exist; check the path\.$"):
         RunFolder(Path(path)).require()
 
 

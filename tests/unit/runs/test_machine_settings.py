@@ -116,5 +116,5 @@ def test_a_run_without_choices_translates_and_cannot_be_resumed(folder: RunFolde
     folder.config.write_text(json.dumps(content))
     Run.open(folder.path)
     assert read_corpus(folder) == {}
-    with pytest.raises(RunFolderError, match="must hold the choices made at the start of the run"):
+    with pytest.raises(RunFolderError, match="must hold the settings that the run chose"):
         read_machine_settings(folder)

@@ -36,7 +36,7 @@ def test_text_across_the_pieces_that_are_read_stays_whole():
     ("content", "told"),
     [
         (b"<a>\n<b></a>", "line 2, column 6 is not (mismatched tag)"),
-        (b"<a>\n<b></a>", "for example by xmllint --recover m.tmx > repaired.tmx."),
+        (b"<a>\n<b></a>", "for example with xmllint --recover m.tmx > repaired.tmx."),
         (b"", "no element found"),
         (b'<?xml version="1.0" encoding="klingon"?><a/>', "line 1 declares “klingon”"),
         (b'<?xml version="1.0" encoding="utf-16"?><a/>', "encoding specified in XML"),

@@ -45,7 +45,7 @@ def test_the_command_of_the_message_makes_text(
     path, name = tmp_path / f"a table{ending}{packing}", ("en", "de")[side]
     write_table(path, encoding)
     message = refusal(f"{path}:{name}")
-    assert f"{path} must hold one sentence a line, but its name says that it is" in message
+    assert f"{path} must hold one sentence per line, but its name says that it is" in message
     (command,) = re.findall(r"to a file of its own \((.*)\)[.,] ?", message)
     command = command.partition("), or save")[0].replace("python ", f"{sys.executable} ")
     done = subprocess.run(
@@ -63,7 +63,7 @@ def test_the_command_of_the_message_makes_text(
 def test_every_such_name_is_refused_and_others_are_not(tmp_path: Path, ending: str) -> None:
     for name in (f"x{ending}", f"x{ending.upper()}.gz"):
         (tmp_path / name).touch()
-        assert "one sentence a line" in refusal(tmp_path / name)
+        assert "one sentence per line" in refusal(tmp_path / name)
     for name in (f"x{ending}.en", f"x{ending.replace('.', '_')}", "train.en.gz"):
         refuse_other_files(Path(name))
 

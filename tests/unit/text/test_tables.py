@@ -207,7 +207,7 @@ def test_the_way_out_of_a_row_that_would_move_lines(tmp_path: Path) -> None:
 
 def test_a_list_of_objects_is_named(tmp_path: Path) -> None:
     path = written(tmp_path / "p.jsonl", '[{"en": "a"},\n{"en": "b"}]\n')
-    assert "one JSON object a line, but begins with a list" in refusal(path, "en")
+    assert "one JSON object per line, but begins with a list" in refusal(path, "en")
 
 
 @pytest.mark.parametrize("read", [read_csv, read_tsv, read_jsonl])

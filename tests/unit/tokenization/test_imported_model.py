@@ -88,7 +88,7 @@ def test_two_models_with_one_vocabulary_share_it(tmp_path):
 def test_a_vocabulary_that_cannot_be_numbered_says_all_that_is_wrong():
     with pytest.raises(TokenizerError) as caught:
         IdMapping.of({**NUMBERS, "x": 99, "y": 3}, SPECIAL | {"pad": "<blank>"}, 8)
-    for part in ("'x' has the id 99", "1 ids stand for more", "lacks '<blank>'"):
+    for part in ("'x' has the id 99", "have the id of another piece: 1", "lacks '<blank>'"):
         assert part in str(caught.value)
 
 

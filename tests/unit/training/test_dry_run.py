@@ -26,7 +26,7 @@ class OfSettings:
         (["train.objective=simcut"], "the objective is simcut"),
         (["train.objective=rdrop", "train.second_pass_start=0.5"], "the objective is rdrop"),
         (["train.guided_attention=1"], "attention is guided"),
-        (["train.optimizer=sgd"], "the update is by sgd"),
+        (["train.optimizer=sgd"], "the optimizer is sgd"),
     ],
     ids=str,
 )

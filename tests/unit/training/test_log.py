@@ -73,7 +73,7 @@ def test_a_log_that_was_removed_begins_again(tmp_path, capsys):
         path.parent.rmdir()
         log.training({**LINE, "step": 6}, 0.6, 1.0)
     assert [line["step"] for line in lines(path)] == [6]
-    assert "warning: log.jsonl was removed while training" in capsys.readouterr().err
+    assert "warning: log.jsonl was removed during training" in capsys.readouterr().err
 
 
 def test_a_terminal_that_was_closed_ends_nothing(tmp_path, monkeypatch):

@@ -47,8 +47,12 @@ def test_a_dry_run_and_a_training_refuse_ids_that_the_target_has_not(tmp_path: P
         path.write_text("a b a b\nc d e f g\n" * 20, encoding="utf-8")
     options = TrainingOptions(**files, out=tmp_path / "run", settings=small)
     setup = TrainingSetup.resolve("tiny", options)
-    with pytest.raises(SettingError, match="must be ids of the target, below 16, but got 99"):
+    with pytest.raises(
+        SettingError, match="must be ids of the target vocabulary, below 16, but got 99"
+    ):
         describe_plan(setup, lambda text: None)
-    with pytest.raises(SettingError, match="must be ids of the target, below 16, but got 99"):
+    with pytest.raises(
+        SettingError, match="must be ids of the target vocabulary, below 16, but got 99"
+    ):
         run_training(setup, quiet=True)
     assert not (tmp_path / "run").exists()

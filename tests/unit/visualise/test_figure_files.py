@@ -26,10 +26,10 @@ def figure() -> Figure:
 def test_other_endings_are_refused_before_anything_is_drawn():
     check_ending(Path("a.PNG"))
     with pytest.raises(
-        SettingError, match=r"end in \.png, \.svg, \.pdf, but 'a\.gif' ends in '\.gif'"
+        SettingError, match=r"in one of \.png, \.svg, \.pdf, but 'a\.gif' has the ending '\.gif'"
     ):
         check_ending(Path("a.gif"))
-    with pytest.raises(SettingError, match="in 'nothing'"):
+    with pytest.raises(SettingError, match="has no ending"):
         check_ending(Path("a"))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 RULES = {
     "empty": "a side is empty or has only spaces",
-    "overlap": "a side occurs in an excluded text (--exclude)",
+    "overlap": "a side repeats a line of an excluded text (--exclude)",
     "near": "a side has at least 90% of the word 4-grams of an excluded line (--exclude)",
     "script": "a side has too few letters of its language's script (data.min_script_share)",
     "duplicate": "the pair repeats an earlier pair (data.drop_duplicates)",
@@ -120,7 +120,7 @@ class CleaningReport:  # numpydoc ignore=PR02
         return "\n".join(lines)
 
     def readable(self) -> dict[str, Any]:
-        """Format the counts and examples of each rule for a text file."""
+        """Convert the counts and examples of each rule to values for ``report.json``."""
         return {
             "pairs": self.kept + self.total_dropped,
             "kept": self.kept,

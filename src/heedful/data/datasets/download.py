@@ -197,7 +197,7 @@ def _extent(response: HTTPResponse, partial: Path, had: int) -> tuple[int, int |
     match = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
     if not match or match[1] != str(had):
         forget(partial)
-        raise _Cut("the server sent a different part of the file than requested")
+        raise _Cut("the server sent a different part of the file than was requested")
     return had, None if match[2] == "*" else int(match[2])
 
 

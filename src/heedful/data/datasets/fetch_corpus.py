@@ -45,10 +45,11 @@ def get_corpus(
 
     If all texts exist unchanged, neither the network nor the archives are needed.
 
-    Raises `DownloadError` if no location has a file. Raises `TextError` if the size or digest of a
-    file is wrong. Raises `StorageError` if the disk is full. Raises `UserError` if a mirror is
-    neither a folder nor an address, or the folder is in use or holds another corpus. Raises
-    `RunStopped` on Ctrl-C; the data so far is kept.
+    Raises `DownloadError` if no location provides one of the files. Raises `TextError` if a file in
+    the folder has the wrong size or digest, or an archive is damaged. Raises `StorageError` if the
+    disk is full. Raises `UserError` if a mirror is neither a folder nor an address, or the folder
+    is in use or holds another corpus. Raises `RunStopped` on Ctrl-C; the data downloaded so far is
+    kept.
     """
     for mirror in mirrors:
         _check_mirror(mirror)
@@ -59,7 +60,7 @@ def get_corpus(
             sums = Checksums.read(folder)
             if sums.title not in ("", corpus.name):
                 raise UserError(
-                    f"{folder} must be a new folder or hold {corpus.name}, but it holds "
+                    f"{folder} must be a new folder or contain {corpus.name}, but it contains "
                     f"{sums.title}; name another folder with --out."
                 )
             sums.title = corpus.name
@@ -140,7 +141,7 @@ class _Search:
                 "run the command again."
             ) from wrong
         self.sums.by_name[download.name] = digest
-        self.say(f"{download.name} was there; {state}")
+        self.say(f"{download.name} is already in the folder; {state}")
 
     def _look_everywhere(self, download: Download) -> list[tuple[str, str]]:
         """Get a file from the first location that has it; else report why each location failed."""
@@ -220,14 +221,14 @@ class _Search:
     def _expected_digest(self, download: Download) -> tuple[str, str]:
         """Find the expected SHA-256 of a file, and the source of this SHA-256."""
         if download.sha256:
-            return download.sha256, "the known one"
+            return download.sha256, "the expected value"
         lists = [self.sums]
         for mirror in self.mirrors:
             if not _is_address(mirror):
                 lists.append(Checksums.read(Path(mirror)))
         for sums in lists:
             if sums.title in ("", self.corpus.name) and download.name in sums.by_name:
-                return sums.by_name[download.name], f"the one recorded in {sums.folder / SUMS}"
+                return sums.by_name[download.name], f"the value recorded in {sums.folder / SUMS}"
         return "", ""
 
 

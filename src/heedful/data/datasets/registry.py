@@ -79,7 +79,7 @@ def wmt14_en_de() -> KnownCorpus:
     return KnownCorpus(
         name="wmt14-en-de",
         about="the paper's English-German text: Europarl v7, Common Crawl, News Commentary v9; "
-        "newstest2013 and 2014",
+        "held out: newstest2013 and newstest2014",
         languages=("en", "de"),
         pairs=4_509_000,
         license=_LICENSE,
@@ -108,7 +108,8 @@ def wmt14_en_fr() -> KnownCorpus:
     ]
     return KnownCorpus(
         name="wmt14-en-fr",
-        about="the paper's English-French text: the corpora of wmt14-en-de, UN and 10^9",
+        about="the paper's English-French text: the corpora of wmt14-en-de, and the UN and "
+        "10^9 corpora",
         languages=("en", "fr"),
         pairs=40_837_000,
         license=_LICENSE,
@@ -280,7 +281,7 @@ def _iwslt17(foreign: str, pairs: int, size: int, sha256: str) -> KnownCorpus:
     addresses = (f"{server}/{path}", f"https://wit3.fbk.eu/archive/{path}")
     return KnownCorpus(
         name=f"iwslt17-{pair}",
-        about="TED talks; dev2010 and tst2010 to tst2015",
+        about="TED talks; held out: dev2010 and tst2010 to tst2015",
         languages=("en", foreign),
         pairs=pairs,
         license="CC BY-NC-ND 3.0, TED Conference LLC",

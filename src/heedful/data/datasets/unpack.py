@@ -51,9 +51,9 @@ def unpack(folder: Path, texts: Sequence[CorpusText]) -> None:
     """
     Extract the texts of a corpus from its downloads.
 
-    Every archive is read once, from beginning to end, so that its own checksum is verified too. A
-    text gets its name when it is complete; an existing file with the same name and other content is
-    kept.
+    Every archive is read once and to its end, so that its own checksum is verified too; of a zip
+    file, only the wanted members are read. A text gets its name when it is complete; an existing
+    file with the same name and other content is kept.
 
     Raises `TextError` if an archive is damaged, lacks a member or has forbidden content, or if
     another file has the name of a text. Raises `StorageError` if the disk is full.
@@ -93,7 +93,7 @@ def _unpack_one(path: Path, members: Mapping[str, tuple[Path, str]]) -> None:
         raise _damage_error(path, error) from error
     if missing := sorted(members.keys() - extracted):
         raise TextError(
-            f"{path} must hold {', '.join(missing)}, but does not; it is a different file or "
+            f"{path} must contain {', '.join(missing)}, but does not; it is a different file or "
             "version: move it away and run the command again."
         )
 
@@ -190,8 +190,8 @@ class _Guarded(RawIOBase):
         self._left -= len(chunk)
         if self._left < 0:
             raise TextError(
-                f"{self._path} must hold text, but decompresses to more than {_RATIO} times its "
-                f"size, like a decompression bomb; it was not unpacked. Move it away."
+                f"{self._path} must contain text, but decompresses to more than {_RATIO} times "
+                f"its size, like a decompression bomb; it was not unpacked. Move it away."
             )
         buffer[: len(chunk)] = chunk
         return len(chunk)
@@ -263,6 +263,6 @@ def _damage_error(path: Path, error: Exception) -> TextError:
 def _content_error(path: Path, name: str) -> TextError:
     """Build the error for an archive with unexpected content."""
     return TextError(
-        f"{path} must hold {name} exactly once, as an ordinary file, but holds it twice or as a "
-        "link or folder; it was not unpacked. Move it away."
+        f"{path} must contain {name} exactly once, as an ordinary file, but contains it twice or "
+        "as a link or folder; the archive was not unpacked. Move it away."
     )

@@ -36,7 +36,7 @@ FORMAT = 1
 ID_TYPES = ("<u2", "<u4")
 """Types of an id: little-endian, two or four bytes."""
 AGAIN = (
-    "delete the folder and repeat the command that made it (heedful data prepare, or heedful "
+    "delete the folder and repeat the command that wrote it (heedful data prepare, or heedful "
     "train with --resume)"
 )
 """Remedy for damage, for messages."""
@@ -80,8 +80,8 @@ class EncodedPairs:  # numpydoc ignore=PR02
         try:
             if meta["tokenizer"] != tokenizer.fingerprint:
                 raise RunFolderError(
-                    f"The ids in {folder} must come from the tokenizer in use, but another "
-                    "tokenizer made them; restore the tokenizer of this run if it was changed, or "
+                    f"The ids in {folder} must come from the tokenizer in use, but they come from "
+                    "another tokenizer; restore the tokenizer of this run if it was changed, or "
                     f"{AGAIN}."
                 )
             limits = (tokenizer.source_size, tokenizer.target_size)

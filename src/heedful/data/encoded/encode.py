@@ -66,9 +66,10 @@ def encode_corpus(
 
     `leaks`: counts the pairs that pass the rules for text but repeat held-out text.
 
-    Memory is constant: text is processed in shards of a few megabytes. The files are written into a
-    hidden folder, synced and renamed, so `folder` is complete or absent. After an interruption, the
-    text is read and filtered again, and only missing shards are encoded.
+    Text is processed in shards of a few megabytes, so memory is constant, except for the hashes
+    that find duplicates. The files are written into a hidden folder, synced and renamed, so
+    `folder` is complete or absent. After an interruption, the text is read and filtered again, and
+    only missing shards are encoded.
 
     Raises `TextError` if the text cannot be used, or no pair is kept. Raises `StorageError` if the
     disk is full or the folder cannot be written. Raises `RunFolderError` if `folder` holds
@@ -138,9 +139,9 @@ def _shards(
                 leaks.count(shard.sources, shard.targets, shard.lines)
     if escaped:
         report.notes.append(
-            f"{escaped:,} of {read:,} pairs hold escapes of Moses' tokenizer, such as &apos; or "
-            f"@-@, the first in line {first_escaped:,}; a model learns to write them. "
-            "data.unescape=true resolves them."
+            f"{escaped:,} of {read:,} pairs contain escapes of Moses' tokenizer, such as &apos; or "
+            f"@-@, the first in line {first_escaped:,}; a model learns to write these escapes. "
+            "data.unescape=true undoes them."
         )
     report.notes += corpus.skipped.notes()
     if leaks is not None and (note := leaks.note()):
@@ -208,6 +209,6 @@ def _require_pairs(report: CleaningReport, shards: Path) -> None:
         most = max(report.dropped, key=lambda reason: report.dropped[reason])
         raise TextError(
             "At least one sentence pair must pass the filter rules, but none did "
-            f"({report.summary()}). The most frequent reason: {RULES[most]}. Change that rule, or "
-            "correct the text."
+            f"({report.summary()}). The most frequent reason is that {RULES[most]}. Change that "
+            "rule, or correct the text."
         )

@@ -177,16 +177,16 @@ class CheckedValues:
             part = self._file.read(*span) if values is None else values[slice(*span)]
             digest.update(part.data)
             highest = max(highest, int(part.max())) if self._limit is not None else 0
-        where = f"{self._file.path} (bytes {begin:,} and on, {end - begin:,} long)"
+        where = f"{self._file.path} (bytes {begin:,} to {end - 1:,})"
         if digest.hexdigest() != self._digests[block]:
             raise RunFolderError(
-                f"{where} must be unchanged, but its digest differs: the disk or a copy changed "
-                f"it; {self._file.again}."
+                f"{where} must be unchanged, but its digest differs: the file was damaged on the "
+                f"disk or by copying; {self._file.again}."
             )
         if self._limit is not None and highest >= self._limit:
             raise RunFolderError(
                 f"{where} must contain ids below {self._limit:,}, the size of the vocabulary, but "
-                f"has {highest:,}; {self._file.again}."
+                f"contains {highest:,}; {self._file.again}."
             )
         self._unread.discard(block)
 
@@ -269,7 +269,9 @@ def open_flat(
         with reading(path, again):
             count, rest = divmod(path.stat().st_size, item.itemsize)
         if rest:
-            raise RunFolderError(f"{path} must hold complete numbers, but it was cut off; {again}.")
+            raise RunFolderError(
+                f"{path} must contain complete numbers, but it was cut off; {again}."
+            )
         files.append(FlatFile(path, item, count, again))
     text, places = files
     starts = read_offsets(places, text, digests[offsets.name])
@@ -290,7 +292,7 @@ def read_offsets(file: FlatFile, values: FlatFile, digests: Sequence[str]) -> ND
         part = offsets[first : first + _OFFSETS + 1]
         if (part[1:] < part[:-1]).any():
             raise RunFolderError(
-                f"{file.path} must hold increasing offsets, but they decrease: it is damaged; "
+                f"{file.path} must contain increasing offsets, but they decrease: it is damaged; "
                 f"{file.again}."
             )
     return offsets

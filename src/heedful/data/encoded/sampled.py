@@ -2,7 +2,7 @@
 One epoch of training pairs with sampled subwords, or with changed text.
 
 Every epoch has the same pairs in a different segmentation (Kudo 2018; Provilkov et al. 2020), and
-some of them changed by `heedful.data.augment`. The random numbers depend only on the seed, the
+`heedful.data.augment` changes some of the pairs. The random numbers depend only on the seed, the
 epoch and the shard. A resumed run therefore recreates any epoch bit for bit, with any number of
 processes.
 """
@@ -162,8 +162,8 @@ def _encode_shards(job: _Job, encoder: _Encoder, processes: int) -> Iterator[Ite
         yield pool.map(partial(_encode, job), range(encoder.shards))
     except BrokenProcessPool as error:
         raise HeedfulError(
-            "Subwords are sampled by separate processes, but one ended early: memory "
-            "may be short, or your script lacks the guard "
+            "Subwords are sampled by separate processes, but one ended early: there may be too "
+            "little memory, or your script lacks the guard "
             '`if __name__ == "__main__":`; use fewer processes or add the guard.'
         ) from error
     finally:
@@ -204,7 +204,7 @@ def _recorded_inputs(out: Path) -> Any:
         meta = None
     if not isinstance(meta, dict) or "made_from" not in meta:
         raise RunFolderError(
-            f"{out} must be empty or hold the sampled subwords of an epoch, but it holds something "
-            "else; choose another folder or move it away."
+            f"{out} must be empty or contain the sampled subwords of an epoch, but it has other "
+            "content; choose another folder or move it away."
         )
     return meta["made_from"]

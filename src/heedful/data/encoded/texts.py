@@ -49,7 +49,7 @@ class Texts:  # numpydoc ignore=PR02
         )
         if len(source) != len(target):
             raise RunFolderError(
-                f"{folder} must hold as many source sentences as target sentences, but has "
+                f"{folder} must have as many source sentences as target sentences, but has "
                 f"{len(source):,} and {len(target):,}; {AGAIN}."
             )
         return cls((source, target))
@@ -109,13 +109,13 @@ def _read_digests(path: Path) -> dict[str, list[str]]:
     except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or error
         raise RunFolderError(
-            f"{path} must hold the digests of the text of the pairs, but it cannot be read "
+            f"{path} must contain the digests of the text of the pairs, but it cannot be read "
             f"({reason}); {AGAIN}."
         ) from error
     names = {name for side in _SIDES for name in _names(side)}
     if not isinstance(digests, dict) or digests.keys() != names:
         raise RunFolderError(
-            f"{path} must hold the digests of {', '.join(sorted(names))}, but does not; {AGAIN}."
+            f"{path} must contain the digests of {', '.join(sorted(names))}, but does not; {AGAIN}."
         )
     return digests
 

@@ -24,7 +24,7 @@ def whole_folder(folder: Path, mark: str, promise: str = INTACT) -> Iterator[Pat
         is_own = (folder / mark).is_file()
     if taken and not is_own:
         raise RunFolderError(
-            f"{folder} must be a new or empty folder, but it holds something else; choose another "
+            f"{folder} must be a new or empty folder, but it has other content; choose another "
             "folder or move it away."
         )
     with replacing(folder, promise) as partial:

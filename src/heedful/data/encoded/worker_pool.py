@@ -55,7 +55,8 @@ class Workers:
         """
         Submit a shard.
 
-        Blocks while all processes are busy, so that reading does not run ahead of encoding.
+        Blocks while two shards per process are unfinished, so that reading does not run far ahead
+        of encoding.
 
         Raises `HeedfulError` or `OSError`, the error of an earlier shard.
         """
@@ -144,7 +145,7 @@ def _start() -> Any:
     except OSError as error:
         raise errors.HeedfulError(
             "Text is encoded by several processes, but one could not be started: "
-            f"“{error.strerror or error}”; lower --processes. {_KEPT}"
+            f"“{error.strerror or error}”; lower --processes of `heedful data prepare`. {_KEPT}"
         ) from error
 
 
@@ -157,7 +158,7 @@ def _death(status: int) -> errors.HeedfulError:
         how = f"ended with status {status}"
     return errors.HeedfulError(
         f"Every process that encodes text must finish, but one {how}; its output is above. "
-        f"{_KEPT} A lower --processes needs less memory."
+        f"{_KEPT} A lower --processes of `heedful data prepare` needs less memory."
     )
 
 
@@ -169,7 +170,7 @@ def _failure(answer: dict[str, Any]) -> BaseException:
     if kind == "MemoryError":
         return errors.HeedfulError(
             "Every process that encodes text needs about 150 MB of memory, but one did not get "
-            f"it; lower --processes. {_KEPT}"
+            f"it; lower --processes of `heedful data prepare`. {_KEPT}"
         )
     named = getattr(errors, kind, errors.HeedfulError)
     return named(answer["message"])

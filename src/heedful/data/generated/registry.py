@@ -86,7 +86,7 @@ GENERATED = {
         ),
         _random_pairs(
             "dates",
-            "English dates in words, and the same dates in ISO 8601 format.",
+            "English dates, written in many ways, and the same dates in ISO 8601 format.",
             dates.LANGUAGES,
             dates.sample_dates,
         ),

@@ -1,4 +1,4 @@
-"""Count of training pairs that repeat held-out pairs, which makes validation scores too high."""
+"""Count training pairs that repeat held-out pairs; such pairs make validation scores too high."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class HeldOutPairs:
 
     def __post_init__(self) -> None:
         if not len(self.sources) == len(self.targets) == len(self.lines):
-            raise ValueError("each held-out pair must have a source, a target and a line")
+            raise ValueError("each held-out pair must have a source, a target and a line number")
 
     def changed(self, change: Callable[[str], str]) -> "HeldOutPairs":
         """Return the pairs with both sides changed by a function."""
@@ -116,11 +116,12 @@ class Leaks:
         return (
             f"warning: {text} repeats {self.repeated:,} of {len(self._lines):,} validation pairs: "
             f"{' and '.join(counts)}. Validation scores can be too high. Examples (training line "
-            f"= validation line): {', '.join(self._examples['='] + self._examples['~'])}. Drop "
+            "= validation line, with ~ for a near repetition): "
+            f"{', '.join(self._examples['='] + self._examples['~'])}. Drop "
             "such pairs with --exclude and the validation files, or validate with other text."
         )
 
 
 def _pairs(count: int) -> str:
     """Format a count of pairs as the beginning of a sentence."""
-    return "1 pair has" if count == 1 else f"{count:,} pairs have"
+    return "1 training pair has" if count == 1 else f"{count:,} training pairs have"

@@ -24,7 +24,7 @@ LONGEST = 100_000
 """Maximum number of characters of a line compared by 4-grams; no model reads longer lines."""
 
 # Number of 4-grams that are looked up in addition to those that may be missing. With one instead of
-# five, one line of Europarl in ten would match.
+# five, one line of Europarl in ten would have to be compared with held-out lines.
 _LOOKED_UP = 5
 _HASHED_CHARACTERS = 250_000  # hashed at once, in 10 MB of arrays
 # The table in which 4-grams are looked up first fits into a processor's cache.
@@ -113,7 +113,7 @@ class _RareGrams:
 
 
 def holds(present: set[Gram], held_out: str) -> bool:
-    """Whether nine in ten of a held-out line's distinct 4-grams are present."""
+    """Whether at least nine tenths of a held-out line's distinct 4-grams are present."""
     own = {*grams(words(held_out))}
     return 10 * len(own & present) >= 9 * len(own)
 

@@ -43,7 +43,7 @@ class AlignedPair(NamedTuple):
     source: str
     target: str
     sure: frozenset[tuple[int, int]]
-    """Sure links: indices of an English and a French word, counted from 0 between spaces."""
+    """Sure links: indices of an English and a French word, from 0; spaces separate words."""
     possible: frozenset[tuple[int, int]]
     """The sure links and merely possible ones: “did” and the auxiliary, “not” and “ne”."""
 
@@ -147,7 +147,7 @@ _SEED = 1
 
 
 def write_grammar_text(folder: Path, sizes: Sizes = SIZES) -> None:
-    """Write training, validation and test text, and the word alignment of the test."""
+    """Write training, validation and test text, and the word alignment of the test text."""
     train_pairs, valid_pairs, test_pairs = sizes
     pairs, aligned = split_aligned(train_pairs, valid_pairs + test_pairs, _SEED)
     held_out = [(pair.source, pair.target) for pair in aligned]

@@ -1,8 +1,7 @@
 """
 Agents, verbs and patients of toy-corpus sentences: gold answers for attention heads.
 
-The grammar draws a sentence as a tree, so its subject, its verb and its object are known and need
-no parser.
+The grammar draws a sentence as a tree, so its subject, verb and object are known without a parser.
 """
 
 from typing import NamedTuple
@@ -28,7 +27,7 @@ class RoledSentence(NamedTuple):
     subject: int
     verb: int
     object: int
-    """Indices of agent, verb and patient, counted from 0 between spaces."""
+    """Indices of agent, verb and patient, from 0; spaces separate words."""
     pronoun: int | None = None
     """Index of a later pronoun of the object: “it”, “him”, “them”."""
 

@@ -66,7 +66,7 @@ def is_spaced(spelled: Mapping[str, Any]) -> bool:
 
 
 def _check_class(path: Path, spelled: Mapping[str, Any]) -> None:
-    """Refuse tokenizers that split text or add special symbols differently from BART's."""
+    """Refuse tokenizers that split text or add special symbols differently than BART's does."""
     name = str(spelled.get("tokenizer_class") or CLASSES[0]).removesuffix("Fast")
     names = {token: spelling(spelled, token, usual) for token, usual in _USUAL.items()}
     different = [token for token, same in _SAME.items() if names[token] != names[same]]
@@ -79,7 +79,7 @@ def _check_class(path: Path, spelled: Mapping[str, Any]) -> None:
 
 
 def _merges_file(merges: object, path: Path) -> bytes:
-    """Write the merges of ``tokenizer.json`` as ``merges.txt``."""
+    """Convert the merges of ``tokenizer.json`` to the format of ``merges.txt``."""
     if not isinstance(merges, list):
         raise ExchangeError(f"{path} must list merges, but does not; copy the whole folder again.")
     return "".join(f"{line}\n" for line in ("#version: 0.2", *_lines(merges, path))).encode()

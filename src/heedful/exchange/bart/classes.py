@@ -8,8 +8,8 @@ The classes that descend from BART, and their differences.
     mBART        pre      learned                yes                  yes
     BART         post     learned                yes                  yes
 
-All classes have the same epsilon in layer norms, and biases in all other layers. Both embeddings
-and the output layer share one table unless `tie_word_embeddings` is false.
+All classes have the same epsilon in layer norms, and biases in all linear layers except the output
+layer. Both embeddings and the output layer share one table unless `tie_word_embeddings` is false.
 """
 
 from collections.abc import Mapping

@@ -30,7 +30,7 @@ from heedful.tokenization.tokenizer import Tokenizer
 
 
 def read(path: Path, options: ReadOptions) -> ModelBundle:
-    """Read a folder. Raises `ExchangeError` with all reasons at once."""
+    """Read a folder. Raises `ExchangeError`, which may list several reasons."""
     files.check_files(path, [], "BART")
     settings = complete(read_settings_file(path / "config.json"))
     _check_shape(settings, path)
@@ -119,8 +119,8 @@ def _first_token(
     if tokenizer_class == "MBartTokenizer":
         reasons.add_if(
             forced is not None,
-            "forced_bos_token_id must be unset for MBartTokenizer, which starts decoding with "
-            f"the language token, but is {forced!r}",
+            "forced_bos_token_id must be unset for MBartTokenizer, whose models start decoding "
+            f"with the language token, but is {forced!r}",
         )
         forced = settings.get("decoder_start_token_id")
     reasons.add_if(
@@ -135,7 +135,7 @@ def _check_start_symbol(forced: int | None, id_mapping: IdMapping, reasons: Prob
     start = id_mapping.origins[START]
     reasons.add_if(
         forced not in (None, start),
-        f"forced_bos_token_id must be the start symbol, {start}, but is {forced!r}",
+        f"forced_bos_token_id must be the id of the start symbol, {start}, but is {forced!r}",
     )
 
 

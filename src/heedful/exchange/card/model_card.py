@@ -183,7 +183,8 @@ def _what_it_is(run: Run, library: str) -> list[str]:
     lines = [
         f"A model{purpose}, with {count:,} parameters: encoder {code(model.encoder)} of "
         f"{model.encoder_layers} layers, decoder {code(model.decoder)} of {model.decoder_layers}, "
-        f"width {model.d_model}, {tokenizer.target_size:,} subwords ({code(tokenizer.kind)}).",
+        f"width {model.d_model}, {tokenizer.target_size:,} target subwords "
+        f"({code(tokenizer.target_kind)}).",
     ]
     if tags := tokenizer.tags:
         shown = ", ".join(map(code, tags[:20])) + (" and others" if len(tags) > 20 else "")
@@ -191,7 +192,8 @@ def _what_it_is(run: Run, library: str) -> list[str]:
     artifact = "A run folder, described" if library == "heedful" else f"Exported for {library}"
     lines += [
         "",
-        f"{artifact} by {describe_program()}; the run was made by heedful {code(_version(run))}.",
+        f"{artifact} by {describe_program()}; the run was created by heedful "
+        f"{code(_version(run))}.",
     ]
     return lines
 
@@ -258,7 +260,7 @@ def _python_lines(name: str, library: str, text: str) -> list[str]:
 
 
 def _scores(scores: Sequence[CardScore]) -> list[str]:
-    """List the scores, each with its signature."""
+    """List the scores with their signatures."""
     if not scores:
         return ["Not measured."]
     return [

@@ -1,5 +1,5 @@
 """
-The scores of a model card: only measured scores, each with its signature.
+The scores of a model card: only measured scores, with signatures where recorded.
 
 The training log contains validation scores; a card shows the scores at the step of its weights.
 Scores of test sets are read from the output of `heedful evaluate --json`.

@@ -84,7 +84,7 @@ class ModelFile:
             scale = np.array(1000.0, np.float32)
         if scale is None or scale.size not in (1, len(stored)) or not np.all(scale != 0):
             raise ExchangeError(
-                f"model.bin must have a scale for each row of {name}, but has "
+                f"model.bin must have one scale or a scale for each row of {name}, but has "
                 f"{'none' if scale is None else scale.size} for {len(stored)} rows; the file is "
                 "damaged or quantized in another way."
             )
@@ -157,7 +157,7 @@ class _Reader:
         named = sum(array.size for array in variables.values())
         if named > _MOST_TIMES * stored + _ALWAYS:
             raise self._wrong(
-                f"must have few aliases, but they turn {stored:,} numbers into {named:,}"
+                f"must have few aliases, but they expand {stored:,} numbers to {named:,}"
             )
 
     def _array(self, name: str, version: int) -> Array:
@@ -200,7 +200,7 @@ class _Reader:
                 return raw[:-1].decode("utf-8")
         except UnicodeDecodeError:
             pass
-        raise self._wrong("must have names that end in a zero byte, but one does not")
+        raise self._wrong("must have names in UTF-8 that end in a zero byte, but one name does not")
 
     def _number(self, kind: str, label: str) -> int:
         """Read an integer."""

@@ -90,7 +90,7 @@ class Engine:
         except RuntimeError as error:
             raise ExchangeError(
                 f"{folder} must be a model that CTranslate2 {self.library.__version__} can open, "
-                f"but it reports: {error}."
+                f"but opening it failed: {error}."
             ) from error
         _open_engines.add(self)
 
@@ -113,11 +113,12 @@ class Engine:
         `sources`: tokens of each line, at least one token. `limits`: maximum number of target
         tokens of each line, without the end symbol.
 
-        CTranslate2's search ends when `beam` hypotheses are complete (`as-ctranslate2` in
-        `heedful.search.compat`). It gives a prefix a probability of one, and scores one token too
-        many in a cut hypothesis, so such lines are scored again. Cut hypotheses are ranked after
-        complete hypotheses. Lines with a forbidden token are searched again with this token
-        suppressed, which redistributes its probability; so they are also scored again.
+        With a length penalty, CTranslate2's search ends when `beam` hypotheses are complete
+        (`as-ctranslate2` in `heedful.search.compat`). It gives a prefix a probability of one, and
+        scores one token too many in a cut hypothesis, so such lines are scored again. Cut
+        hypotheses are ranked after complete hypotheses. Lines with a forbidden token are searched
+        again with all forbidden tokens suppressed, which redistributes their probability; so these
+        lines are also scored again.
         """
         _check_process()
         penalty, alpha = settings.penalty, settings.penalty.alpha

@@ -57,13 +57,13 @@ _SEARCH = SearchConfig(
 
 
 def read(path: Path, options: ReadOptions) -> ModelBundle:
-    """Read a folder. Raises `ExchangeError` with all reasons at once."""
+    """Read a folder. Raises `ExchangeError`, which may list several reasons."""
     config = read_config(path)
     file = read_model_file(path / "model.bin")
     variables = Variables(file, config)
     vocabularies = _Vocabularies.of(path, config, variables, options)
     settings = variables.settings()
-    advice = "Only models that heedful's Transformer can express can be imported"
+    advice = "Only models that fit heedful's Transformer can be imported"
     variables.reasons.refuse(f"{path} cannot be imported", advice)
     settings |= {
         "output_bias": settings["output_bias"] or None in vocabularies.origins[1],

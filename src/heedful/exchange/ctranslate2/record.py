@@ -18,7 +18,7 @@ WEIGHTS = "model.bin"
 
 @dataclass(frozen=True)
 class ExportRecord:
-    """The settings for using an exported model; `read` reads what `to_dict` returns."""
+    """The settings for using an exported model; `read` reads the values that `to_dict` returns."""
 
     FILE: ClassVar[str] = "heedful.json"
 

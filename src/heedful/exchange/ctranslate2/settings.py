@@ -2,9 +2,9 @@
 Model settings inferred from CTranslate2's attributes and variable shapes.
 
 A model of an older revision has few attributes. Features that our model lacks (rotary or relative
-positions, gated networks, keys shared by heads) are collected as reasons. An unusual scale is
-multiplied into the weights: of queries, if it is not 1 / sqrt(d_k), and of embeddings, if it is
-neither sqrt(d_model) nor 1.
+positions, gated networks, keys shared by heads) are collected as reasons. Unusual scales are
+multiplied into the weights: a scale of queries other than 1 / sqrt(d_k), and a scale of embeddings
+other than sqrt(d_model) or 1.
 """
 
 import math
@@ -58,7 +58,7 @@ class Variables:
                 self.weights[f"{old}_0/{kind}"] = self.weights.pop(f"{old}/{kind}")
         begins = bool(config.get("add_source_bos")) or bool(self._attribute("with_source_bos", 0))
         self.reasons.add_if(
-            begins, "its source begins with a start symbol, but heedful never adds one"
+            begins, "its source begins with a start symbol, which the import does not support"
         )
         ends = self._attribute("with_source_eos", 0)
         self.source_ends = bool(config.get("add_source_eos") or ends)
@@ -85,7 +85,7 @@ class Variables:
             for name in _NOUGHT:
                 flag = self._attribute(f"{side}/{name}", 0)
                 self.reasons.add_if(
-                    flag != 0, f"{side}/{name} is set, which heedful does not support"
+                    flag != 0, f"{side}/{name} is set, which the import does not support"
                 )
         return {
             "d_model": d_model,

@@ -54,7 +54,7 @@ BOUNDS = {
     "int8_float16": 2.0,
     "int8_bfloat16": 2.0,
 }
-"""Number formats of the weights, and the largest difference of log-probabilities in each."""
+"""Number formats of the weights, each with the tolerance for log-probabilities."""
 
 _ITS_OWN = {
     "stop": "as-ctranslate2",
@@ -95,8 +95,8 @@ def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResu
     )
     write_json(folder / ExportRecord.FILE, record.to_dict())
     rows = (
-        f"No text can be longer than {options.positions} subwords, because the position table has "
-        "only that many rows."
+        f"No text can be longer than {options.positions} subwords, including the end symbol, "
+        "because the position table has only that many rows."
     )
     return ExportResult(record.search_within, (rows,), BOUNDS[record.quantization])
 
@@ -126,7 +126,7 @@ def _refuse(config: RunConfig, options: WriteOptions) -> None:
             norm_of(config.model, side) == "pre-no-final",
             f"its {side} normalizes before each sub-layer, but has no final norm",
         )
-    reasons.refuse("CTranslate2 cannot have this model", "Change the options named")
+    reasons.refuse("CTranslate2 cannot express this model", "Change these options or settings")
 
 
 def _variables(model: ModelBundle, positions: int) -> dict[str, Array]:

@@ -105,8 +105,8 @@ def checkpoint_file(path: Path) -> Path:
     if len(files) != 1:
         names = ", ".join(file.name for file in files[:6]) or "none"
         raise ExchangeError(
-            f"{path} must be a checkpoint of fairseq or a folder with exactly one, but contains "
-            f"{names}; give the path of the checkpoint."
+            f"{path} must be a checkpoint of fairseq, or a folder with one checkpoint or with "
+            f"{_PREFERRED[1]}, but its .pt files are: {names}; give the path of the checkpoint."
         )
     return files[0]
 

@@ -70,7 +70,7 @@ _MUST_BE_OFF = (
 
 
 def read(path: Path, options: ReadOptions) -> ModelBundle:
-    """Read a checkpoint with vocabularies. Raises `ExchangeError` with all reasons at once."""
+    """Read a checkpoint. Raises `ExchangeError`, which may list several reasons."""
     file = checkpoint_file(path)
     settings, tensors = read_checkpoint(file)
     reader = family_reader("fairseq", settings)
@@ -140,7 +140,7 @@ def _languages(settings: Mapping[str, Any], options: ReadOptions, folder: Path) 
     if not source or not target:
         known = [file.name.split(".")[1] for file in sorted(folder.glob("dict.*.txt"))]
         raise ExchangeError(
-            "The languages of a model must be known, but its checkpoint names none; give "
+            "The languages of a model must be known, but its checkpoint does not name both; give "
             "--source-language and --target-language (dictionaries in the folder: "
             f"{', '.join(known) or 'none'})."
         )
@@ -218,7 +218,7 @@ def _search(settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     if power < 0:
         notes.append(
             f"heedful does not support the negative length penalty {power:g}, so scores are not "
-            "divided"
+            "divided by a power of the length"
         )
     search = {
         "beam": beam,

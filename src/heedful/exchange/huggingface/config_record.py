@@ -50,7 +50,7 @@ def run_config(
 
 
 def check_heads(config: ModelConfig, reasons: Problems) -> None:
-    """Add a reason for each side whose heads do not share the width equally."""
+    """Add a reason for each side in which `d_k` or `d_v` is not `d_model` / heads."""
     for side, (_, heads, _) in widths(config).items():
         width = config.d_model / heads
         for name in ("d_k", "d_v"):

@@ -60,7 +60,7 @@ _STOPS: dict[Any, Any] = {
     False: "as-transformers",
     "never": "when-none-can-win",
 }
-# Defaults of `generate`.
+# Default of `max_new_tokens`.
 _NEW_TOKENS = 20
 _LONGEST_NGRAM = NO_REPEAT_NGRAM.most or 0
 FORBIDDEN_BESIDES = (PAD, START)
@@ -95,7 +95,7 @@ def read_rule(
     forced = forced[0] if isinstance(forced, list) and len(forced) == 1 else forced
     reasons.add_if(
         type(beam) is not int or not 0 < beam < WIDEST_BEAM,
-        f"num_beams must be a whole number below {WIDEST_BEAM:,}, but is {beam!r}",
+        f"num_beams must be a whole number from 1 to {WIDEST_BEAM - 1:,}, but is {beam!r}",
     )
     reasons.add_if(
         not isinstance(power, int | float) or not 0 <= power <= 10,
@@ -104,7 +104,7 @@ def read_rule(
     reasons.add_if(stop not in (True, False, "never"), f"early_stopping is {stop!r}")
     reasons.add_if(
         forced is not None and forced != id_mapping.origins[END],
-        f"forced_eos_token_id must be the end symbol, but is {forced!r}",
+        f"forced_eos_token_id must be the id of the end symbol, but is {forced!r}",
     )
     ngram = settings.get("no_repeat_ngram_size") or 0
     reasons.add_if(
@@ -172,7 +172,7 @@ def write_rule(
 
 
 def _penalty(alpha: float) -> str:
-    """Format an exponent as in our settings."""
+    """Format the exponent of a length penalty as in our settings."""
     shown = f"{alpha:.6f}".rstrip("0").rstrip(".")
     return "none" if shown == "0" else f"power:{shown}"
 
@@ -202,7 +202,9 @@ def _forbidden(
     )
     words, single = ([*part] if isinstance(part, list) else [] for part in (words, single))
     if len(words) + len(single) > 2 * id_mapping.rows:  # transformers reads all for each sentence
-        reasons.add_if(True, "bad_words_ids lists more symbols than the vocabulary has")
+        reasons.add_if(
+            True, "bad_words_ids and suppress_tokens list more symbols than the vocabulary has"
+        )
         return (), ()
     for word in words:
         if isinstance(word, list) and len(word) == 1:
@@ -211,7 +213,10 @@ def _forbidden(
             reasons.add_if(True, f"bad_words_ids has {word!r}, which is not a single symbol")
     is_known = [isinstance(n, int) and n in id_mapping.ours for n in single]
     unknown = [n for n, known in zip(single, is_known, strict=True) if not known]
-    reasons.add_if(bool(unknown), f"bad_words_ids has {unknown}, which are not symbols")
+    reasons.add_if(
+        bool(unknown),
+        f"bad_words_ids and suppress_tokens have {unknown}, which are not symbols",
+    )
     forbidden = {id_mapping.ours[n] for n in compress(single, is_known)} - {END}
     notes = tuple(
         f"heedful never generates {id_mapping.pieces[ours]}, but transformers' generate may"

@@ -62,14 +62,14 @@ def check_files(path: Path, needed: Iterable[str], kind: str) -> None:
     """
     if not path.is_dir():
         raise ExchangeError(f"a {kind} model must be a folder, but {path} is not; check the path.")
-    names = ["config.json", SAFETENSORS, *needed]
+    names = ["config.json", *needed, SAFETENSORS]
     missing = [name for name in names if not (path / name).is_file()]
     if weights_file(path) is not None:
         missing = [name for name in missing if name not in LAYOUTS]
     if missing:
         raise ExchangeError(
-            f"a {kind} folder must contain {', '.join(names)}, but {path} lacks "
-            f"{', '.join(missing)}; copy the whole folder again."
+            f"a {kind} folder must contain {', '.join(names)} (or weights in another layout), "
+            f"but {path} lacks {', '.join(missing)}; copy the whole folder again."
         )
     _check_added_tokens(path)
 
@@ -132,7 +132,7 @@ def check_shape(settings: Mapping[str, Any], types: Collection[str], reasons: Pr
 
 
 def check_counts(settings: Mapping[str, Any], names: Iterable[str], reasons: Problems) -> None:
-    """Add a reason for each setting that is not a number above 0."""
+    """Add a reason for each setting that is not a whole number above 0."""
     for name in names:
         value = settings.get(name)
         is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0

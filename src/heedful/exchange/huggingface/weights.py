@@ -70,8 +70,8 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
     path = weights_file(folder)
     if path is None:
         raise ExchangeError(
-            f"{folder} must hold weights ({', '.join(LAYOUTS)}), but holds none of these; copy the "
-            "whole folder again."
+            f"{folder} must contain weights ({', '.join(LAYOUTS)}), but contains none of these; "
+            "copy the whole folder again."
         )
     if path.suffix != ".json":
         return _read_file(path)
@@ -79,7 +79,7 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
     files = {name: folder / name for name in sorted({*places.values()})}
     if missing := [name for name, file in files.items() if not file.is_file()]:
         raise ExchangeError(
-            f"{path} names files that are not there: {', '.join(missing)}; copy the whole folder "
+            f"{path} names files that do not exist: {', '.join(missing)}; copy the whole folder "
             "again."
         )
     return dict(_read_shards(places, files, path))
@@ -106,8 +106,8 @@ def _read_shards(
         listed = {tensor for tensor, place in places.items() if place == name}
         if different := sorted(listed ^ {*tensors}):
             raise ExchangeError(
-                f"{file} must hold the tensors that {index.name} lists for it, but they differ in "
-                f"{', '.join(different)[:200]}; copy the whole folder again."
+                f"{file} must contain the tensors that {index.name} lists for it, but they differ "
+                f"in {', '.join(different)[:200]}; copy the whole folder again."
             )
         yield from tensors.items()
 

@@ -39,7 +39,7 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
     """
     Read a folder, whatever the layout of its weights.
 
-    Raises `ExchangeError` with all reasons at once.
+    Raises `ExchangeError`, which may list several reasons.
     """
     files.check_files(path, _TEXT, "Marian")
     settings = read_settings_file(path / "config.json")
@@ -128,7 +128,8 @@ def _start(
     )
     padding = settings.get("pad_token_id")
     reasons.add_if(
-        padding != pad, f"pad_token_id must be {pad}, the id of padding, but is {padding!r}"
+        padding != pad,
+        f"pad_token_id must be {pad}, the id of the padding symbol, but is {padding!r}",
     )
     wanted = settings.get("decoder_start_token_id")
     return files.check_start(wanted, target, "an extra symbol", reasons)

@@ -115,11 +115,11 @@ def _refuse_mixed(folder: Path, sessions: Sequence[Any]) -> None:
     fingerprints |= {facts[FINGERPRINT]} if FINGERPRINT in facts else set()
     wrong = f"the graphs and {DESCRIPTION}" if len(fingerprints) > 1 else ""
     if "tokenizer" in facts and Tokenizer.load(folder).fingerprint != facts["tokenizer"]:
-        wrong = "the subwords"
+        wrong = f"the tokenizer and {DESCRIPTION}"
     if wrong:
         raise RunFolderError(
-            f"all files in {folder} must come from one export, but {wrong} carry different "
-            "fingerprints; export the run again."
+            f"all files in {folder} must come from one export, but the fingerprints of {wrong} "
+            "differ; export the run again."
         )
 
 

@@ -15,7 +15,7 @@ from heedful._version import __version__
 from heedful.exchange.extras import import_extra
 
 OPSET = 18
-"""The operator set, from the end of 2022; onnxruntime supports it since 1.14."""
+"""The operator set, from the end of 2022; onnxruntime has supported it since 1.14."""
 _IR = 8  # the version of the file format from 2022
 # A protocol buffer has at most two gibibytes; larger weights need a second file.
 _LARGEST = 1_900_000_000
@@ -59,7 +59,7 @@ class Nodes:
     def save(
         self, path: Path, name: str, inputs: Tensors, outputs: Tensors, metadata: Mapping[str, str]
     ) -> None:
-        """Check and write the graph; axes are given by input and output names."""
+        """Check and write the graph; a graph that is too large for one file is not checked."""
         helper = self._onnx.helper
         weights = list(self._stored.values())
         graph = helper.make_graph(

@@ -120,7 +120,7 @@ def read_arrays(values: Mapping[Any, Any], path: Path) -> dict[str, NDArray[Any]
     if size > _MOST_TIMES * path.stat().st_size + _ALWAYS:
         raise _damage_error(
             f"its tensors would have {size:,} bytes, many times the size of the file, which "
-            "is malicious"
+            "suggests a malicious file"
         )
     return {name: tensor.numpy() for name, tensor in tensors.items()}
 

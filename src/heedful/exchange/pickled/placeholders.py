@@ -1,8 +1,8 @@
 """
 Placeholders for the contents of a pickle: names, opaque objects, plain containers.
 
-Reading a pickle calls only functions in the tables at the end; each of them returns a number, text
-or a container.
+Reading a pickle calls only functions in `CONTAINERS` and in the table of `tensor_makers`. They
+return numbers, text, containers or placeholders.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +41,7 @@ Make = Callable[[tuple[Any, ...]], Any]
 def of_type(kind: type, value: Any) -> Any:
     """Check that an opcode's operand has exactly a given type, or raise `TypeError`."""
     if type(value) is not kind:
-        raise TypeError(f"expected a {kind.__name__}, but got a {type(value).__name__}")
+        raise TypeError(f"expected {kind.__name__}, but got {type(value).__name__}")
     return value
 
 
@@ -52,7 +52,7 @@ def key_of(value: Any) -> Any:
     parts = value if isinstance(value, tuple) and len(value) <= _LONGEST_KEY else (value,)
     if all(isinstance(part, _SCALARS) for part in parts):
         return value
-    raise TypeError(f"a key must be a number or text, but got a {type(value).__name__}")
+    raise TypeError(f"a key must be a number or text, but got {type(value).__name__}")
 
 
 def build_dictionary(values: Sequence[Any]) -> dict[Any, Any]:
@@ -74,7 +74,7 @@ def _as_dict(arguments: tuple[Any, ...]) -> dict[Any, Any]:
 def _of_length(count: int, value: Any) -> Any:
     """Check the length of a tuple."""
     if not isinstance(value, list | tuple) or len(value) != count:
-        raise TypeError(f"{count} values must be there")
+        raise TypeError(f"expected {count} values")
     return value
 
 

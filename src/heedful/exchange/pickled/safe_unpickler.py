@@ -92,9 +92,9 @@ def read_inert(file: Any, makers: dict[str, Make], persistent: Callable[[Any], A
         ) from error
     if machine.refused:
         raise ExchangeError(
-            "A checkpoint may contain tensors, numbers, text and settings, but this one names "
+            "A checkpoint may contain only tensors, numbers, text and settings, but this one names "
             f"{_format_names(machine.refused)}; none of it was executed. Do not load this file "
-            "anywhere else unless you know who made it."
+            "anywhere else unless you know who wrote it."
         )
     return result
 

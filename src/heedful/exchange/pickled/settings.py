@@ -8,12 +8,12 @@ from heedful.exchange.pickled.placeholders import OpaqueObject
 _DEEPEST = 8
 _MOST = 100_000
 WIDEST_BEAM, MOST_TOKENS = 201, 10_000
-"""Maximum values in search settings; larger ones would fill the memory in the parity check."""
+"""Exclusive limits of search settings; larger values would fill the memory in the parity check."""
 
 
 def settings_of(value: Any) -> dict[str, Any]:
     """
-    Read the settings stored with weights: numbers, text, lists and dictionaries; None for others.
+    Read settings stored with weights: numbers, text, lists, dictionaries; None for other values.
 
     Interpolations of omegaconf, such as “${model.width}”, stay text. Raises `ExchangeError` if
     `value` holds no settings, or more than any toolkit has.
@@ -22,7 +22,7 @@ def settings_of(value: Any) -> dict[str, Any]:
     plain = _plain(value, 0, left)
     if not isinstance(plain, dict):
         raise ExchangeError(
-            "The settings of a checkpoint must be names and values, but got a "
+            "The settings of a checkpoint must be names and values, but got "
             f"{type(value).__name__}; it is not a checkpoint of a translation model."
         )
     return plain

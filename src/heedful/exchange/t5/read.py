@@ -55,7 +55,7 @@ _MOST_TOKENS = 1 << 14
 
 
 def read(path: Path, options: ReadOptions) -> ModelBundle:
-    """Read a folder. Raises `ExchangeError` with all reasons at once."""
+    """Read a folder. Raises `ExchangeError`, which may list several reasons."""
     check_files(path, [FILE if (path / FILE).is_file() else MODEL], "T5")
     settings = complete(read_settings_file(path / "config.json"))
     reasons = Problems()
@@ -73,7 +73,7 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
     task = read_task(settings, options, reasons)
     reasons.refuse(
         f"the model in {path} cannot be imported with these options",
-        "Name another task, or give its text with --source-prefix",
+        "Name another task, or give a prefix with --source-prefix",
     )
     id_mapping, content = read_vocabulary(path, settings, spelled)
     start = _start(settings, id_mapping, reasons)

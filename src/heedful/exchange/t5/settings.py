@@ -95,7 +95,8 @@ def check_settings(settings: Mapping[str, Any], reasons: Problems) -> None:
         for name, value in derived.items():
             reasons.add_if(
                 settings.get(name, value) != value,
-                f"{name} must be {value}, as feed_forward_proj says, but is {settings.get(name)!r}",
+                f"{name} must be {value}, as feed_forward_proj implies, but is "
+                f"{settings.get(name)!r}",
             )
     check_rate(settings["dropout_rate"], "dropout_rate", reasons)
     epsilon = settings["layer_norm_epsilon"]
@@ -173,7 +174,7 @@ def check_model(config: ModelConfig, reasons: Problems) -> None:
 
 
 def config_of(config: ModelConfig) -> dict[str, Any]:
-    """Write `config.json` without the vocabulary and the special ids."""
+    """Build the settings for `config.json`, except the vocabulary size and the special ids."""
     kinds = {value: name for name, value in reversed(_ACTIVATIONS.items())}
     buckets = config.model_dump()["relative_buckets"]
     return {

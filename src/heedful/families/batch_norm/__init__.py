@@ -18,7 +18,7 @@ class BatchNormFamily(Family):
     builder = "heedful.families.batch_norm.norm"
 
     def training_notes(self, model: ModelSettings, ranks: int) -> Iterable[str]:
-        """Note that mean and variance depend on the batch size."""
+        """Note that mean and variance depend on the size of micro-batches."""
         if model.norm_kind == "batch":
             saved = "" if ranks == 1 else "; only the running averages of rank 0 are saved"
             yield (

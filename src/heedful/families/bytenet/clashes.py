@@ -16,8 +16,8 @@ def _blocks(model: ModelSettings) -> Iterator[str]:
     bytenet = model.part(ByteNetConfig)
     if bytenet.channels is None and model.d_model % 2:
         yield (
-            "`model.d_model` must be even, because half of it is the width inside a block, but "
-            f"got {model.d_model}; or set `model.bytenet.channels`"
+            "`model.d_model` must be even if `model.bytenet.channels` is none, because half of "
+            f"`model.d_model` is the width inside a block, but got {model.d_model}"
         )
     if bytenet.max_dilation & (bytenet.max_dilation - 1):
         below = 1 << (bytenet.max_dilation.bit_length() - 1)

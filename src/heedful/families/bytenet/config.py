@@ -18,7 +18,7 @@ class ByteNetConfig(SettingsTable):
     table: ClassVar[str] = "model.bytenet"
 
     channels: Width | None = None
-    """Width inside a block (the paper's d). None means half of d_model (the paper's 2d)."""
+    """Width inside a block (ByteNet's d). None means half of d_model (ByteNet's 2d)."""
     encoder_kernel: Annotated[Width, ENCODER] = 3
     """Kernel width of the encoder's centered convolutions; it must be odd."""
     decoder_kernel: Annotated[Width, DECODER] = 3
@@ -28,8 +28,8 @@ class ByteNetConfig(SettingsTable):
     join: Annotated[Literal["concatenated", "summed"], DECODER] = "concatenated"
     """How an encoder column and an embedding are joined: concatenated and projected, or summed."""
     unfolding_factor: Annotated[float, Field(ge=1, le=10), DECODER] = 1.2
-    """Encoder columns per source subword (the paper's a); beyond them the decoder reads zeros."""
+    """Encoder columns per source subword (ByteNet's a); beyond them, the decoder reads zeros."""
     unfolding_offset: Annotated[int, Field(ge=0, le=10_000), DECODER] = 0
-    """Columns added to unfolding_factor times the source's length (the paper's b)."""
+    """Columns added to unfolding_factor times the source's length (ByteNet's b)."""
     unfolding_padding: Annotated[Literal["learned", "zero"], DECODER] = "learned"
-    """Initial value of columns beyond the source: a learned vector, or zeros."""
+    """Vector that fills the columns beyond the source: a learned vector, or zeros."""

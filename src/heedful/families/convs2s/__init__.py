@@ -1,4 +1,4 @@
-"""ConvS2S: convolutional encoders and decoders that attend in every layer (Gehring et al. 2017)."""
+"""ConvS2S: convolutional encoders, and decoders that attend in each layer (Gehring et al. 2017)."""
 
 from collections.abc import Iterable
 from typing import ClassVar

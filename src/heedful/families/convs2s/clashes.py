@@ -30,7 +30,7 @@ def _layers(model: ModelSettings, side: str) -> Iterator[str]:
 
 
 def _decoder(model: ModelSettings, memory: int) -> Iterator[str]:
-    """Check attention and the width of the readout."""
+    """Check the attending layers and the widths of the encoder's states and of the readout."""
     convs2s = model.part(ConvS2SConfig)
     layers = len(layers_of(convs2s.decoder_layers))
     if (highest := attending_layers(convs2s.attention, layers)[-1]) > layers:
@@ -41,8 +41,8 @@ def _decoder(model: ModelSettings, memory: int) -> Iterator[str]:
     if memory != model.d_model:
         yield (
             f"`model.decoder` = convs2s needs states of the encoder as wide as `model.d_model` "
-            f"({model.d_model}), but they are {memory} wide; halve the hidden_size of "
-            f"bidirectional encoders"
+            f"({model.d_model}), but they are {memory} wide; for a bidirectional encoder, set "
+            f"`model.recurrent.encoder_hidden_size` to half of `model.d_model`"
         )
     width = convs2s.out_embed_dim or model.d_model
     if model.tie_embeddings in ("all", "output") and width != model.d_model:

@@ -72,9 +72,9 @@ class ConvS2SConfig(SettingsTable):
     table: ClassVar[str] = "model.convs2s"
 
     encoder_layers: Annotated[ConvolutionalLayers, ENCODER] = "20x(512,3)"
-    """Channels and kernel width; a third number is how many layers the residual spans."""
+    """Layers as COUNTx(CHANNELS,KERNEL); a third number is how many layers a residual spans."""
     decoder_layers: Annotated[ConvolutionalLayers, DECODER] = "20x(512,3)"
-    """Channels and kernel width of the decoder layers, as in encoder_layers."""
+    """Channels and kernel widths of the decoder layers, written as in encoder_layers."""
     attention: Annotated[Attending, DECODER] = "all"
     """Decoder layers that attend to the source: all, first, last or their numbers from 1."""
     out_embed_dim: Annotated[Width | None, DECODER] = None

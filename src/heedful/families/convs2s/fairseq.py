@@ -53,8 +53,8 @@ def problems(settings: Mapping[str, Any]) -> Iterator[str]:
     readout = number_in(settings, "decoder_out_embed_dim", 256)
     if settings.get("share_input_output_embed") and readout != width:
         yield (
-            "`share_input_output_embed` needs embeddings and readout of one width, but they are "
-            f"{width} and {readout} wide"
+            "`share_input_output_embed` needs embeddings and readout of the same width, but they "
+            f"are {width} and {readout} wide"
         )
     if cutoff := settings.get("adaptive_softmax_cutoff"):
         yield f"`adaptive_softmax_cutoff` is {str(cutoff)[:40]}"

@@ -16,9 +16,10 @@ Convolutional sequence to sequence learning (Gehring et al. 2017), as fairseq co
     keys   = fc2(x)                             fc2(x) times output matrix
     values = (keys + e) sqrt(1/2)
 
-m is the number of real source tokens. If a layer is wider than the layer below, x is projected. All
-linear layers have weight normalization. The factor sqrt(1/2) preserves the variance of a sum. The
-factor sqrt(m) preserves the variance of a mean over m values (section 3.5).
+m is the number of real source tokens. If the widths of x and y differ, x is projected. By default,
+all convolutions and linear layers except the output matrix have weight normalization. The factor
+sqrt(1/2) preserves the variance of a sum. The factor sqrt(m) preserves the variance of a mean over
+m values (section 3.5).
 """
 
 import math
@@ -68,7 +69,7 @@ class ConvS2SWiring:
     """Width of the embeddings, and of the queries and keys of attention."""
     layers: tuple[LayerShape, ...]
     dropout: float = 0.0
-    """Dropout probability of each layer's input."""
+    """Dropout probability of each layer's input, and of a decoder's output."""
     weight_norm: bool = True
     gradient_scale: float = 1.0
     """Factor of the gradient of an encoder's output."""
@@ -166,7 +167,7 @@ class ConvS2SStack(nn.Module):
 
 
 class ConvS2SEncoder(ConvS2SStack, SourceEncoder):
-    """A convolutional encoder (section 3.2); padding is set to zero before each convolution."""
+    """A convolutional encoder (section 3.2); padding is removed or zeroed before convolutions."""
 
     def __init__(self, wiring: ConvS2SWiring) -> None:
         super().__init__(wiring, wiring.d_model, causal=False)

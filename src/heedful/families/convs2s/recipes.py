@@ -40,7 +40,7 @@ _ALL: Settings = {
 }
 
 _GERMAN_EPOCH = 4_500_000 * 30 // 4000  # pairs of WMT 2014; 30 subwords per sentence are ours
-_FRENCH_EPOCH = 35_500_000 * 30 // 3000  # likewise
+_FRENCH_EPOCH = 35_500_000 * 30 // 3000  # 30 subwords per sentence are ours
 
 _ENGLISH_GERMAN: Settings = {  # fconv_wmt_en_de
     **_ALL,
@@ -100,16 +100,16 @@ _SMALL: dict[str, Any] = {
 
 CONVS2S_RECIPES: dict[str, Recipe] = {
     "convs2s-en-de": Recipe(
-        "Gehring et al. 2017: ConvS2S English-German, in fairseq's shape.",
+        "Gehring et al. 2017: ConvS2S English-German, with fairseq's layers.",
         _ENGLISH_GERMAN,
     ),
     "convs2s-en-fr": Recipe(
-        "Gehring et al. 2017: ConvS2S English-French, in fairseq's shape.",
+        "Gehring et al. 2017: ConvS2S English-French, with fairseq's layers.",
         _ENGLISH_FRENCH,
     ),
     "fconv-iwslt": Recipe("fairseq's fconv_iwslt_de_en: German-English on 160,000 pairs.", _IWSLT),
     "convolutional-small": Recipe(
-        "Learn Multi30k with convolutions that attend in every layer, in an hour on two cores.",
+        "Learn Multi30k with convolutions, and attention in every decoder layer.",
         _SMALL,
         base="multi30k",
     ),

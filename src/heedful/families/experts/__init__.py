@@ -38,7 +38,7 @@ class Experts(Family):
         return model.part(ExpertsConfig).changed()
 
     def training_notes(self, model: ModelSettings, ranks: int) -> Iterable[str]:
-        """Note that the balance of experts depends on the batch size."""
+        """Note that the balance of experts depends on the size of micro-batches."""
         if model.part(ExpertsConfig).count is not None:
             saved = "" if ranks == 1 else "; only the running load of rank 0 is saved"
             yield (

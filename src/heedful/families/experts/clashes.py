@@ -62,6 +62,6 @@ def _numbers(model: ModelSettings) -> Iterator[str]:
         )
     if per_token == 1 and experts.gating == "noisy" and count > 1:
         yield (
-            "`model.experts.per_token` must be 2 or more, because the gate of a single expert is "
-            "always 1 and learns nothing, but got 1"
+            "`model.experts.per_token` must be at least 2 if `model.experts.gating` is noisy, "
+            "because a single expert's gate is always 1 and learns nothing, but got 1"
         )

@@ -30,15 +30,15 @@ class ExpertsConfig(SettingsTable):
     table: ClassVar[str] = "model.experts"
 
     count: Annotated[int, Field(ge=1, le=100_000)] | None = None
-    """Experts of a mixture. None means no mixtures."""
+    """Number of experts in a mixture. None means no mixtures."""
     per_token: Annotated[Width, EXPERTS] = 2
-    """Experts per token; with groups, both the groups per token and the experts per group."""
+    """Number of experts per token; with groups, number of groups and of experts in each group."""
     gating: Annotated[Literal["noisy", "balanced"], EXPERTS] = "noisy"
-    """Noisy top-k, or balanced: all experts serve equally many tokens of each training batch."""
+    """Noisy top-k, or balanced: in training, experts serve equally many tokens per micro-batch."""
     groups: Annotated[Annotated[int, Field(ge=2, le=10_000)] | None, EXPERTS] = None
     """Number of groups of a two-level gate. None means one level."""
     d_ff: Annotated[Width | None, EXPERTS] = None
-    """Inner width of an expert. None means model.d_ff, or 4 * model.d_model in recurrent models."""
+    """Inner width of an expert. None means the feed-forward width, or 4 * d_model if recurrent."""
     encoder_layers: Annotated[MixtureLayers, EXPERTS, _ENCODER] = "all"
     """Encoder layers with a mixture, as the feed-forward network or after a recurrent layer."""
     decoder_layers: Annotated[MixtureLayers, EXPERTS, _DECODER] = "all"

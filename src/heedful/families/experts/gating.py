@@ -8,7 +8,8 @@ Gates of a mixture of experts: which experts serve a token, and with which weigh
               in evaluation a token takes the experts whose weights are above their thresholds
     groups    a gate chooses groups, then a gate of each group chooses its experts
 
-Shazeer et al. 2017: sections 2.1 and 4, appendices A, B and F. No gate limits an expert's tokens.
+Shazeer et al. 2017: sections 2.1 and 4, appendices A, B and F. The noisy gate does not limit the
+number of tokens per expert.
 """
 
 from collections.abc import Iterable

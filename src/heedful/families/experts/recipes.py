@@ -37,7 +37,7 @@ _MOE: dict[str, Any] = {
     "data.vocabulary_size": 32_000,  # appendix E: one for both languages
     "data.subwords": "unigram",  # stands in for word-piece
     "data.shared_vocabulary": True,
-    "train.schedule": "inverse_sqrt",  # appendix E: 2,000 steps up, 8,000 constant
+    "train.schedule": "inverse_sqrt",  # appendix E: up for 2,000 steps, constant for 8,000
     "train.learning_rate": 1e-3,  # ours
     "train.warmup": 2000,
     "train.beta2": 0.999,  # ours, Kingma and Ba 2015
@@ -72,7 +72,7 @@ _SMALL: dict[str, Any] = {
 EXPERTS_RECIPES: dict[str, Recipe] = {
     "moe": Recipe("Shazeer et al. 2017: LSTMs with two mixtures of 32 experts.", _MOE),
     "moe-2048": Recipe(
-        "Shazeer et al. 2017: with 2,048 experts, 8.7 billion weights.",
+        "Shazeer et al. 2017: with 2,048 experts and 8.7 billion weights.",
         _MOE
         | {
             "model.experts.count": 2048,

@@ -212,7 +212,7 @@ class CausalFastformer(Fastformer, TargetMixer):
         write: Callable[[Any], Any],
         mask_bias: Float[Tensor, "sentences heads width 0"],
     ) -> Float[Tensor, "sentences width d_model"]:
-        del mask_bias  # the sums have no slots
+        del mask_bias  # the sums store no keys that a mask could hide
         query, key = self.query_proj(x), self.key_proj(x)
 
         def add(means: list[RunningMean]) -> Tensor:

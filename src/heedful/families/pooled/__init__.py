@@ -23,7 +23,7 @@ class Pooled(Family):
         if model.decoder == "transformer" and not model.residuals:
             yield (
                 f"`model.residuals` must be true if `model.encoder` is {model.encoder}, because "
-                "without them a decoder would forget the words it wrote, but got false"
+                "otherwise the decoder's output would not depend on its input, but got false"
             )
 
     def no_alignment(self, model: ModelSettings) -> str:

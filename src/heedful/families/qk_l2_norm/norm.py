@@ -37,7 +37,7 @@ class UnitLength(nn.Module):
         self.weight = nn.Parameter(torch.full((1,), math.sqrt(SCALE * math.sqrt(d_k))))
 
     def forward(self, x: Float[Tensor, "*rows d_k"]) -> Float[Tensor, "*rows d_k"]:
-        """Divide each vector by its length."""
+        """Scale each vector to the learned length."""
         wide = x.to(torch.promote_types(x.dtype, torch.float32))
         unit = nn.functional.normalize(wide, dim=-1, eps=self.epsilon)
         return (unit * self.weight.to(wide.dtype)).to(x.dtype)

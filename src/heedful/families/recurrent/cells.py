@@ -26,7 +26,7 @@ CELLS: dict[str, Callable[..., nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU, "
 
 class RecurrentLayer(nn.Module):
     """
-    One layer of recurrent cells, forwards or in both directions.
+    One layer of recurrent cells, forward or in both directions.
 
     It contains torch's own module. `run` takes complete sequences. A decoder uses its two halves,
     `project` and `step`, so that known inputs need only one large matrix multiplication.
@@ -78,7 +78,7 @@ class RecurrentLayer(nn.Module):
         state = self.zero_state(rows, data) if first is None else first
         if first is not None and order is not None:
             state = tuple(part[order] for part in first)
-        projects = self.state_width != self.width  # torch runs these by steps, too, and warns
+        projects = self.state_width != self.width  # torch too runs these step by step
         on_cpu, learns = data.device.type == "cpu", torch.is_grad_enabled()
         # cuDNN computes gradients only in training mode
         if (

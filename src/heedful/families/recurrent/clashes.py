@@ -42,7 +42,7 @@ def _depth(model: ModelSettings) -> Iterator[str]:
 
 
 def _projection(model: ModelSettings) -> Iterator[str]:
-    """Check that there is an LSTM with an output to project."""
+    """Check the type of the cells and the size of the projection."""
     recurrent = model.part(RecurrentConfig)
     size = recurrent.projection_size
     if size is None:
@@ -72,15 +72,15 @@ def _encoder(model: ModelSettings) -> Iterator[str]:
         )
     if recurrent.direction == "first-bidirectional" and recurrent.residual_from in (1, 2):
         yield (
-            "`model.recurrent.residual_from` must be at least 3 with a bidirectional first "
-            "layer, because the second layer's input is wider than its states, but got "
-            f"{recurrent.residual_from}"
+            "`model.recurrent.residual_from` must be at least 3 if `model.recurrent.direction` "
+            "is first-bidirectional, because the second layer's input is wider than its states, "
+            f"but got {recurrent.residual_from}"
         )
     if model.decoder == "transformer" and memory_width(model) != model.d_model:
         yield (
             "`model.recurrent.encoder_hidden_size` must give states as wide as `model.d_model` "
             f"({model.d_model}) for a Transformer decoder, but they are {memory_width(model)} "
-            "wide; a bidirectional encoder needs half of this width"
+            "wide; a bidirectional encoder needs half of `model.d_model`"
         )
 
 
@@ -137,9 +137,9 @@ def _attention(model: ModelSettings, memory: int) -> Iterator[str]:
         )
     if recurrent.score == "dot" and width != memory:
         yield (
-            f"`model.recurrent.score` = dot needs encoder and decoder states of one width, but "
-            f"they are {memory} and {width} wide; change a hidden_size, "
-            "or choose general"
+            f"`model.recurrent.score` = dot needs encoder and decoder states of the same width, "
+            f"but they are {memory} and {width} wide; change a hidden size, "
+            "or set `model.recurrent.score` to general"
         )
 
 
@@ -179,8 +179,8 @@ def _start(model: ModelSettings) -> Iterator[str]:
         both = " or as both directions together" if len(fitting) > 1 else ""
         yield (
             f"`model.recurrent.start` = {start} needs decoder layers as wide as one direction of "
-            f"the encoder's layers{both}, but the decoder has width {decoder} and one direction "
-            f"{encoder}; set it to bridge, which accepts any width"
+            f"the encoder's layers{both}, but they are {decoder} and {encoder} wide; choose "
+            f"bridge, which accepts any width"
         )
     if start == "final" and model.encoder_layers != model.decoder_layers:
         yield (
@@ -190,7 +190,7 @@ def _start(model: ModelSettings) -> Iterator[str]:
 
 
 def _mixtures(model: ModelSettings) -> Iterator[str]:
-    """Check that mixtures of experts have layers outside of the feedback."""
+    """Check that the recurrent settings allow mixtures of experts."""
     for side in ("encoder", "decoder"):
         if getattr(model, side) == "recurrent" and part_layers(model, side):
             yield from _room_for_mixtures(model.part(RecurrentConfig), side)

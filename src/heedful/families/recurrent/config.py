@@ -50,7 +50,7 @@ class RecurrentConfig(SettingsTable):
     query: Annotated[Literal["current", "previous"], ATTENTION] = "current"
     """Query of attention: the top state of this step, or the bottom state of the previous step."""
     feed: Annotated[Literal["none", "context", "readout"], DECODER] = "readout"
-    """Second input of a decoder step: none, the context, or the readout of the previous step."""
+    """Second input of a decoder step: none, the attention context, or the previous readout."""
     feed_layers: Annotated[
         Literal["first", "all"], ActsIf("model.recurrent.feed", unless=("none",))
     ] = "first"

@@ -75,7 +75,7 @@ def problems(settings: Mapping[str, Any]) -> Iterator[str]:
         )
     if settings.get("tied_softmax") and widths[1] != width:
         yield (
-            "`tied_softmax` needs embeddings and decoder states of one width, but they are "
+            "`tied_softmax` needs embeddings and decoder states of the same width, but they are "
             f"{width} and {widths[1]} wide"
         )
 

@@ -64,7 +64,7 @@ PLAIN = StepProducts()
 
 class LoopProducts(StepProducts):
     """
-    Matrix multiplications of a training loop; each shared tensor's gradient needs only one.
+    Matrix multiplications of a training loop; gradients of shared tensors are computed only once.
 
     Each loop has its own object, with one query for each sentence. Shared tensors are recognized by
     their id, so they must be the same objects at every step.

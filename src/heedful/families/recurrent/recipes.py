@@ -71,7 +71,7 @@ _BAHDANAU: Settings = {  # RNNsearch-50: GroundHog experiments/nmt/state.py, pro
     "model.d_model": 620,  # rank_n_approx
     "model.encoder_layers": 1,
     "model.decoder_layers": 1,
-    "model.dropout": 0.0,  # “not tested and probably does not work”
+    "model.dropout": 0.0,  # state.py: “not tested and probably does not work”
     "model.recurrent.cell": "gru",  # enc_rec_gating, enc_rec_reseting
     "model.recurrent.hidden_size": 1000,  # dim
     "model.recurrent.direction": "bidirectional",  # forward, backward
@@ -108,7 +108,7 @@ _LUONG: Settings = {  # Luong, Pham, Manning 2015, by README.md of their code, l
     "model.recurrent.query": "current",  # section 3.1
     "model.recurrent.feed": "readout",  # feedInput
     "model.recurrent.readout": "attentional",  # equation 5
-    "model.recurrent.readout_dropout": 0.0,  # ours: inputs of layers only
+    "model.recurrent.readout_dropout": 0.0,  # ours: dropout only before layers
     "model.recurrent.start": "final",  # ours, as in the authors' later tensorflow/nmt
     "model.recurrent.initial_range": 0.1,  # initRange
     "model.recurrent.forget_bias": 0.0,  # ours
@@ -139,7 +139,7 @@ _GNMT: Settings = {  # Wu et al. 2016; sizes and wiring also in tensorflow/nmt, 
     "model.recurrent.feed": "context",  # section 3
     "model.recurrent.feed_layers": "all",  # section 3; tf-nmt's `gnmt`, not its `gnmt_v2`
     "model.recurrent.readout": "state",
-    "model.recurrent.readout_dropout": 0.0,  # ours: inputs of layers only, as in tensorflow/nmt
+    "model.recurrent.readout_dropout": 0.0,  # ours: dropout only before layers, as in tf-nmt
     "model.recurrent.start": "final",  # tensorflow/nmt passes the encoder's state
     "model.recurrent.initial_range": 0.1,  # ours, init_weight of tensorflow/nmt
     "data.vocabulary_size": 32_000,  # section 4.1: WPM-32K
@@ -171,7 +171,7 @@ _DEEP_ATT: Settings = {  # Zhou et al. 2016
     "model.recurrent.feed": "context",  # into the first layer
     "model.recurrent.readout": "state",  # ours; the original also reads the last fast-forward part
     "model.recurrent.start": "zero",  # ours
-    "model.recurrent.embedding_dropout": 0.0,  # only states h are dropped
+    "model.recurrent.embedding_dropout": 0.0,  # only states h have dropout
     "model.recurrent.initial_range": 0.1,  # ours, as all settings below except batch_tokens
     "data.vocabulary_size": 30_000,
     "train.schedule": "constant",
@@ -191,7 +191,7 @@ _ENVI: Settings = {  # Joey NMT, configs/iwslt_envi_xnmt.yaml
     "model.d_model": 128,
     "model.encoder_layers": 1,
     "model.decoder_layers": 1,
-    "model.dropout": 0.3,  # of embeddings and readout; one layer has nothing between layers
+    "model.dropout": 0.3,  # on embeddings and readout; a single layer has no other dropout
     "model.recurrent.hidden_size": 512,
     "model.recurrent.direction": "bidirectional",
     "model.recurrent.score": "additive",  # attention: bahdanau
@@ -242,7 +242,7 @@ RECURRENT_RECIPES: dict[str, Recipe] = {
     "deep-att": Recipe("Zhou et al. 2016: depth 16 with fast-forward connections.", _DEEP_ATT),
     "envi": Recipe("Joey NMT's iwslt_envi_xnmt: English-Vietnamese on 133,000 pairs.", _ENVI),
     "recurrent-small": Recipe(
-        "Learn Multi30k with an LSTM and attention, in half an hour on two cores.",
+        "Learn Multi30k with an LSTM and attention on two cores.",
         _SMALL,
         base="multi30k",
     ),

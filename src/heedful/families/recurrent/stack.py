@@ -25,7 +25,7 @@ class RecurrentStack(nn.Module, Initialized):
 
     def initialize(self, generator: torch.Generator) -> None:
         """
-        Draw all weights except the number g of a score.
+        Draw all weights except the number g of a score and the weights of mixtures.
 
         The distribution is uniform within a range, as in Luong et al. 2015, or within Glorot's
         bound for each gate separately, as in Joey NMT.

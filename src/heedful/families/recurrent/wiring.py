@@ -40,7 +40,7 @@ class RecurrentWiring:
     """Width of the encoder's last states from which a decoder starts; 0 if it uses none."""
     score: Score | Literal["none"] = "none"
     attention_size: int = 0
-    """Inner width of the additive scores."""
+    """Inner width of additive and product scores."""
     query: Literal["current", "previous"] = "current"
     """Query of attention: the top state of this step, or the previous step's bottom state."""
     feed: Literal["none", "context", "readout"] = "none"
@@ -77,7 +77,7 @@ class RecurrentWiring:
 
     @property
     def gates(self) -> int:
-        """Width of the input's part of all gates of one direction."""
+        """Width of the projected input of all gates of one direction."""
         return {"lstm": 4, "gru": 3, "rnn": 1}[self.cell] * self.hidden_size
 
     @property

@@ -64,7 +64,7 @@ class RelativeBuckets(ScoreBias):
     def forward(
         self, distance: Int[Tensor, "rows queries keys"]
     ) -> Float[Tensor, "rows heads queries keys"]:
-        """Look up the numbers of all heads."""
+        """Look up every head's number for each distance."""
         biases = nn.functional.embedding(self.buckets(distance), self.weight)
         return biases.permute(0, 3, 1, 2)  # (rows, heads, queries, keys)
 

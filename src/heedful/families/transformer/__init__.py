@@ -19,7 +19,7 @@ class TransformerFamily(Family):
     builder = "heedful.families.transformer.build"
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
-        """Check that a window, which hides later positions from a decoder, has a causal mask."""
+        """Check windows, weights that layers share, and groups of heads."""
         del memory
         attention = model.attention
         is_windowed = attention.window is not None and attention.decoder == "attention"
@@ -44,7 +44,7 @@ class TransformerFamily(Family):
             )
         elif len({*numbers}) < layers and part_layers(model, side):
             yield (
-                f"{name} must be empty where some layers of the {side} have networks of another "
+                f"{name} must be empty if some layers of the {side} have networks of another "
                 f"family, but got {sharing}"
             )
         elif [*dict.fromkeys(numbers)] != [*range(1, max(numbers) + 1)]:

@@ -1,6 +1,6 @@
 /*
-The step between the two products of a feed-forward network: an activation, and in a gated network its
-product with the second half of the row.
+The step between the two linear layers of a feed-forward network: an activation and, in a gated network,
+its product with the second half of the row.
 
 e is only raised to powers of at most zero, so nothing overflows.
 */
@@ -36,7 +36,7 @@ static inline Reals activate(Reals x, int activation) {
     return larger(no_reals(), x); /* in this order, NaN stays NaN */
 }
 
-/* LANES numbers of a row, or the remaining ones and zeros. */
+/* LANES numbers of a row, or the remaining numbers and zeros. */
 static inline Reals reals_up_to(const float *x, int i, int width) {
     return width - i < LANES ? last_numbers_of(x, (size_t)i, width - i, 1) : some_reals(x + i);
 }

@@ -25,7 +25,7 @@ static inline void store_last(float *to, Reals numbers, int left) {
     memcpy(to, all, (size_t)left * sizeof(float));
 }
 
-/* Write row number `place` of keys or values. */
+/* Write the row of keys or values at index `place`. */
 static inline void keep_row(const float *x, int width, size_t place, int is_fp32, void *rows) {
     size_t first = place * (size_t)width;
     if (is_fp32) memcpy((float *)rows + first, x, (size_t)width * sizeof(float));
@@ -78,11 +78,11 @@ static inline void four_keys(const float *query, const void *keys, const size_t 
     four_sums(sums, out);
 }
 
-enum { AHEAD = 8 }; /* keys that are prefetched; those of a search are rarely in a near cache */
+enum { AHEAD = 8 }; /* keys to prefetch, because the keys of a search are rarely in a near cache */
 
 /*
-Scores of one query, or of four (`queries`, rows of `width`, scores `apart` numbers from each other),
-for the listed keys. Meanwhile it prefetches the values, which are read next.
+Compute the scores of one query, or of four, for the listed keys, and prefetch the values, which are read
+next. The four queries are rows of `width`; the scores of two queries are `apart` numbers apart.
 */
 static inline void score_for_one(const float *query, const int *which, int count, const void *keys, int width,
                                  const void *values, int value_width, int is_fp32, float *scores) {
@@ -130,9 +130,9 @@ static inline Reals powers_of_e(Reals x) {
 }
 
 /*
-Add a bias for the distance of each key to the scores of one query; `zero` points to that of distance 0.
+Add a bias for the distance of each key to the scores of one query; `zero` points to the bias of 0.
 In a step of a search, the listed keys are the tokens of a hypothesis in order, the newest last;
-otherwise a slot is a position, and `at` is the query's.
+otherwise a slot is a position, and `at` is the query's position.
 */
 static inline void add_distances(float *scores, const int *which, int count, const float *zero, int is_step,
                                  int at) {
@@ -197,7 +197,7 @@ static inline void weigh(const float *weights, const int *which, int count, cons
     if (first < width) weigh_last(weights, which, count, values, width, first, is_fp32, out);
 }
 
-/* The same for four queries: their weights are `weights_apart` numbers apart, their sums `out_apart`. */
+/* Sums of four queries, whose weights are `weights_apart` numbers apart and whose sums `out_apart`. */
 static inline void weigh_for_four(const float *weights, int weights_apart, const int *which, int count,
                                   const void *values, int width, int is_fp32, float *out, int out_apart) {
     int first = 0;

@@ -142,7 +142,7 @@ class NativeLayers:
     ) -> None:
         library = native_products()
         if library is None:
-            raise RuntimeError("steps.c could not be compiled here")
+            raise RuntimeError("the compiled functions of steps.c are not available")
         self.library, self.pre = library, first is not None
         self.dtype = torch.float32 if products[0][0].kind == FP32 else torch.bfloat16
         self.kept_alive = [*products, *norms, first]

@@ -1,7 +1,7 @@
 /*
-The softmax of the loss, in one pass over each row while it is in the nearest cache.
+The softmax of the loss; each row is computed completely while it is in the nearest cache.
 
-`right` is the score of the right class, `normalizer` the logarithm of the sum of exponentials. The
+`right` is the score of the right class; `normalizer` is the logarithm of the sum of exponentials. The
 row becomes the probabilities, minus `excess` at the right class. The rest of the gradient is the same
 for every class (heedful.kernels.loss).
 */

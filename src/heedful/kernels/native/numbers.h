@@ -1,9 +1,9 @@
 /*
 Number formats of a search.
 
-In fp32 all numbers are floats. In bfloat16, the upper half of a float, are keys, values and the inputs
-of products. In 8 bits, keys and values are bfloat16, too, and inputs of products are unsigned bytes:
--levels as 1, zero as levels + 1. With each row goes `largest`, the absolute value that `levels` means.
+In fp32 all numbers are floats. In bfloat16, keys, values and the inputs of products are the upper halves
+of floats. In 8 bits, keys and values are bfloat16, too, and inputs of products are unsigned bytes:
+-levels as 1, zero as levels + 1. Each row has `largest`, the absolute value that `levels` represents.
 */
 
 #pragma once
@@ -66,8 +66,8 @@ static inline float from_magnitude(int32_t bits) {
 }
 
 /*
-Write a row as bytes and return the absolute value that `levels` means. It is NaN if a number of the row
-is NaN, so that all results from the row are NaN, too.
+Write a row as bytes and return the absolute value that `levels` represents. It is NaN if a number of the
+row is NaN, so that all results from the row are NaN, too.
 */
 static inline float round_row(const float *x, int width, int levels, uint8_t *bytes) {
     int32_t most = magnitude(1e-12f);

@@ -2,7 +2,8 @@
 Products of rows and a matrix: floats, pairs of bfloat16, or unsigned and signed bytes; sums in 32 bits.
 
 The matrix is stored in panels of LANES outputs. In a panel of bytes, four inputs of each output are
-side by side, as the dot instructions of x86 read them. In bfloat16 two inputs are, in floats one:
+side by side, as the dot instructions of x86 read them. In bfloat16 two inputs are side by side,
+and in fp32 only one. A panel of bytes is stored as
 
     panel 0: [output 0: inputs 0-3][output 1: inputs 0-3]...[output 0: inputs 4-7]...
 
@@ -23,7 +24,7 @@ adds the inputs of an output in the same order, so a row's result does not depen
 
 enum { GROUP = 4 }; /* panels; a matrix is filled up with zeros to whole groups */
 
-/* A matrix in panels. Only one of bytes has sums and scales. */
+/* A matrix in panels. Only a matrix of bytes has sums and scales. */
 typedef struct {
     const void *weights;
     const int32_t *sums;  /* of each output's weights, times the byte of zero */
@@ -167,7 +168,7 @@ typedef struct {
     Tile *tile;
 } SmallTile;
 
-/* The tiles of one kind of numbers: a tall one of 2 panels, and small ones of 4. */
+/* The tiles of one kind of numbers: a tall tile of 2 panels, and small tiles of 4 panels. */
 typedef struct {
     size_t together; /* inputs side by side in a panel */
     Tile *tall;
@@ -213,8 +214,8 @@ static const Kernel bfloat16_kernel = {2, bfloat16_tile_8_2, bfloat16_small};
 #endif
 
 /*
-out = x W^T + b for the outputs of one thread, number `me` of `team`. The bytes of a row are relative to
-its `largest`.
+out = x W^T + b for the outputs of one thread, which has the index `me` among `team` threads. The bytes of
+a row are relative to its `largest`.
 */
 static void multiply(const Product *by, const void *x, const float *largest, int rows, int me,
                      int team, float *out) {

@@ -212,7 +212,7 @@ void short_attention(const ShortAttention *of, float *memory, void *context) {
     }
 }
 
-/* Gradient of a query's scores: its weights, times each weight's gradient less their weighted mean. */
+/* Gradient of a query's scores: weight x (gradient of the weight - weighted mean of these gradients). */
 static void softmax_gradient(const float *weights, int width, float *d_weights) {
     Reals sum = no_reals();
     for (int k = 0; k < width; k += LANES)

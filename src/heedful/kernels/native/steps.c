@@ -1,8 +1,8 @@
 /*
 The layers of a Transformer, in fp32, bfloat16 or 8 bits, from the first to the last in one call.
 
-With enough sentences, each thread computes some of them and never waits. With few, all threads share
-the rows, split every product by its outputs, and wait after each stage. The result of a row depends
+With enough sentences, each thread computes some of them and never waits. With few sentences, all threads
+share the rows, split every product by its outputs, and wait after each stage. The result of a row depends
 neither on the number of threads nor on other rows.
 */
 
@@ -22,8 +22,8 @@ int most_levels(void) { return MOST_LEVELS; }
 #include "activations.h"
 
 /*
-Names as in heedful.model.attention. In an encoder `query_proj` and `cross_out_proj` have no weights.
-In a pre-norm stack norms[i] is the norm before the next sub-layer.
+The projections and linear layers of a layer. In an encoder `query_proj` and `cross_out_proj` have no
+weights. In a pre-norm stack norms[i] is the norm before the next sub-layer.
 */
 typedef struct {
     Product qkv_proj, out_proj, query_proj, cross_out_proj, linear1, linear2;
@@ -132,8 +132,8 @@ static void fill_list(const Attended *view, int first_row, int from, int to, Lis
 /*
 Attention of `width` positions of one sentence with one head. The slots of a sentence hold the
 tokens of all its hypotheses, so only the listed slots are read. Rows of `product` begin with
-queries; with `newest` keys and values follow, which are written to the last slots first. `row` is
-the sentence's first row in the list.
+queries. If `newest`, keys and values follow; before the attention they are written to the last slots.
+`row` is the sentence's first row in the list.
 */
 static inline __attribute__((always_inline)) void attend(
     const Stack *stack, const Attended *view, List list, int row, const float *product, int in_width,
@@ -414,7 +414,7 @@ void product_rows(const Product *by, const float *x, int rows, int levels, int p
 
 #include "loss.h"
 
-/* The `wanted` largest numbers of a row, largest first; of equal ones the first. */
+/* The `wanted` largest numbers of a row, largest first; equal numbers stay in order. */
 static void best_of_row(const float *line, int width, int wanted, float *found, int64_t *at) {
     for (int i = 0; i < wanted; i++) found[i] = -INFINITY, at[i] = 0;
     for (int first = 0; first < width; first += 64) {

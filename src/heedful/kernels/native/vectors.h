@@ -114,7 +114,7 @@ enum { LANES = 0, MOST_LEVELS = 0, TOGETHER = 0 };
 #endif
 
 #if CAN_MULTIPLY
-/* Sums stay in registers only if every loop over them is unrolled; otherwise GCC copies them each step. */
+/* Sums stay in registers only if every loop over them is unrolled; otherwise GCC copies them in each step. */
 #define UNROLL _Pragma("GCC unroll 8")
 
 enum { FOUR = 4 };
@@ -136,7 +136,7 @@ static inline Fours some_weights(const int8_t *w) {
     return in;
 }
 
-/* Add their products to the sums of LANES outputs. */
+/* Add the products of inputs and weights to the sums of LANES outputs. */
 static inline Ints add_dots(Ints sum, Fours x, Fours w) {
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
     return add_four(sum, x.four[0], w.four[0]);
@@ -145,7 +145,7 @@ static inline Ints add_dots(Ints sum, Fours x, Fours w) {
 #endif
 }
 
-/* All numbers the same. */
+/* A register in which all numbers are equal. */
 static inline Reals all_the_same(float x) { return one_input(&x); }
 
 static inline float sum_of(Reals x) {

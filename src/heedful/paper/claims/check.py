@@ -21,9 +21,10 @@ from heedful.visualise.report_page import ReportPage
 from heedful.visualise.size_curves import draw_size_curves
 
 RESERVATION = (
-    "Every verdict holds for these models, this text and this machine. Where no seeds are named, "
-    "one model of each kind was trained, and its interval is over sentences. Intervals of times "
-    "are over rounds. No interval covers another seed, size or text."
+    "Every verdict holds only for these models, this text and this machine. Where no seeds are "
+    "named, one model of each kind was trained, and its interval is over sentences. Intervals of "
+    "times are over rounds. Only intervals over seeds cover another seed, and no interval covers "
+    "another size or text."
 )
 
 
@@ -46,8 +47,8 @@ def check_claims(
     claims in `out`.
 
     Raises, before anything is measured, `SettingError` for an unknown name and `TextError` for a
-    text that is too short to decide a claim. Raises `RunFolderError` if `out` has models of another
-    text, budget or plan, if `plan` lacks a claim, or if another process writes into `out`.
+    text that cannot decide a claim. Raises `RunFolderError` if `out` has models of another text,
+    budget or plan, if `plan` lacks a claim, or if another process writes into `out`.
     """
     if unknown := sorted({*names} - {*CLAIMS}):
         raise SettingError(
@@ -196,7 +197,7 @@ def _earlier_result(out: Path, name: str, corpus: TableCorpus | None) -> Checked
     checked, text = read_json(file, content, lambda plain: (Checked.of(plain), plain.get("text")))
     if corpus is not None and text not in (None, describe(corpus)):
         raise RunFolderError(
-            f"--out must be a new folder or one measured on the same text, but {file} was measured "
-            "on other text; name another folder, or delete the file."
+            f"--out must be a new folder, or have claims measured on the same text, but {file} was "
+            "measured on other text; name another folder, or delete the file."
         )
     return checked

@@ -59,7 +59,8 @@ def measure_shift() -> Measured:
         [max(errors) < _EXACT, rounded < _SINGLE],
         "One rotation for each distance, the same at all 512 positions, gives the encoding of the "
         f"later position within {max(errors):.0e} in double precision. A model's table of "
-        f"encodings is in single precision, and differs from it by at most {rounded:.0e}.",
+        "encodings is in single precision, and differs from the exact encodings by at most "
+        f"{rounded:.0e}.",
         (panel,),
     )
 

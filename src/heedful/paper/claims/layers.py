@@ -32,7 +32,7 @@ _MUCH = 2.0
 """The minimum speed ratio that counts as “much faster”."""
 _SEEDS = (1, 2, 3, 4, 5)
 _FADED = 1e-2
-"""A gradient is usable if it changes by a factor between this number and its inverse."""
+"""A gradient counts as alive if it changes by a factor between this number and its inverse."""
 STACKS: dict[str, dict[str, str]] = {
     "residuals and norms": {},
     "residuals alone": {"norm_kind": "none"},

@@ -22,7 +22,7 @@ from heedful.visualise.size_curves import SizeCurve, SizePanel
 _KNOWN = 0.5
 """Minimum mean probability of the correct name at which a model counts as knowing the name."""
 _KEPT = 0.1
-"""A model keeps a name if its probability surely falls by less than this over all distances."""
+"""A model keeps a name if its probability surely falls by less than this up to `DISTANCES[-1]`."""
 _AXIS = "distance in words"
 _GRADIENTS = 20  # number of lines of each distance for which gradients are computed
 

@@ -2,7 +2,7 @@
 A text that repeats a name at different distances, while the source does not contain the name.
 
 Several lines of a text are joined into one line. A name is inserted into the translation at equal
-distances, and once more at the end::
+distances, the last time at the end::
 
     the cat sleeps . the dog eats .        le Bruno chat dort Bruno . le Bruno ...
 

@@ -131,7 +131,7 @@ def by_pairs(trained: Trainings, pairs: Sequence[Pair]) -> tuple[list[Evidence],
 
 
 def by_longest_sentences(trained: Trainings, pairs: Sequence[Pair]) -> tuple[list[Evidence], str]:
-    """Decide by the difference in the longest sentences, and its increase over other sentences."""
+    """Decide by the difference in the longest sentences, and by how much larger it is there."""
     (pair,) = pairs
     longest, growth = trained.difference(*pair, longest=True), trained.growth(*pair)
     grown = "All lines are equally long." if growth is None else say_growth(growth)
@@ -205,7 +205,7 @@ def still_rising(trained: Trainings, names: Sequence[str]) -> str:
 def say_growth(growth: ScoreDifference) -> str:
     """State how much larger the difference of two models is in the longest sentences."""
     return (
-        f"Minus the difference in the other three quarters, it is {growth.difference:+.1f} "
+        f"Compared with the other three quarters, the difference grows by {growth.difference:.1f} "
         f"({say_interval(growth.interval)})."
     )
 

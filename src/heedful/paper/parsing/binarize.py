@@ -47,7 +47,7 @@ class BinaryRules:
     first_steps: Int[np.ndarray, "symbols symbols"]
     """The next symbol on each of these chains."""
     roots: Float[np.ndarray, " symbols"]
-    """Log-probability that a tree begins with a symbol."""
+    """Log-probability that a symbol is the root of a tree."""
 
     def children(self, rule: int) -> list[int]:
         """List the symbols of the right-hand side of a rule."""

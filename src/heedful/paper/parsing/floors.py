@@ -1,5 +1,5 @@
 """
-Baselines: trees that are built without parsing, as lower bounds for the scores of parsers.
+Baselines: trees that are built without parsing, with which parsers are compared.
 
 ::
 

@@ -76,7 +76,7 @@ class TagLexicon:
             yield parts[:end]
 
     def _logarithms(self, counts: Counter[str]) -> Float[np.ndarray, " tags"]:
-        """Compute the logarithm of the counts below each tag, divided by the counts of the tags."""
+        """Divide the count below each tag by the count of the tag, and compute the logarithms."""
         shares = (counts[tag] / self.tag_counts[tag] if counts[tag] else 0 for tag in self.tags)
         return np.array([math.log(share) if share else -math.inf for share in shares])
 

@@ -86,7 +86,7 @@ class Pcfg:
     def _tag_scores(self, words: Sequence[str], tags: Sequence[str] | None) -> np.ndarray:
         """Return the log-probability of each word below each tag."""
         if not words:
-            raise TextError("a sentence must have a word, but it has none; leave it out.")
+            raise TextError("a sentence must have at least one word, but has none; leave it out.")
         if tags is None:
             return self.lexicon.log_probabilities(words)
         if len(tags) != len(words):

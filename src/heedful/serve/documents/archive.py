@@ -73,8 +73,8 @@ class Archive:
                 )
             if name.startswith("/") or ".." in name.split("/") or "\\" in name or ":" in name:
                 raise TextError(
-                    f"{self.kind} must hold its members in its own folder, but one is "
-                    "outside that folder; save it again."
+                    f"{self.kind} must hold its members in its own folder, but a member "
+                    "is outside that folder; save it again."
                 )
             if name.startswith(_MACROS[2:]) or name.rpartition("/")[2] in _MACROS:
                 raise TextError(

@@ -84,7 +84,9 @@ class Markup:
         once in the result, as it was written.
         """
         if len(translations) != len(self.pieces):
-            raise ValueError(f"{len(self.pieces)} pieces need {len(self.pieces)} translations")
+            raise ValueError(
+                f"{len(self.pieces)} pieces cannot have {len(translations)} translations"
+            )
         pairs = iter(zip(translations, links or [None] * len(translations), strict=True))
         return fill_parts(self.parts, pairs)
 

@@ -84,8 +84,8 @@ def read_docx(content: bytes) -> OfficeText:
         raise TextError("a .docx file must hold word/document.xml, but it does not; save it again.")
     if archive.xml("word/document.xml").getroot().tag != f"{_W}document":
         raise TextError(
-            "a .docx file must be in Word's usual form, but it is in another, such as Strict Open "
-            "XML; save it as “Word Document (.docx)”."
+            "a .docx file must be in Word's default format, but it is in another format, such as "
+            "Strict Open XML; save it as “Word Document (.docx)”."
         )
     return _office_text(archive, names, f"{_W}p", _DocxParagraph)
 

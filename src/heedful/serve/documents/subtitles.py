@@ -92,7 +92,9 @@ class Subtitles:
     def fill(self, translations: Sequence[str], links: Sequence[Links | None] = ()) -> str:
         """Replace the sentences with translations; ``fill(pieces)`` is the parsed text."""
         if len(translations) != len(self.pieces):
-            raise ValueError(f"{len(self.pieces)} pieces need {len(self.pieces)} translations")
+            raise ValueError(
+                f"{len(self.pieces)} pieces cannot have {len(translations)} translations"
+            )
         pairs = iter(zip(translations, links or [None] * len(translations), strict=True))
         return "".join(
             part if isinstance(part, str) else part.wrap(fill_parts(part.parts, pairs))

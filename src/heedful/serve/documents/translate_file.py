@@ -22,7 +22,7 @@ def read_file(path: Path) -> bytes:
     except OSError as error:
         raise TextError(
             f"{path} must be a file that can be read, but the system says "
-            f"“{error.strerror or error}”; correct the name or its permissions."
+            f"“{error.strerror or error}”; correct the name or the permissions."
         ) from error
     if len(content) > _MOST_BYTES:
         raise TextError(

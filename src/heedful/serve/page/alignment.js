@@ -25,7 +25,7 @@ heedful.alignment = (() => {
     return -1;
   };
 
-  // The same spans, with offsets in the whole text.
+  // The spans of `sourceSpans`, with offsets in the whole text.
   const spansInText = (text, sentences, sentence, word) => {
     const offset = sentenceStart(text, sentences, sentence);
     if (offset < 0) return [];

@@ -9,7 +9,7 @@ heedful.api = (() => {
   const INCOMPLETE = "The connection ended before the translation was complete.";
   const MESSAGES = {
     403: "The server needs a valid key; enter it above the text.",
-    404: "The server does not know this address; it may be of another version.",
+    404: "The server does not know this address; the server may have another version.",
     413: "The text is too long for this server.",
     429: "The server is busy.",
     500: "The server failed; its log has the reason.",
@@ -29,7 +29,7 @@ heedful.api = (() => {
     }
   }
 
-  // The message about an error; one that is not expected is logged.
+  // The message about an error; an unexpected error is logged.
   const explain = (error) => {
     if (error instanceof RequestError) return error.message;
     console.error(error);

@@ -85,7 +85,7 @@ heedful.beam = (elements, onPick) => {
     const items = hypotheses.map((hypothesis, index) => {
       const content = index ? compared(sentence.text, hypothesis.text) : plain(hypothesis.text);
       const score = element("span", "number", heedful.words.signed(hypothesis.score));
-      score.title = "Score: log-probability divided by the length penalty";
+      score.title = "Score: log-probability divided by the length penalty, plus any coverage penalty";
       const line = element("button", "line", content, score);
       line.type = "button";
       line.setAttribute("aria-pressed", String(index === sentence.chosen));

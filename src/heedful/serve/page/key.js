@@ -5,7 +5,7 @@ globalThis.heedful ??= {};
 // `check` sends a request with the key; `onAccepted` is called when the server has answered it.
 heedful.key = (elements, { check, onAccepted }) => {
   const { api } = heedful;
-  const NEEDED = "This server translates only with a key. Its operator gives you one.";
+  const NEEDED = "This server translates only with a key. Ask its operator for one.";
   const REFUSED = "The server does not accept this key.";
 
   let isMissing = false;

@@ -45,7 +45,7 @@ heedful.status = (elements) => {
   // The button shows for a moment whether its text was copied.
   const showCopied = (button, label, done) => {
     button.textContent = done ? "Copied" : "Select and copy by hand";
-    announce(done ? "Copied." : "The browser does not let this page copy.");
+    announce(done ? "Copied." : "The browser does not let this page copy text.");
     setTimeout(() => {
       button.textContent = label;
     }, 1600);

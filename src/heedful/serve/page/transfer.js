@@ -29,7 +29,7 @@ heedful.transfer = (() => {
     // No character of UTF-8 is longer than four bytes.
     if (file.size > 4 * limit) {
       const size = `${count(Math.ceil(file.size / 1024))}\u202fKiB`;
-      throw new RequestError(`The file has ${size}; this server accepts ${count(limit)} characters.`);
+      throw new RequestError(`The file has ${size}; this server accepts at most ${count(limit)} characters.`);
     }
     try {
       return new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
@@ -55,7 +55,7 @@ heedful.transfer = (() => {
   };
 
   // Copy to the clipboard; returns whether the browser allows it. navigator.clipboard exists on
-  // secure pages only; execCommand works on the others.
+  // secure pages only; execCommand works on other pages.
   const copy = async (text) => {
     try {
       await navigator.clipboard.writeText(text);

@@ -3,8 +3,8 @@
 globalThis.heedful ??= {};
 
 // `onFocus(sentence, word, isFocus)` is called when a word gets the focus or the pointer (with null
-// when it loses it), `onChoose(sentence, word)` when one is clicked. Text is inserted as text nodes
-// only, never as HTML.
+// when it loses it); `onChoose(sentence, word)` is called when a word is clicked. Text is inserted
+// as text nodes only, never as HTML.
 heedful.translation = (box, { onFocus, onChoose }) => {
   let sentences = [];
   let stale = false;

@@ -10,8 +10,8 @@ class TreeOptions:
     """The text of a parser."""
 
     trees: Files | None = flag(
-        "File of bracketed trees, each on one or several lines; plain or compressed; may be "
-        "repeated or a quoted glob.",
+        "File of bracketed trees, each on one or several lines; may be compressed, repeated or a "
+        "quoted glob.",
         metavar="FILE",
     )
     """Bracketed trees for training a parser, instead of text of two languages."""

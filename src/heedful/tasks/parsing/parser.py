@@ -66,7 +66,7 @@ class Parser:
         if form is None:
             raise SettingError(
                 f"{translator.run.folder.path} must be a parser, but is a translator; give a run "
-                "that `heedful parse train` made."
+                "that `heedful parse train` trained."
             )
         self.translator, self.form = translator, form
         tokenizer = translator.tokenizer
@@ -185,7 +185,10 @@ class Parser:
                     "it out."
                 )
         if tags is not None and list(map(len, tags)) != list(map(len, words)):
-            raise ArgumentError("`tags` must hold one part of speech for each word.")
+            raise ArgumentError(
+                "`tags` must hold one part of speech for each word, but the numbers "
+                "of tags and words differ."
+            )
         for tag in chain.from_iterable(tags or ()):
             if not tag or set(tag) & set("() \t\r\n"):
                 raise ArgumentError(

@@ -113,8 +113,8 @@ class ParserRun(RunTask):
             return
         if self.tokenizer.kind not in ("bpe", "unigram", "character"):
             raise SettingError(
-                "`parsing.next_word` needs subwords of sentencepiece, which mark the first subword "
-                f"of each word, but the tokenizer has {self.tokenizer.kind}; set "
+                "`parsing.next_word` needs sentencepiece subwords, which mark the first subword "
+                f"of each word, but the tokenizer is of kind {self.tokenizer.kind}; set "
                 "parsing.next_word=false or train a sentencepiece tokenizer."
             )
         source, target = model.embed_source.weight.size(0), model.embed_target.weight.size(0)

@@ -100,8 +100,9 @@ class ReadingCounts:
         """Write a sentence for each count that is not zero."""
         if self.numbers:
             yield (
-                f"the translations of {self.number_lines:,} lines lack {self.numbers:,} numbers of "
-                "their sources; --format jsonl lists these numbers, --protected keeps them."
+                f"the translations of {self.number_lines:,} lines lack {self.numbers:,} numbers "
+                "that their sources have; --format jsonl lists these numbers, and --protected "
+                "keeps them."
             )
         if self.at_end:
             yield (

@@ -1,4 +1,4 @@
-"""The beginning of a translation that the user gave; it is not changed."""
+"""The beginning of a translation as the user gave it, which stays unchanged."""
 
 from typing import NamedTuple
 

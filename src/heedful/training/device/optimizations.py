@@ -19,7 +19,7 @@ class Optimizations:
     compiled: bool = True
     """Whether torch's compiler fuses the operations between two matrix products into one kernel."""
     graphs: bool = True
-    """Whether a step replays CUDA graphs: one for losses and gradients, and one for the update."""
+    """Whether a step replays CUDA graphs, which compute losses, gradients and the update."""
     ahead: bool = True
     """Whether a thread prepares the next batch while the current batch is computed."""
 
@@ -41,11 +41,11 @@ def why_padded(
     plain = type(objective) is Likelihood and objective.guide is None
     has_other = objective is not None and not plain
     reasons = (
-        (device.type != "cuda", "only a GPU computes steps without padding"),
+        (device.type != "cuda", "only a GPU computes whole steps without padding"),
         (kernels_choice() == "plain", "HEEDFUL_KERNELS is plain"),
         (precision != "bf16", f"attention without padding needs bf16, not {precision}"),
         (has_other, f"the objective is {objective.describe() if objective else ''}"),
-        (optimizer != "adam", f"the update is by {optimizer}"),
+        (optimizer != "adam", f"the optimizer is {optimizer}"),
         (ranks > 1, f"{ranks} processes add up their gradients"),
     )
     reason = next((text for holds, text in reasons if holds), "")

@@ -3,8 +3,8 @@ Batches without padding for a GPU: sentences are packed into tensors of fixed si
 
 ::
 
-    room 12     B a b c . B d . B e f .        real tokens: starts 0 4 6 9
-                                    ^ filling: sentences that no sum or loss includes
+    room 12     B a b c B d B e f . . .        real tokens: starts 0 4 6 9
+                                  ^ filling: sentences that no sum or loss includes
 
 A `Room` contains the sizes, which are the same in every step. Free space is filled with sentences
 of padding, which are not longer than `Room.longest`.

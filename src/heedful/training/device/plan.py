@@ -138,7 +138,7 @@ def memory_text(training: PlannedTraining) -> str:
     state = f"{training.state / 1e9:.1f} GB of weights, gradients and moments"
     states = training.states()
     if states is None:
-        return f"{state}; the further memory of a batch is not known for this model"
+        return f"{state}; the memory for a batch is not known for this model"
     total = (training.state + states) / 1e9
     return f"{total:.1f} GB: {state}, {states / 1e9:.1f} GB of a batch's states"
 

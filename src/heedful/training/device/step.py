@@ -114,8 +114,9 @@ class DeviceStep:
         if needed <= self._graphs.keys():
             return
         slot.copy_to(self.buffers.tensors)
-        # compute long enough positional tables before recording, since graphs cannot replace them;
-        # graphs read these tables even after the model has replaced them for longer text
+        # compute positional tables that are long enough before recording, since graphs cannot
+        # replace them; graphs read these tables even after the model has replaced them for longer
+        # text
         sides = (self.model.source_positions, self.model.target_positions)
         longest = self.buffers.room.longest
         self._tables += [part(0, longest).detach() for part in sides if part is not None]

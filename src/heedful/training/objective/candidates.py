@@ -36,7 +36,7 @@ class OwnTranslation(NamedTuple):
     """The model's translation of the source of a pair."""
 
     tokens: tuple[int, ...]
-    """Target ids without start and end symbol."""
+    """Target ids without the start and end symbols."""
     ended: bool = True
     """Whether the probability includes the end symbol."""
 

@@ -30,7 +30,7 @@ class LossPart(NamedTuple):
     Call this function after the backward pass, because reading a number waits for the GPU.
     """
     has_penalty: bool = False
-    """Whether the model has a penalty (`Seq2Seq.penalty`)."""
+    """Whether the loss includes a penalty: `Seq2Seq.penalty` or guided attention."""
 
 
 @runtime_checkable

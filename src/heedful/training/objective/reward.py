@@ -29,8 +29,8 @@ class ExpectedReward(CandidateObjective):
     """
     The expected reward, estimated from samples of each pair.
 
-    Samples depend only on (seed, step, pair). They do not depend on the order of a batch, on
-    micro-batches, or on whether a run was resumed.
+    The random numbers of samples depend only on (seed, step, pair). They do not depend on the order
+    of a batch, on micro-batches, or on whether a run was resumed.
     """
 
     figure = "reward"

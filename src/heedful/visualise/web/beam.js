@@ -164,7 +164,7 @@ function listenToNodes(place, state, readout) {
   });
 }
 
-/** Return a node's neighbor: left its parent, right its first child, up and down the same step. */
+/** Return a node's neighbor: left its parent, right its first child, otherwise a node of its step. */
 function nodeBeside({ beam, layout, nodes }, step, index, direction) {
   const rows = layout.rows[step];
   const atRow = (row) => nodes.get(`${step} ${rows.indexOf(row)}`);
@@ -205,7 +205,7 @@ function fateName(node, isOnWay) {
   return isOnWay && node.fate === 'open' ? ON_THE_WAY : FATES[node.fate];
 }
 
-/** Write a number with a real minus. */
+/** Write a number with a minus sign, not a hyphen. */
 function signed(number) {
   return number.toFixed(3).replace('-', '−');
 }

@@ -1,8 +1,9 @@
 'use strict';
-// One color per head, the same in light and dark, in lines, squares and buttons.
+// One color per head, the same in light and dark themes, and in lines, squares and buttons.
 
-// Equally light, so that no head looks more important; dark enough for white, light enough for
-// black. Color is never the only mark: heads have numbers and can be shown one at a time.
+// The colors are equally light, so that no head looks more important. They are dark enough for a
+// white background and light enough for a black one. Color is never the only mark: heads have
+// numbers and can be shown one at a time.
 const HEAD_COLORS = [
   [48, 119, 191], [186, 89, 40], [35, 133, 86], [184, 80, 138],
   [139, 115, 15], [117, 103, 199], [5, 129, 139], [194, 78, 86],

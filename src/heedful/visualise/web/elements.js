@@ -40,8 +40,8 @@ function uniqueId(name) {
 }
 
 /**
- * Make a group of radio buttons in the form of one control. Radio buttons bring arrow keys, one tab
- * stop and the right words for a screen reader.
+ * Make a group of radio buttons in the form of one control. With radio buttons, arrow keys work,
+ * the group is one tab stop, and screen readers describe it correctly.
  */
 function choice(title, entries, chosen, choose) {
   const name = uniqueId('choice');
@@ -118,7 +118,7 @@ function spoken(token) {
   return word === '' ? 'space' : visible(word);
 }
 
-/** Show a token in its own direction, the mark of a word's beginning faintly. */
+/** Show a token in its own direction, with a faint mark of a word's beginning. */
 function tokenLabel(token) {
   if (token === WORD_MARK) {
     return make('bdi', { class: 'he-mark', role: 'img', 'aria-label': spoken(token) }, token);
@@ -132,28 +132,28 @@ function tokenLabel(token) {
   return label;
 }
 
-// Symbols in the place of a token: <s>, </s>, and tags of a language such as >>fra<<.
+// Tokens that are symbols and not text: <s>, </s>, and language tags such as >>fra<<.
 const SYMBOL = /^(<.*>|>>.*<<)$/;
 const RIGHT_TO_LEFT =
   /[\p{sc=Arab}\p{sc=Hebr}\p{sc=Syrc}\p{sc=Thaa}\p{sc=Nkoo}\p{sc=Mand}\p{sc=Samr}\p{sc=Adlm}\p{sc=Rohg}]/u;
 
 /**
  * Return the writing direction of tokens, which is that of their first letter. The browser cannot
- * find it: `dir="auto"` skips tokens, because each token has a direction of its own.
+ * find it: `dir="auto"` skips tokens, because each token has its own direction.
  */
 function directionOf(tokens) {
   const text = tokens.filter((token) => !SYMBOL.test(token)).join('');
   return RIGHT_TO_LEFT.test(text.match(/\p{L}/u)?.[0] ?? '') ? 'rtl' : 'ltr';
 }
 
-/** Put tokens together as the text that they stand for. */
+/** Join tokens to the text that they stand for. */
 function joined(tokens) {
   const shown = tokens.map((token) => (token === WORD_MARK ? token : visible(token)));
   if (!tokens.some((token) => token.startsWith(WORD_MARK))) return shown.join(' ');
   return shown.join('').replaceAll(WORD_MARK, ' ').trim();
 }
 
-/** Write a share of one in percent, with two digits where it is small. */
+/** Write a share of one in percent, with one decimal below 10 %. */
 function percent(share) {
   const hundredths = 100 * share;
   if (hundredths === 0) return '0';

@@ -7,8 +7,8 @@ const KNOWN_FORMAT = 1;
  * Show a document in an element.
  *
  * Options: `header` (false leaves out title and texts), `sections` (some of 'attention', 'steps',
- * 'beam'), `level` (of the first heading, by default 1), `kind`, `layer`, `mode`, `heads`, `focus`
- * (the first selection, with the meaning that `show` gives them).
+ * 'beam'), `level` (of the first heading, by default 1), and the first selection: `kind`, `layer`,
+ * `mode`, `heads` and `focus`, with the same meaning as in `show`.
  *
  * Returns `show(changes)` to change the selection: `kind` ('encoder', 'decoder' or 'cross'), `layer`
  * (from 0), `mode` ('heads', 'average' or 'rollout'), `heads` (booleans), `focus` (null or
@@ -229,7 +229,7 @@ function attentionBar(kinds, layers, modes, state, change) {
   return { element, update };
 }
 
-/** Make a switch for each head; a double click leaves only that one on. */
+/** Make a switch for each head; a double click leaves only that head on. */
 function headButtons(state, change) {
   const set = (heads) => change({ heads, mode: 'heads' });
   const buttons = state.heads.map((_, head) => {

@@ -3,16 +3,17 @@
 
 // Levels of opacity. Lines of one level are one path, so a head has a few paths and not thousands.
 const SHADES = 12;
-// The weakest drawn line is still visible from the last row of a lecture hall.
+// The weakest drawn line must be visible on a projected page too.
 const LEAST_OPACITY = 0.25;
 const SCALE = [0.1, 0.5, 1];
-// When the lines of all tokens are shown, fainter ones are left out, more of them with more tokens.
+// Smallest drawn weight in the lines of one token. In the lines of all tokens it is larger, and
+// largest if there are more tokens than `MANY_TOKENS`.
 const FAINTEST_OF_ONE = 0.01;
 const MANY_TOKENS = 80;
 
 /**
  * Return the matrices to draw: a matrix and a color for each selected head, or the one matrix of
- * the average or the rollout. None if this model has no such weights.
+ * the average or the rollout. Empty if this model has no such weights.
  */
 function strands(model, state) {
   const weights = model.weights[state.kind];
@@ -28,7 +29,7 @@ function strands(model, state) {
       : []);
 }
 
-/** Draw one model's lines; `look` gets the token under the pointer, and `pin` the clicked one. */
+/** Draw a model's lines; `look` gets the token under the pointer or in focus, `pin` a clicked one. */
 function linesView(model, look, pin) {
   const queries = make('ol', { class: 'he-column he-queries' });
   const keys = make('ol', { class: 'he-column he-keys' });
@@ -150,7 +151,7 @@ function drawAll(group, drawn, tokens) {
     paths(color, found, fan(at, drawn), faintest, [0, found.rows], [0, found.columns])));
 }
 
-/** Draw the lines of the token under the pointer. */
+/** Draw the lines of the token under the pointer or in focus. */
 function drawSome(group, drawn, focus) {
   group.replaceChildren(...drawn.flatMap(({ found, color }, at) => {
     if (!focus) return [];
@@ -161,7 +162,7 @@ function drawSome(group, drawn, focus) {
   }));
 }
 
-/** Return how far above or below a token's middle a head's lines begin, so that none hides another. */
+/** Return where a head's lines begin, from 0 to 1 in a token's row, so that none hides another. */
 function fan(at, drawn) {
   return 0.5 + 0.6 * ((at + 0.5) / drawn.length - 0.5);
 }
@@ -201,7 +202,7 @@ function scale() {
   return make('p', { class: 'he-scale' }, 'weight', ...lines);
 }
 
-/** Paint, behind the tokens of the other side, a stripe for each head, as dark as its weight. */
+/** Paint a stripe for each head, as dark as its weight, behind the tokens of the other side. */
 function paintTokens(columns, drawn, focus, phrase) {
   for (const side of ['query', 'key']) {
     columns[side].querySelectorAll('.he-word').forEach((button, index) => {
@@ -218,7 +219,7 @@ function paintTokens(columns, drawn, focus, phrase) {
   }
 }
 
-/** Return the phrase whose symbol of a parser's tree is in focus, if its words are shown. */
+/** Return the phrase of a parser's tree whose bracket is in focus, if its words are shown. */
 function phraseOf(model, state, focus) {
   const isSymbol = state.kind === 'cross' && focus?.side === 'query';
   return isSymbol ? model.phrases.get(focus.index) : undefined;
@@ -243,7 +244,7 @@ function stripes(weights, drawn) {
   return `linear-gradient(90deg, ${stops.join(', ')})`;
 }
 
-/** Describe the picture in a sentence: for one token, the five largest weights. */
+/** Describe the picture in a sentence: at most five of the largest weights of the token in focus. */
 function sentence(model, state, drawn) {
   if (!model.weights[state.kind]) return ['This model has no attention of this kind.'];
   if (!drawn.length) return ['No head is switched on.'];
@@ -284,8 +285,8 @@ function largest(drawn, focus, count) {
 }
 
 /**
- * Make the table of the picture: for a clicked token a column for each head, else the mean of all
- * selected heads. It does not follow the pointer, because it may be large.
+ * Make the table of the picture: for a clicked token a column for each head, otherwise the mean
+ * of all selected heads. It does not follow the pointer, because it may be large.
  */
 function weightTable(model, state) {
   const drawn = strands(model, state);

@@ -96,7 +96,7 @@ function whichName(which) {
   return typeof which === 'number' ? `head ${which + 1}` : which;
 }
 
-/** Paint a matrix; ink is transparent where there is little weight, so it suits light and dark. */
+/** Paint a matrix; small weights are transparent, which suits light and dark themes. */
 function paint(canvas, { rows, columns, values }, [red, green, blue]) {
   const image = new ImageData(columns, rows);
   for (let at = 0; at < values.length; at += 1) {
@@ -126,7 +126,7 @@ function markChosen(place, state) {
   }
 }
 
-/** Find the small picture beside another. */
+/** Find the small picture next to another. */
 function besideInTable(place, button, direction) {
   const cells = [...place.querySelectorAll('tbody tr')].map((row) =>
     [...row.querySelectorAll('.he-multiple')]);

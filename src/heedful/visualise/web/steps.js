@@ -1,9 +1,9 @@
 'use strict';
 // Decoding step by step: the text so far, the candidates for the next token, and the attention.
 
-const PACE = 900; // milliseconds a step
+const PACE = 900; // milliseconds per step
 
-// Icons as paths on a field of 16 by 16, because not every system has a font with these symbols.
+// Icons as paths in a square of 16 by 16, because not every system has a font with these symbols.
 const SHAPES = {
   first: 'M3 3h2v10H3zM13 3v10L6 8z',
   back: 'M12 3v10L4 8z',

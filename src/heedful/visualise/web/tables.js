@@ -2,8 +2,8 @@
 // The table of each picture: the exact numbers, also for screen readers.
 
 /**
- * Make a table that is built when it is opened, and again when its content has changed: for 200
- * tokens it has 40,000 cells.
+ * Make a table that is built only when it is opened, and again when its content has changed,
+ * because for 200 tokens it has 40,000 cells.
  */
 function tableBehind(title, build) {
   const place = make('div', { class: 'he-scroll', role: 'region', tabindex: '0', 'aria-label': title });

@@ -23,13 +23,13 @@ function readModel(model) {
     decoder: { query: model.target, key: inputs },
     cross: { query: model.target, key: model.source },
   };
-  // Both symbols of a phrase lead to its words.
+  // Both brackets of a phrase stand for its words.
   const phrases = new Map((model.phrases ?? []).flatMap(([opens, closes, first, end]) =>
     [opens, closes].map((index) => [index, { first, end }])));
   return { ...model, weights, tokens, phrases, rollouts: new Map() };
 }
 
-/** Unpack weights; the decoder's come as lower triangles. */
+/** Unpack weights; those of the decoder's self-attention are lower triangles. */
 function readWeights({ layers, heads, queries, keys, weights }, isLower) {
   const codes = Uint8Array.from(atob(weights), (letter) => letter.charCodeAt(0));
   const size = isLower ? (queries * (queries + 1)) / 2 : queries * keys;

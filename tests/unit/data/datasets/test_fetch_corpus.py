@@ -76,7 +76,7 @@ def test_a_corpus_from_its_server(tmp_path):
     assert (folder / "train.en").read_bytes() == ENGLISH
     assert (folder / "train.fr").read_bytes() == FRENCH
     assert names(folder) == WHOLE
-    assert said.count("its SHA-256 is the known one") == 2
+    assert said.count("its SHA-256 is the expected value") == 2
     done = subprocess.run(
         ["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=folder, check=True
     )
@@ -101,7 +101,7 @@ def test_a_text_that_was_lost_is_made_again_without_the_network(tmp_path):
     (tmp_path / "train.fr").unlink()
     _, said = get(corpus, tmp_path)
     assert (tmp_path / "train.fr").read_bytes() == FRENCH
-    assert said.count("was there; its SHA-256 is the known one") == 2
+    assert said.count("is already in the folder; its SHA-256 is the expected value") == 2
 
 
 def test_a_text_that_was_changed_is_not_overwritten(tmp_path):
@@ -225,7 +225,7 @@ def test_files_placed_by_hand(tmp_path):
     (tmp_path / "train.en.gz").write_bytes(EN)
     (tmp_path / "train.fr.gz").write_bytes(FR)
     _, said = get(corpus_at("http://127.0.0.1:9"), tmp_path)
-    assert said.count("was there; its SHA-256 is the known one") == 2
+    assert said.count("is already in the folder; its SHA-256 is the expected value") == 2
     assert names(tmp_path) == WHOLE
 
 
@@ -272,10 +272,10 @@ def test_what_was_recorded_is_checked_elsewhere(tmp_path):
         site.pages["/train.en.gz"].content = changed
         second.mkdir()
         (second / "SHA256SUMS").write_text((first / "SHA256SUMS").read_text())
-        with pytest.raises(DownloadError, match=f"{sha256(EN)} .the one recorded in {second}"):
+        with pytest.raises(DownloadError, match=f"{sha256(EN)} .the value recorded in {second}"):
             get(corpus, second)
         _, said = get(corpus, third, first)  # a folder with a list vouches for what it has
-    assert said.count(f"its SHA-256 is the one recorded in {first / 'SHA256SUMS'}") == 2
+    assert said.count(f"its SHA-256 is the value recorded in {first / 'SHA256SUMS'}") == 2
 
 
 def test_what_cannot_be_unpacked_is_not_recorded(tmp_path):
@@ -367,7 +367,7 @@ def test_a_folder_holds_one_corpus(tmp_path):
     with serving(**pages()) as site:
         corpus = corpus_at(site.address)
         get(corpus, tmp_path)
-        with pytest.raises(UserError, match=r"a new folder or hold other, but it holds small"):
+        with pytest.raises(UserError, match="folder or contain other, but it contains small"):
             get(replace(corpus, name="other"), tmp_path)
 
 

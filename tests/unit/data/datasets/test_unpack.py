@@ -177,7 +177,7 @@ def test_talks_lose_what_is_about_them_and_nothing_else(tmp_path):
 
 def test_a_member_that_is_missing_is_named(tmp_path):
     make(tmp_path / "x.tgz", [("x/train.en", ENGLISH)])
-    with pytest.raises(TextError, match=r"x\.tgz must hold x/train\.fr, but does not"):
+    with pytest.raises(TextError, match=r"x\.tgz must contain x/train\.fr, but does not"):
         unpack(tmp_path, texts_of("x.tgz"))
     assert names(tmp_path) == ["x.tgz"]
 

@@ -143,7 +143,7 @@ def test_other_files_are_never_replaced(
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "thesis.txt").write_text("mine", encoding="utf-8")
     for folder in (tmp_path / "folder", tmp_path / "folder" / "thesis.txt"):
-        with pytest.raises(RunFolderError, match="holds something else"):
+        with pytest.raises(RunFolderError, match="it has other content"):
             encode_corpus(corpus, tokenizer, FILTER, folder)
     assert (tmp_path / "folder" / "thesis.txt").read_text(encoding="utf-8") == "mine"
 
@@ -180,7 +180,7 @@ def test_ids_of_another_tokenizer_are_refused(
         seed=1,
     )
     encode_corpus(corpus, tokenizer, FILTER, tmp_path / "ids")
-    with pytest.raises(RunFolderError, match="another tokenizer made them;"):
+    with pytest.raises(RunFolderError, match="they come from another tokenizer;"):
         EncodedPairs.open(tmp_path / "ids", other)
 
 
@@ -253,7 +253,7 @@ def test_offsets_that_lead_backwards_are_refused_with_any_digest(
     digests.update(offsets.tobytes())
     meta["source"]["blocks"]["offsets"] = digests.hexdigests()
     record.write_text(json.dumps(meta), "utf-8")
-    with pytest.raises(RunFolderError, match=r"source\.offsets must hold increasing .* decrease"):
+    with pytest.raises(RunFolderError, match=r"source\.offsets must contain increasing .* de"):
         EncodedPairs.open(tmp_path / "ids", tokenizer)
 
 

@@ -97,7 +97,7 @@ def test_a_rule_that_could_not_be_applied_is_noted_once(text, tokenizer, tmp_pat
     rules = TextRules("xx", "fr", 0.5)
     pairs = encode_corpus(text, tokenizer, FILTER, tmp_path / "ids", rules=rules, processes=2)
     (note,) = pairs.report.notes
-    assert "not applied to lines of “xx”, because the script" in note
+    assert "not applied to lines in “xx”, because the script" in note
     assert note in (tmp_path / "ids" / "report.json").read_text("utf-8")
     assert pairs.report.dropped["script"] == 1  # the French side was judged
 

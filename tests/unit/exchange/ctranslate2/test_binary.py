@@ -73,7 +73,7 @@ def test_a_file_that_ends_early_is_refused(tmp_path, length):
         (model_bin({"a": ("float32", (9,) * 9, b"")}), "but 'a' has 9"),
         (model_bin({"a": stored(WEIGHT)}, [("b", "c")]), "new names"),
         (GOOD.replace(b"a/weight\0", b"a/weigh\xff\0", 1), "names"),
-        (GOOD[: GOOD.index(b"Tr")] + struct.pack("<I", 0) + b"\xff" * 20, "names that end"),
+        (GOOD[: GOOD.index(b"Tr")] + struct.pack("<I", 0) + b"\xff" * 20, "that end in a zero"),
     ],
 )
 def test_a_hostile_file_is_refused_in_a_sentence(tmp_path, content, said):

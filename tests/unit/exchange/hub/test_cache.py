@@ -96,7 +96,7 @@ def test_models_are_listed_and_removed_with_their_pins(home):
     assert len(cache.find_cached(HubName("org/one"), False)) == 2
     models.remove(COMMITS[0])
     assert models.pins() == {"v1": COMMITS[1]}
-    with pytest.raises(RunFolderError, match="the cache must hold org/one, but"):
+    with pytest.raises(RunFolderError, match="the cache must contain org/one, but"):
         cache.find_cached(HubName("org/one"), True)
     with pytest.raises(RunFolderError, match="`heedful hub list` shows"):
         cache.find_cached(HubName("org/two"), False)

@@ -172,8 +172,8 @@ def test_models_that_cannot_be_read_are_refused_before_their_weights_are_fetched
     hub.add("org/none", {"README.md": b"text"})
     hub.add("org/flax", {"config.json": b'{"model_type": "marian"}', "flax_model.msgpack": b""})
     assert "is a model of Hugging Face's class BERT" in complaint(ExchangeError, "org/bert")
-    assert "must hold config.json" in complaint(DownloadError, "org/none")
-    assert "must hold weights for PyTorch" in complaint(ExchangeError, "org/flax")
+    assert "must contain config.json" in complaint(DownloadError, "org/none")
+    assert "must contain weights for PyTorch" in complaint(ExchangeError, "org/flax")
     assert all("cdn" not in name for name in hub.fetched())
 
 

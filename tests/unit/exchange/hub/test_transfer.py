@@ -61,7 +61,7 @@ def endless(handler):
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (endless, "bytes, as the hub lists, but has more"),
+        (endless, "bytes according to the hub, but has more"),
         (lambda handler: handler._answer(200, b"{"), "only 1 of"),
         (lambda handler: handler._answer(200, b""), "only 0 of"),
         (lambda handler: handler._answer(302, b"", {"Location": "file:///etc/passwd"}), "file://"),

@@ -11,7 +11,7 @@ from heedful.exchange.huggingface import settings
 
 
 def test_missing_files_are_named_together_and_any_layout_of_weights_will_do(tmp_path):
-    with pytest.raises(ExchangeError, match=r"lacks config\.json, model\.safetensors, a\.spm;"):
+    with pytest.raises(ExchangeError, match=r"lacks config\.json, a\.spm, model\.safetensors;"):
         settings.check_files(tmp_path, ["a.spm"], "Marian")
     for name in ("config.json", "pytorch_model.bin.index.json", "a.spm"):
         (tmp_path / name).write_text("{}")

@@ -65,7 +65,7 @@ def test_the_pickle_of_an_old_torch_is_read(tmp_path):
 
 def test_safetensors_come_before_a_pickle(tmp_path):
     assert weights_file(tmp_path) is None
-    assert "holds none of these" in complaint(tmp_path)
+    assert "contains none of these" in complaint(tmp_path)
     (tmp_path / "pytorch_model.bin").write_bytes(b"never opened")
     write_shards(tmp_path)
     assert weights_file(tmp_path) == tmp_path / "model.safetensors.index.json"

@@ -88,7 +88,7 @@ def test_special_ids_must_be_those_of_the_vocabulary(folder):
         change(folder / name, pad_token_id=5, eos_token_id=6, decoder_start_token_id=1)
     message = complaint(folder)
     parts = (
-        "288, the id of padding, but is 5",
+        "288, the id of the padding symbol, but is 5",
         "end symbol, 0, but is 6",
         "decoder_start_token_id must be",
     )

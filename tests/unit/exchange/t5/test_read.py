@@ -166,8 +166,8 @@ def test_a_start_that_is_no_special_symbol_is_refused(folder, start):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("dense_act_fn", "gelu_new", "dense_act_fn must be relu, as feed_forward_proj says"),
-        ("is_gated_act", True, "is_gated_act must be False, as feed_forward_proj says"),
+        ("dense_act_fn", "gelu_new", "dense_act_fn must be relu, as feed_forward_proj implies"),
+        ("is_gated_act", True, "is_gated_act must be False, as feed_forward_proj implies"),
         ("tie_word_embeddings", False, "but the weights have no lm_head.weight"),
     ],
 )

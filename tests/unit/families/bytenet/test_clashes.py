@@ -25,7 +25,10 @@ BOTH = ["model.encoder=bytenet", "model.decoder=bytenet"]
             ],
             "has an effect only with a kernel wider than one position",
         ),
-        ([*BOTH, "model.d_model=33"], "`model.d_model` must be even, because half"),
+        (
+            [*BOTH, "model.d_model=33"],
+            "`model.d_model` must be even if `model.bytenet.channels` is none",
+        ),
         pytest.param(
             [
                 "model.encoder=recurrent",

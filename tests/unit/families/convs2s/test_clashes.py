@@ -34,7 +34,7 @@ def test_several_faults_are_named_at_once():
 @pytest.mark.family("recurrent")
 def test_an_encoder_of_another_width_is_refused():
     wide = ["model.encoder=recurrent", "model.decoder=convs2s"]
-    with pytest.raises(SettingError, match=r"but they are 1024 wide; halve the hidden_size"):
+    with pytest.raises(SettingError, match=r"but they are 1024 wide; for a bidirectional encoder"):
         load_config("paper-base", wide)
     halved = load_config("paper-base", [*wide, "model.recurrent.encoder_hidden_size=256"])
     assert convs2s_clashes(halved.model, 512) == []

@@ -78,7 +78,7 @@ def test_a_checkpoint_of_before_version_2_is_read(tmp_path):
         ({"encoder_layers": "[(10**6, 3)]"}, "must be a list such as"),
         (
             {"share_input_output_embed": True, "decoder_out_embed_dim": 5},
-            "embeddings and readout of one width, but they are 8 and 5",
+            "embeddings and readout of the same width, but they are 8 and 5",
         ),
     ],
 )

@@ -32,7 +32,10 @@ BOTH = ["model.encoder=recurrent", "model.decoder=recurrent"]
         (["score=dot"], "are 1024 and 512 wide"),
         (["readout_size=9"], "needs a readout as wide as `model.d_model` (512), but it is 9 wide"),
         (["direction=forward", "start=backward"], "top layer reads in both directions"),
-        (["start=last", "encoder_hidden_size=9"], "has width 512 and one direction 9"),
+        (
+            ["start=last", "encoder_hidden_size=9"],
+            "but they are 512 and 9 wide",
+        ),
         (["score=none", "start=zero"], "would ignore the source"),
         (["fast_forward=true"], "to be forward or interleaved"),
         (["direction=first-bidirectional", "residual_from=2"], "must be at least 3"),

@@ -391,7 +391,8 @@ def test_others_are_compared_by_their_lines(trainings):
 def test_growth_and_rise_are_said():
     growth = ScoreDifference("a", "b", 2.0, (0.5, 3.5), "BLEU")
     assert say_growth(growth) == (
-        "Minus the difference in the other three quarters, it is +2.0 (95% interval +0.5 to +3.5)."
+        "Compared with the other three quarters, the difference grows by 2.0 "
+        "(95% interval +0.5 to +3.5)."
     )
 
 

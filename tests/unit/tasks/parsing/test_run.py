@@ -63,7 +63,7 @@ def test_the_next_word_needs_marked_subwords(tmp_path):
         kind = "word"
 
     config = load_task_config(TASK, "tiny", ["parsing.next_word=true"])
-    with pytest.raises(SettingError, match="needs subwords of sentencepiece"):
+    with pytest.raises(SettingError, match="needs sentencepiece subwords"):
         ParserRun(tmp_path, config, Words()).complete(None)
 
 

@@ -110,4 +110,4 @@ def test_a_plan_marks_what_is_computed():
         "GB/s, computed"
     )
     unknown = plan_lines(replace(training, token_bytes=None), Devices(1.0))[0]
-    assert unknown.endswith("the further memory of a batch is not known for this model, computed")
+    assert unknown.endswith("the memory for a batch is not known for this model, computed")

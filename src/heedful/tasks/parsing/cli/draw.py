@@ -59,10 +59,14 @@ def draw(
         ),
     ] = None,
     different: Annotated[
-        bool, typer.Option("--different", help="Draw only trees in which a phrase differs.")
+        bool,
+        typer.Option(
+            "--different", help="With --predicted: draw only trees in which a phrase differs."
+        ),
     ] = False,
     traces: Annotated[
-        bool, typer.Option("--traces", help="Draw traces and function tags too.")
+        bool,
+        typer.Option("--traces", help="Without --predicted: draw traces and function tags too."),
     ] = False,
     output: Annotated[
         Path | None,

@@ -40,7 +40,7 @@ def evaluate(
         typer.Option(
             "--evalb",
             help="Print EVALB's own table instead. The table covers the unchanged lines, or "
-            "cleaned trees if a gold tree spans several lines.",
+            "cleaned trees if the files have different numbers of lines.",
         ),
     ] = False,
     as_json: Json = False,

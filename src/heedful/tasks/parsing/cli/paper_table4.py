@@ -17,7 +17,9 @@ def table4(
     trees: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="File of gold trees for scoring, which the runs have not seen."
+            metavar="FILE",
+            help="File of gold trees to score the parsers on; their training must "
+            "not include these trees.",
         ),
     ] = None,
     train_trees: Annotated[
@@ -25,7 +27,7 @@ def table4(
         typer.Option(
             metavar="FILE",
             help="File of the runs' training trees; may be repeated. Two probabilistic grammars "
-            "(PCFGs) of these trees are scored too, which needs memory and takes minutes.",
+            "(PCFGs) of these trees are scored too, which takes minutes and much memory.",
         ),
     ] = None,
     out: Annotated[
@@ -36,11 +38,11 @@ def table4(
     threads: Threads = 0,
 ) -> None:
     """
-    Compare your parsers and grammars with published parsers.
+    List the published parsers, and score your parsers and grammars.
 
     Without RUN and --trees, only the paper's rows are printed. Scores of your parsers have 95%
-    confidence intervals, and the command reports which differences are significant. `heedful parse
-    train` trains a parser.
+    confidence intervals, and the command reports which of their differences are significant.
+    `heedful parse train` trains a parser.
     """
     from heedful.experiments.page import write_table
     from heedful.files import make_folder

@@ -194,7 +194,7 @@ def read_line(line: str) -> BracketedSentence | str:
     while end < len(line):
         token = _TOKEN.match(line, end)
         if token is None:
-            return f"“{line[end : end + 20]}” stands outside of a bracket or next to another word"
+            return f"“{line[end : end + 20]}” stands outside a bracket or next to another word"
         label, word, closing = token.groups()
         if closing:
             if not still_open:

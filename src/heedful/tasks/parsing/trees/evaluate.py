@@ -153,8 +153,8 @@ def evalb_files(
         if any(without_label):
             warnings.append(
                 f"EVALB counts brackets without a label; {without_label[0]:,} gold and "
-                f"{without_label[1]:,} predicted lines have some. Write (TOP …) around trees, or "
-                "score without --evalb."
+                f"{without_label[1]:,} predicted lines have such brackets. Write (TOP …) around "
+                "trees, or score without --evalb."
             )
     errors = [
         (n, sentence) for n, sentence in enumerate(result.sentences, 1) if sentence.status == ERROR
@@ -168,7 +168,7 @@ def evalb_files(
     if result.stop:
         warnings.append(f"{_stop(result)}. The table has all sentences.")
     if result.tags_from_gold:
-        warnings.append("All predicted tags are XX; they were replaced by those of the gold trees.")
+        warnings.append("All predicted tags are XX; they were replaced by the gold trees' tags.")
     return result, tuple(warnings)
 
 

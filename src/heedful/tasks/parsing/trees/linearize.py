@@ -156,7 +156,7 @@ def check_labels(trees: Iterable[Tree], form: Linearization, name: str = "the fi
     written = phrases if form == "vinyals" else phrases | tags
     if spaced := sorted(label for label in written if len(label.split()) > 1):
         raise TextError(
-            f"a label must not contain white space, which separates symbols, but {name} has "
+            f"a label must not contain whitespace, which separates symbols, but {name} has "
             f"{spaced[0]!a}; rename it."
         )
     if form == "vinyals":

@@ -130,7 +130,7 @@ class _Node:
         """Add a label, a word or a child to the bracket."""
         if isinstance(part, Tree):
             if self.word is not None:
-                raise place.error(_OWN_TAG, f"“{self.word[:40]}” beside another bracket")
+                raise place.error(_OWN_TAG, f"“{self.word[:40]}” next to another bracket")
             self.label = self.label or ""
             self.children.append(part)
         elif self.label is None and not self.children:

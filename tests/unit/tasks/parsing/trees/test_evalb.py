@@ -41,7 +41,7 @@ def test_several_trees_in_a_line_are_one_sentence():
         ("(S (NN a))", "(S (NN b))", ERROR, "the words “a” and “b”"),
         ("(S (NN a))", "(S (NN a)", ERROR, "test: a bracket is not closed"),
         ("(S (NN a)))", "(S (NN a))", ERROR, "gold: a closing bracket has no opening bracket"),
-        ("(S (NN a b))", "", ERROR, "gold: “a b))” stands outside of a bracket"),
+        ("(S (NN a b))", "", ERROR, "gold: “a b))” stands outside a bracket"),
     ],
 )
 def test_errors_and_skips(gold, test, status, reason):
