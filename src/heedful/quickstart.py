@@ -95,8 +95,8 @@ def claim_folder(out: Path, resume: bool) -> Claim:
         )
     if not resume and out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise RunFolderError(
-            f"--out must be a new or empty folder, but {out} is not; add --resume to continue the "
-            "quickstart in it, name another folder, or delete it."
+            f"--out must be a new or empty folder, but {out} is not; to continue a quickstart "
+            "in it, add --resume; otherwise delete it, or name another folder."
         )
     claim = Claim()
     claim.will_make(out)

@@ -225,7 +225,7 @@ def _compare_with_recurrence(crossings: Mapping[str, Any], rounds: int) -> list[
         f"fewer multiply-adds if n is below {more} d. At d = {d} these limits are n = {d} and "
         f"n = {more * d}; in the measurement, {by_length}. At n = {n} the limits are d = {n} and "
         f"d = {n // more}; in the measurement, {by_width}.",
-        "A recurrent layer's products wait for each other, so it takes longer than its "
+        "A recurrent layer's products are sequential, so it takes longer than its "
         "multiply-adds alone would take. The powers hold for this machine's kernels and for one "
         "sequence at a time. They differ from the published orders, because the time for "
         "projections and for reading the weights grows with other powers.",

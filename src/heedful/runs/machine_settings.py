@@ -37,7 +37,7 @@ class MachineSettings(_Record):
     threads: Count
     """Number of CPU threads."""
     micro_batch_tokens: Count
-    """Tokens per side that are computed at once."""
+    """Maximum number of tokens per side that are processed at once."""
     ranks: Count = 1
     """Number of processes that train together."""
     torch: str = ""

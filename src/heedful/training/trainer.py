@@ -149,8 +149,8 @@ class Trainer:
         """
         Train until steps, minutes or patience run out, or until a callback or signal stops the run.
 
-        Returns the reason: 'steps', 'minutes', 'patience', the reason of a callback, `CALLBACK`, a
-        signal's name, or 'a signal to another rank'.
+        Returns the reason: 'steps', 'minutes', 'patience', a callback's reason (`CALLBACK` if only
+        another rank knows it), a signal's name, or 'a signal to another rank'.
 
         A checkpoint is always written at the last step.
         """

@@ -29,7 +29,7 @@ class NounPhrase:
     modifier: "Relative | Place | None" = None
     """The modifier after the noun."""
     person: int = 3
-    """Grammatical person, as for pronouns."""
+    """Grammatical person, always 3; pronouns have the same field."""
 
     @property
     def gender(self) -> str:

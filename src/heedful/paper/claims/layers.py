@@ -201,7 +201,7 @@ def measure_parallel() -> Measured:
     )
     return Measured(
         [growth["recurrent"] > times / 2, growth["self-attention"] == growth["convolution"] == 1],
-        f"In sequences {times} times as long, the number of products that wait for each other is "
+        f"In sequences {times} times as long, the number of sequential matrix products is "
         f"{_as_many(growth['recurrent'])} in a recurrent layer, as its equations say. It is "
         f"{_as_many(growth['self-attention'])} in self-attention and "
         f"{_as_many(growth['convolution'])} in a convolution. For the same {_POSITIONS:,} "
@@ -219,7 +219,7 @@ def measure_parallel() -> Measured:
                 "positions of a sequence",
                 lengths,
                 _curves(chains),
-                "products that wait for each other",
+                "sequential matrix products",
             ),
             SizePanel("positions of a sequence", lengths, curves, "milliseconds"),
         ),

@@ -81,7 +81,7 @@ def is_short(text: str) -> bool:
 
 
 def is_possible(text: str, language: str) -> bool:
-    """Return whether a text has letters, most of them in the script of a language."""
+    """Return whether the scripts of a text's letters allow a language."""
     counts = count_scripts(text)
     scripts = scripts_of(language)
     if not counts or scripts is None:

@@ -57,7 +57,7 @@ class PlannedTraining:
     target_tokens: float
     """Target tokens of a step."""
     micro_batch_tokens: int
-    """Tokens per side that are computed at once."""
+    """Maximum number of tokens per side that are processed at once."""
     state_bytes: int
     """Bytes per parameter for weights, gradients and moments."""
     token_bytes: float | None
