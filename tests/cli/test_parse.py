@@ -28,7 +28,7 @@ def trained(heedful_cli, tmp_path_factory):
         "parse", "train", "tiny", *files, "--out", folder / "run", *chosen, "--precision", "fp32"
     )
     assert done.returncode == 0, done.stderr
-    assert "3 trees with 13 words; 1 empty nodes left out" in done.stderr
+    assert "3 trees with 13 words; 1 empty node left out" in done.stderr
     assert "F1" in done.stderr
     return folder
 

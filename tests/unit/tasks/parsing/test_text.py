@@ -35,7 +35,7 @@ def test_words_and_symbols_are_written_and_what_is_left_out_is_named(file, tmp_p
     )
     cleaned, too_long = text.report((), None)
     assert cleaned == (
-        "2 trees with 6 words; 1 empty nodes left out; function tags cut from 1 labels"
+        "2 trees with 6 words; 1 empty node left out; function tags cut from 1 label"
     )
     assert "1 trees have more than 10 symbols" in too_long
     assert "number 2 with 11" in too_long

@@ -36,18 +36,24 @@ class TreeCleaning:
 
     def summary(self) -> str:
         """Describe in a sentence which parts were removed."""
-        parts = [f"{self.trees:,} trees with {self.words:,} words"]
-        parts += [f"{self.traces:,} empty nodes left out"] * bool(self.traces)
-        parts += [f"function tags cut from {self.function_tags:,} labels"] * bool(
-            self.function_tags
-        )
-        parts += [self.left_out()] * bool(self.empty)
+        parts = [f"{_count(self.trees, 'tree')} with {_count(self.words, 'word')}"]
+        if self.traces:
+            parts.append(f"{_count(self.traces, 'empty node')} left out")
+        if self.function_tags:
+            parts.append(f"function tags cut from {_count(self.function_tags, 'label')}")
+        if self.empty:
+            parts.append(self.left_out())
         return "; ".join(parts)
 
     def left_out(self) -> str:
         """Name the trees without a word."""
         numbers = ", ".join(map(str, self.empty[:5])) + ", …" * (len(self.empty) > 5)
-        return f"{len(self.empty):,} trees without a word left out (number {numbers})"
+        return f"{_count(len(self.empty), 'tree')} without a word left out (number {numbers})"
+
+
+def _count(number: int, noun: str) -> str:
+    """Write a number with its noun: “1 tree”, “2 trees”."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def clean_trees(trees: Iterable[Tree], report: TreeCleaning | None = None) -> list[Tree]:

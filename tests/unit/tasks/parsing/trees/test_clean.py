@@ -28,8 +28,8 @@ def test_what_goes_is_counted():
     assert list(map(str, kept)) == ["(S (NP (NN a)))", "(S (NN b))"]
     assert report == TreeCleaning(trees=2, words=2, traces=2, function_tags=1, empty=[2])
     assert report.summary() == (
-        "2 trees with 2 words; 2 empty nodes left out; function tags cut from 1 labels; "
-        "1 trees without a word left out (number 2)"
+        "2 trees with 2 words; 2 empty nodes left out; function tags cut from 1 label; "
+        "1 tree without a word left out (number 2)"
     )
 
 
