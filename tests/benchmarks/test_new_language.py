@@ -22,7 +22,7 @@ def test_the_page_has_a_row_for_each_model(tmp_path, monkeypatch):
     page = (tmp_path / "new-language.md").read_text(encoding="utf-8")
     assert "| the old model | 40.0, 20.0 | – |" in page
     assert "| or fine-tuned on both languages in equal shares | 40.0, 20.0 | 10.0, 5.0 |" in page
-    assert "from 2,000 to 2,504 entries" in page
+    assert "from 2,000 to 2,504 rows" in page
 
 
 def test_the_text_has_tags_in_the_test_sets_alone(tmp_path, monkeypatch):

@@ -39,7 +39,8 @@ def command(text, folder, *more):
 def test_an_empty_set_is_refused_before_anything_is_made(heedful_cli, text, tmp_path, name):
     write_text(tmp_path, EMPTY[name], "valid")
     for more in ((), ("--dry-run",)):
-        refused(heedful_cli(*command(text, tmp_path, *more)), "empty")
+        told = "are empty" if name == "no line" else "a pair with text on both sides"
+        refused(heedful_cli(*command(text, tmp_path, *more)), told)
     assert not (tmp_path / "run").exists()
 
 

@@ -230,7 +230,7 @@ def test_bad_sentences_runs_and_files_are_refused(heedful_cli, trained, text, tm
     done = heedful_cli("attend", trained, "dog " * 299 + "dog")
     refused(done, f"at most {LONGEST} subwords", "300")
     out = tmp_path / "a.gif"
-    refused(heedful_cli("attend", trained, SENTENCE, "--out", out), ".html", ".svg", "'.gif'")
+    refused(heedful_cli("attend", trained, SENTENCE, "--out", out), ".html", ".svg", "a.gif")
     out = tmp_path / "missing" / "a.html"
     refused(heedful_cli("attend", trained, SENTENCE, "--out", out), "an existing folder", code=1)
     out = tmp_path / "a.html"

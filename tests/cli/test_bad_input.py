@@ -120,7 +120,7 @@ def test_a_dry_run_refuses_what_training_refuses(heedful_cli, text, tmp_path):
         ),
         (("--set", "data.vocabulary_size=3"), "must be more than 4", "a few hundred"),
         (("--out", text / "train.en", "--resume"), "train.en is not a folder"),
-        (("--out", tmp_path / "gone", "--resume"), "gone is not there"),
+        (("--out", tmp_path / "gone", "--resume"), "gone does not exist"),
         (("--resume",), "--resume needs --out"),
     ):
         refused(heedful_cli("train", "tiny", *files, *more), *parts)
@@ -129,7 +129,7 @@ def test_a_dry_run_refuses_what_training_refuses(heedful_cli, text, tmp_path):
 
 def test_resuming_needs_a_folder_that_is_there(heedful_cli, text, tmp_path):
     command = train_arguments(text, tmp_path / "typo", "train.steps=1", validate=False)
-    refused(heedful_cli(*command, "--resume"), "typo is not there", "leave --resume out")
+    refused(heedful_cli(*command, "--resume"), "typo does not exist", "leave --resume out")
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "typo").mkdir()
     done = heedful_cli(*command, "--resume")

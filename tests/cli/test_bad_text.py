@@ -27,7 +27,7 @@ def test_one_file_for_both_sides_is_refused_at_every_door(heedful_cli, text, tra
 def test_tables_and_documents_are_no_text_at_every_door(heedful_cli, text, trained, tmp_path):
     table, target = tmp_path / "pairs.xlsx", text / "train.fr"
     table.write_bytes(b"PK\x03\x04")
-    told = ("pairs.xlsx must hold one sentence a line", "that it is a table (.xlsx)")
+    told = ("pairs.xlsx must hold one sentence per line", "that it is a table (.xlsx)")
     both, out = ("--source", table, "--target", target), ("--out", tmp_path / "out")
     refused(heedful_cli("train", "tiny", *both, "--dry-run"), *told)
     refused(

@@ -75,7 +75,7 @@ def test_what_controls_a_terminal_is_written_out_in_messages(heedful_cli, traine
     sides = ("--source", f"{memory}:en", "--target", f"{memory}:fr")
     for arguments, code, written in (
         (("train", "tiny", *sides, "--dry-run"), 2, "“en\\u202bx\\u2068”, “fr”"),
-        (("info", hostile), 2, f"run{ESCAPED} is not there"),
+        (("info", hostile), 2, f"run{ESCAPED} does not exist"),
         (("train", "tiny", f"--x{CONTROLS}"), 2, f"--x{ESCAPED}"),
         (("translate", trained, "--input", text), 0, "\\x1b"),
         (("data", "show", trained, "--source", CONTROLS, "--target", "x"), 0, "\\u202e"),

@@ -69,7 +69,9 @@ def test_a_mistake_is_answered_in_one_sentence_of_ours(heedful_cli, arguments, m
 
 
 def test_a_whole_number_may_be_written_with_a_point_in_options_and_settings(heedful_cli):
-    refused(heedful_cli("translate", "nowhere", "--beam", "2.0"), "the folder nowhere is not there")
+    refused(
+        heedful_cli("translate", "nowhere", "--beam", "2.0"), "the folder nowhere does not exist"
+    )
     done = heedful_cli("train", "tiny", "--print-config", "--set", "search.beam=2.0")
     assert "\nbeam = 2\n" in done.stdout, done.stderr
 

@@ -72,7 +72,7 @@ def refused(done, *parts, code=2):
     message = done.stderr.strip().splitlines()[-1]
     assert message.startswith("heedful: ")
     for part in parts:
-        assert part in message
+        assert part in message, message
     return message
 
 

@@ -48,6 +48,8 @@ def small_recipes() -> dict[str, ModelConfig]:
     seen = set()
     for name in recipe_names():
         values = _narrowed(load_config(name).model.model_dump())
+        if (values["encoder"], values["decoder"]) == ("recurrent", "transformer"):
+            values["recurrent"]["encoder_hidden_size"] = values["d_model"] // 2
         if (key := json.dumps(values, sort_keys=True)) not in seen:
             seen.add(key)
             found[name] = ModelConfig(**values)

@@ -70,9 +70,9 @@ def test_a_killed_measurement_goes_on(tmp_path, monkeypatch):
     assert again.rounds[:2] == first.rounds[:2]
     assert len(again.rounds) == 3
     assert first.threads == again.threads == 1
-    with pytest.raises(RunFolderError, match="a different budget"):
+    with pytest.raises(RunFolderError, match="another budget"):
         measure_layers(kept, 0.002, 1)
-    with pytest.raises(RunFolderError, match="different threads"):
+    with pytest.raises(RunFolderError, match="number of threads"):
         measure_layers(kept, 0.001, 2)
     kept.write_text("[]", "utf-8")
     with pytest.raises(RunFolderError, match="cannot be read"):

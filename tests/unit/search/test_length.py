@@ -40,5 +40,5 @@ def test_limits_count_from_the_source_or_from_nothing():
 
 @pytest.mark.parametrize("text", ["", "0", "-5", "input", "input+", "input-5", "50+input", "²"])
 def test_a_limit_of_another_form_is_refused(text):
-    with pytest.raises(SettingError, match=r"input\+N or N"):
+    with pytest.raises(SettingError, match=r"input\+N, or N"):
         LengthLimit.parse(text)

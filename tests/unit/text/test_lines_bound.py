@@ -44,7 +44,7 @@ def test_an_endless_line_is_refused_before_it_is_held(tmp_path: Path, packing: s
     assert not packing or path.stat().st_size < 200_000
     assert refusal(TextSource(path)) == (
         f"{path} must have lines of at most 16,777,216 bytes, but line 3 is longer; write "
-        "one sentence a line."
+        "one sentence per line."
     )
 
 

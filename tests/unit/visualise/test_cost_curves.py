@@ -22,5 +22,5 @@ def test_the_legend_goes_from_the_best_to_the_worst(tmp_path):
 
 
 def test_another_ending_is_refused(tmp_path):
-    with pytest.raises(SettingError, match="ends"):
+    with pytest.raises(SettingError, match="has the ending"):
         draw_cost_curves(CURVES, "x", "y", tmp_path / "costs.txt", SHEET)

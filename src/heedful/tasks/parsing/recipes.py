@@ -118,8 +118,7 @@ PARSING_RECIPES: dict[str, Recipe] = {
     "t2t-parsing": Recipe("Constituency parsing as in the authors' first public code.", _T2T),
     "vinyals-parsing": Recipe("Vinyals et al. 2015: an LSTM with attention that parses.", _VINYALS),
     "parsing-small": Recipe(
-        "Learn to parse from a few thousand trees on two CPU cores: an LSTM encoder and a "
-        "Transformer decoder.",
+        "Parse with an LSTM encoder and a Transformer decoder that learn from few trees.",
         _SMALL,
     ),
     "parsing-small-transformer": Recipe("A small Transformer that parses.", _SMALL_TRANSFORMER),

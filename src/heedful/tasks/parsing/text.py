@@ -29,7 +29,7 @@ from heedful.preparation.training_data import (
 )
 from heedful.runs.folder import RunFolder
 from heedful.tasks.parsing.config import ParsingConfig
-from heedful.tasks.parsing.trees.clean import TreeCleaning, clean_trees
+from heedful.tasks.parsing.trees.clean import TreeCleaning, clean_trees, count_noun
 from heedful.tasks.parsing.trees.linearize import check_labels, linearize
 from heedful.tasks.parsing.trees.read import read_trees
 from heedful.tasks.parsing.trees.sentence import join_words
@@ -121,8 +121,8 @@ class TreeText(UnpreparedText):
         if too_long:
             examples = ", ".join(f"number {n} with {count:,}" for n, count in too_long[:_NAMED])
             self._notes.append(
-                f"{len(too_long):,} trees have more than {config.data.max_length} symbols "
-                f"(data.max_length) and are left out: {examples}" + ", …" * (len(too_long) > _NAMED)
+                f"{count_noun(len(too_long), 'tree')} with more than {config.data.max_length} "
+                f"symbols (data.max_length) left out: {examples}" + ", …" * (len(too_long) > _NAMED)
             )
         sides[0].parent.mkdir(exist_ok=True)
         for side, lines in zip(sides, zip(*pairs, strict=True), strict=True):

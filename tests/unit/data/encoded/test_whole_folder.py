@@ -20,7 +20,7 @@ def test_a_folder_is_there_as_a_whole_or_not_at_all(tmp_path):
 @pytest.mark.parametrize(
     ("below", "error", "told"),
     [
-        ("data", RunFolderError, "something else"),
+        ("data", RunFolderError, "other content"),
         ("data/letter/deep", StorageError, "cannot write"),
     ],
 )

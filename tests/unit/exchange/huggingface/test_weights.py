@@ -102,7 +102,7 @@ def test_shards_that_differ_from_their_index_are_named(tmp_path):
     index.write_text(json.dumps({"weight_map": places}))
     assert "differ in c;" in complaint(tmp_path)
     (tmp_path / second).unlink()
-    assert f"not there: {second}" in complaint(tmp_path)
+    assert f"do not exist: {second}" in complaint(tmp_path)
 
 
 def test_a_pickle_of_something_else_and_a_damaged_one_are_refused(tmp_path):

@@ -164,7 +164,7 @@ def test_what_cannot_be_parsed_is_said():
     with pytest.raises(TextError, match="must have at least one tree, but this one has none"):
         Pcfg([])
     parser = Pcfg(read(*TREES))
-    with pytest.raises(TextError, match="must have a word, but it has none"):
+    with pytest.raises(TextError, match="must have at least one word, but has none"):
         parser.parse([])
     with pytest.raises(TextError, match="got 2 tags for 1 words"):
         parser.parse(["the"], ["D", "N"])

@@ -37,7 +37,7 @@ def test_words_and_symbols_are_written_and_what_is_left_out_is_named(file, tmp_p
     assert cleaned == (
         "2 trees with 6 words; 1 empty node left out; function tags cut from 1 label"
     )
-    assert "1 trees have more than 10 symbols" in too_long
+    assert "1 tree with more than 10 symbols" in too_long
     assert "number 2 with 11" in too_long
     assert text.describe() == cleaned
 

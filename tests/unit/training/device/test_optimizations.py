@@ -21,7 +21,7 @@ class Other(Likelihood):
     [
         ({"device": torch.device("cpu")}, "only a GPU computes"),
         ({"precision": "fp32"}, "not fp32"),
-        ({"optimizer": "sgd"}, "by sgd"),
+        ({"optimizer": "sgd"}, "is sgd"),
         ({"objective": Other()}, "something else"),
         ({"ranks": 2}, "2 processes"),
         ({"model": small(**WIDE, attention={"score": "additive"})}, "additive"),

@@ -36,11 +36,11 @@ class TreeCleaning:
 
     def summary(self) -> str:
         """Describe in a sentence which parts were removed."""
-        parts = [f"{_count(self.trees, 'tree')} with {_count(self.words, 'word')}"]
+        parts = [f"{count_noun(self.trees, 'tree')} with {count_noun(self.words, 'word')}"]
         if self.traces:
-            parts.append(f"{_count(self.traces, 'empty node')} left out")
+            parts.append(f"{count_noun(self.traces, 'empty node')} left out")
         if self.function_tags:
-            parts.append(f"function tags cut from {_count(self.function_tags, 'label')}")
+            parts.append(f"function tags cut from {count_noun(self.function_tags, 'label')}")
         if self.empty:
             parts.append(self.left_out())
         return "; ".join(parts)
@@ -48,10 +48,10 @@ class TreeCleaning:
     def left_out(self) -> str:
         """Name the trees without a word."""
         numbers = ", ".join(map(str, self.empty[:5])) + ", …" * (len(self.empty) > 5)
-        return f"{_count(len(self.empty), 'tree')} without a word left out (number {numbers})"
+        return f"{count_noun(len(self.empty), 'tree')} without a word left out (number {numbers})"
 
 
-def _count(number: int, noun: str) -> str:
+def count_noun(number: int, noun: str) -> str:
     """Write a number with its noun: “1 tree”, “2 trees”."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
 

@@ -44,7 +44,7 @@ def test_words_may_hold_thin_spaces():
         ("(S\n  (NP))", "line 2, column 3", "must hold a word"),
         ("()", "line 1, column 1", "must hold a word"),
         ("(S (NN a b))", "line 1, column 10", "“b”"),
-        ("(S a (NN b))", "line 1, column 11", "“a” beside"),
+        ("(S a (NN b))", "line 1, column 11", "“a” next to"),
         ("(S (NN a) b)", "line 1, column 11", "“b”"),
         ("(S (NN \u2009 ))", "line 1, column 4", "must hold a word"),
         ("-3.25\t(S (NN a))", "line 1, column 1", "--scores"),
