@@ -166,9 +166,10 @@ def body(record: Record) -> str:
     parts = record.measurements
     sections = [
         "This page compares two ways to choose the sentence pairs of a batch, that is, of one "
-        "update. heedful draws pairs of “mixed” lengths at random, then splits the batch into "
-        "micro-batches of similar lengths ([why](../explain/readings.md)). A batch of “one "
-        "length” consists of whole micro-batches, all of about the same sentence length.",
+        "update. heedful draws the pairs at random, so their lengths are “mixed”. If padding is "
+        "computed, heedful splits the batch into micro-batches of similar lengths "
+        "([why](../explain/readings.md)). A batch of “one length” consists of whole "
+        "micro-batches, all of about the same sentence length.",
         f"## The batches of 200,000 pairs of Europarl\n\n{_layout_table(parts)}",
         f"## Quickstart, three seeds\n\n{_quickstart_table(parts)}",
         *(
@@ -202,9 +203,9 @@ def _layout_table(parts: dict[str, Any]) -> str:
     return (
         f"{layouts}\n\nA size is the number of tokens on the larger side of a batch, divided by "
         "`train.batch_tokens`. The spread is the standard deviation of target lengths within a "
-        f"batch; for the whole text it is {spread:.1f}. “Useful” is the number of real tokens, "
-        "divided by the number of tokens, padding included, that all ranks could process until "
-        "the slowest rank is done."
+        f"batch; for the whole text it is {spread:.1f}. “Useful” is the share of real tokens "
+        "among all tokens, padding included, that the ranks could process until the slowest rank "
+        "is done."
     )
 
 
@@ -264,8 +265,8 @@ def _cost_table(parts: dict[str, Any]) -> str:
             "| {equal_microseconds_a_token:.1f} | {ratio:.2f}",
             parts["after-cost"]["recipes"],
         )
-        + "\n\nThe steps train on Europarl. The sentences of a batch have mixed lengths, or about "
-        "equal lengths."
+        + "\n\nEach recipe is trained on Europarl, once with batches of mixed lengths, and once "
+        "with batches of about equal lengths."
     )
 
 

@@ -3,9 +3,8 @@ Training next to busy processes, with OpenMP's defaults and with heedful's setti
 
     python -m benchmarks.busy_machine [--busy N] [--seconds S] [--rounds N]
 
-Trains `tiny` on the embedded corpus with all cores, alone and next to N busy processes. The
-settings take turns, for half an hour in total. Writes `docs/results/busy.json` and builds the page
-from it.
+Trains `tiny` on the grammar corpus with all cores, alone and next to N busy processes. The settings
+take turns, for half an hour in total. Writes `docs/results/busy.json` and builds the page from it.
 """
 
 import json
@@ -49,8 +48,10 @@ BUSY = "while True: pass"
 def main() -> None:
     """Train in turns and write the page."""
     parser = arguments(__doc__)
-    parser.add_argument("--busy", type=int, default=2 * usable_cores(), help="busy processes")
-    parser.add_argument("--seconds", type=float, default=30.0, help="time of each training")
+    parser.add_argument(
+        "--busy", type=int, default=2 * usable_cores(), help="number of busy processes"
+    )
+    parser.add_argument("--seconds", type=float, default=30.0, help="seconds of each training")
     parser.add_argument("--rounds", type=int, default=5, help="trainings of each kind")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

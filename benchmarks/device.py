@@ -1,5 +1,5 @@
 """
-The page of a GPU: measurements of `heedful bench device`, and the plan of the paper's models.
+Results on a GPU: measurements of `heedful bench device`, and plans for the paper's models.
 
     python -m benchmarks.device plan                     count parameters and memory, on any machine
     python -m benchmarks.device keep FOLDER --commit X   keep the records of a session
@@ -134,8 +134,8 @@ def plan_body(record: Record) -> str:
         "of a batch keeps. Hours are the number of steps times 25,000 target tokens, divided by "
         "the measured rate. "
         f"For {SEVERAL} GPUs, gradients are assumed to be summed at {BANDWIDTH:g} GB a second "
-        "after each backward pass. Epochs assume "
-        f"{TOKENS_OF_A_SENTENCE} tokens in a target sentence."
+        "after each backward pass. Epochs are computed for target sentences of "
+        f"{TOKENS_OF_A_SENTENCE} tokens."
     )
 
 
@@ -195,9 +195,10 @@ def training_body(record: Record) -> str:
         "## A real training\n\n"
         f"A model with the shape of `paper-base` was trained on half a million pairs of Europarl "
         f"French-English, for {last['step']:,} steps and {last['seconds'] / 60:.1f} minutes. "
-        f"The training read {last['target_tokens']:,} target tokens, at the end "
-        f"{last['target_tokens_per_second']:,.0f} a second, and used {last['memory'] / 1e9:.1f} "
-        f"GB. The device waited for batches for {last['waiting']:.1%} of the time. "
+        f"The training read {last['target_tokens']:,} target tokens and used "
+        f"{last['memory'] / 1e9:.1f} GB of memory; its last logged rate was "
+        f"{last['target_tokens_per_second']:,.0f} target tokens a second. The device waited for "
+        f"batches for {last['waiting']:.1%} of the time. "
         f"On 2,000 validation lines, the last checkpoint has "
         f"{last['validations'][-1]['bleu']:.1f} BLEU and perplexity "
         f"{last['validations'][-1]['valid_perplexity']:.2f}. On 2,000 test lines that were "
@@ -221,8 +222,8 @@ PAGE = ResultPage(
     "[`heedful bench device`](../howto/benchmark.md) measures steps and searches on your GPU. A "
     "share of products is the rate of operations on real tokens, divided by the rate of large "
     "matrix products on the same device. A training step has four optimizations: layers are "
-    "compiled, steps are replayed from CUDA graphs, the next batch is prepared ahead, and batches "
-    "have no padding.",
+    "compiled, steps are replayed from CUDA graphs, the next batch is prepared in advance, and "
+    "batches have no padding.",
 )
 
 

@@ -71,9 +71,9 @@ def main() -> None:
     )
     parser.add_argument("step", choices=("prepare", "pack", "unpack", "train"))
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--until", type=float, default=6.5, help="minutes of all sessions together")
+    parser.add_argument("--until", type=float, default=6.5, help="total minutes of all sessions")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "device-out")
-    parser.add_argument("--unscored", action="store_true", help="train only")
+    parser.add_argument("--unscored", action="store_true", help="train without scoring")
     parser.add_argument("--set", action="append", default=[], help="a setting of the training")
     options = parser.parse_args()
     if options.step == "prepare":

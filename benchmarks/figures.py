@@ -1,5 +1,5 @@
 """
-All pages of results, and the measured figures of README and docs, written from records.
+All pages of results, and the measured figures in README and docs, written from records.
 
     python -m benchmarks.figures
 

@@ -5,10 +5,10 @@ Translation speed of Hugging Face's models in heedful, transformers and CTransla
 
 Creates models with the shapes of the most downloaded models. Their weights are random, because the
 work does not depend on the values. Each toolkit translates lines of Multi30k on one thread, 32
-lines together and one line at a time. Processes take turns. A random model never ends a sentence,
-so all toolkits write the same number of subwords, with beam 4. Each toolkit is measured in all its
-precisions and compared in its fastest precision. Writes `docs/results/hub-models.json` and builds
-the page from it.
+lines together and one line at a time. Processes take turns. The minimum length equals the maximum
+length, so all toolkits write the same number of subwords, with beam 4. Each toolkit is measured in
+all its precisions and compared in its fastest precision. Writes `docs/results/hub-models.json` and
+builds the page from it.
 
     python -m benchmarks.hub_models work TOOLKIT PRECISION FOLDER
     python -m benchmarks.hub_models compare FOLDER LINES
@@ -57,7 +57,13 @@ def main() -> None:
     parser = arguments(__doc__, "hub-models")
     parser.add_argument("--model", action="append", default=[], choices=[*MAKERS])
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", action="append", default=[], help="TOOLKIT:PRECISION, or several")
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="TOOLKIT:PRECISION",
+        help="measure only this toolkit in this precision; may be repeated",
+    )
     options = parser.parse_args()
     for name in options.model or MAKERS:
         folder = options.runs / name

@@ -1,5 +1,5 @@
 """
-Models trained by Joey NMT itself, imported and compared with it.
+Models trained by Joey NMT, imported, and compared with the originals.
 
     python -m benchmarks.joey
 

@@ -1,5 +1,5 @@
 """
-Later parts of the Transformer: each is added to the base row of Table 3, and trained as long.
+Parts that later Transformers have, each added to the base row of Table 3.
 
     python -m benchmarks.later_parts [--system NAME ...] [--runs FOLDER]
 
@@ -63,7 +63,7 @@ PARTS = {
         ),
     ),
     "attention-dropout": LaterPart(
-        "dropout of attention", "attention-dropout", ("model.attention.dropout=0.1",)
+        "attention dropout", "attention-dropout", ("model.attention.dropout=0.1",)
     ),
 }
 

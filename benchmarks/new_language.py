@@ -1,5 +1,5 @@
 """
-A new language on an old model: the gain of `heedful extend`, and its cost for the old language.
+A new language in an old model: the gain of `heedful extend`, and its cost for the old language.
 
     python -m benchmarks.new_language [--runs DIR]
 
@@ -119,8 +119,8 @@ def body(record: Record) -> str:
     ]
     signature = runs["old"][OLD]["signature"]
     head = (
-        f"Scores are chrF and BLEU of {LINES} test sentences of Tatoeba in each language, with the "
-        f"recipe `tiny`. The old model learned English to French from {pairs[OLD]:,} pairs in "
+        f"Each cell has chrF and BLEU on {LINES} test sentences of Tatoeba. Models use the recipe "
+        f"`tiny`. The old model learned English to French from {pairs[OLD]:,} pairs in "
         f"{steps['old']:,} steps. To learn German, it was then fine-tuned with {pairs[NEW]:,} "
         f"English-German pairs for {steps['tuned']:,} steps. The embedding matrix grew "
         f"from {values['vocabulary']['old']:,} to {values['vocabulary']['pieces']:,} rows. Each "

@@ -250,7 +250,7 @@ def body(record: Record) -> str:
         "These tables compare BLEU on a clean test set with BLEU on noisy copies of it, for both "
         "values of `data.reading`, with and without `data.augment`. `benchmarks/noisy_copy.py` "
         "makes the copies; their references have the same capitals, punctuation, symbols and tags. "
-        "Each model was trained once, so differences of some tenths of a point may be due to "
+        "Each model was trained once, so differences of a few tenths of a point may be due to "
         "chance.",
         *(part for name, text in texts.items() for part in _of_text(TASKS[name], text)),
     ]
@@ -265,7 +265,7 @@ def _of_text(task: NoiseTask, text: Mapping[str, Any]) -> Iterator[str]:
     changed = ", ".join(f"{runs[run]['changed']} ({_SHOWN[run]})" for run in _BOTH)
     yield f"## {task.title[:1].upper()}{task.title[1:]}"
     yield (
-        f"Models have the recipe `{task.recipe}` and are trained for {text['steps']:,} steps. They "
+        f"Models use the recipe `{task.recipe}` and are trained for {text['steps']:,} steps. They "
         "translate in fp32 with the average of the last checkpoints. "
         f"“Augmented” columns have `data.augment = {AUGMENT}`. `data.reading = text` changes this "
         f"many translations of the clean test set of {text['lines']:,} lines: {changed}."
@@ -283,9 +283,9 @@ def _of_text(task: NoiseTask, text: Mapping[str, Any]) -> Iterator[str]:
     if not (names := [name for name in ALONE if name in runs]):
         return
     yield (
-        f"Each augmentation alone changes {SHARE:.0%} of the pairs; the model is tested on the "
-        "noisy copy of the same name. Cost and gain are relative to the model without "
-        "augmentation, with `data.reading = text`:"
+        f"Each model is trained with one augmentation, which changes {SHARE:.0%} of the pairs, and "
+        "tested on the noisy copy of the same name. Cost and gain are relative to the model "
+        "without augmentation, with `data.reading = text`:"
     )
     yield table(
         "augmentation | clean test set | its copy, exact | its copy, text | cost | gain",

@@ -4,9 +4,9 @@ A noisy copy of a test set, drawn from a seed.
     python -m benchmarks.noisy_copy SOURCE REFERENCE DIR [--seed N]
 
 Writes a file of sources and a file of references to DIR for each kind of noise. The kinds are
-capitals, title case, blanks, typing errors, end marks, symbols, placeholders and tags, and a
-mixture of all. References also have the changes that a translation must keep, such as capitals and
-symbols. All changes except blanks are the changes of `data.augment`.
+capitals, title case, blanks, typing errors, final punctuation, symbols, placeholders and tags, and
+a mixture of all. References also have the changes that a translation must keep, such as capitals
+and symbols. All changes except blanks are the changes of `data.augment`.
 """
 
 import argparse

@@ -3,14 +3,14 @@ Three parsers with the same tuning, scored on sentences that were not used for t
 
     python -m benchmarks.parsers speed | trials | seeds | grammar [--system NAME ...]
 
-The parsers are a Transformer, an LSTM with attention, and a Transformer decoder above an LSTM
-encoder. They learn from files 1 to 149 of the Wall Street Journal's sample. `speed` measures the
-rate of each parser on an idle machine; all later trainings compute their steps from this rate, so
-that they take equal time. `trials` trains each parser with five learning rates; the rate with the
-lowest perplexity on files 160 to 179 is chosen. `seeds` trains each parser with the chosen rate and
-three seeds. `grammar` reads two grammars off the same trees. Files 150 to 159 are parsed at the end
-and are not used for tuning. Recorded results are not measured again. Writes
-`docs/results/parsers.json` and builds the page from it.
+The parsers are a Transformer, an LSTM with attention, and a Transformer decoder on top of an LSTM
+encoder. They learn from files 1 to 149 of the Wall Street Journal sample. `speed` measures the
+speed of each parser on an idle machine. It determines the steps of all later trainings, so that
+they take equal time. `trials` trains each parser with five learning rates; the rate with the lowest
+perplexity on files 160 to 179 is chosen. `seeds` trains each parser with the chosen rate and three
+seeds. `grammar` reads two grammars off the same trees. Files 150 to 159 are parsed at the end and
+are not used for tuning. Recorded results are not measured again. Writes `docs/results/parsers.json`
+and builds the page from it.
 """
 
 import statistics
@@ -260,16 +260,17 @@ def _trial_rows(trials: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 _HEAD = (
     "The table compares parsers by [labeled F1](../explain/parsing.md#the-score) on sentences of "
-    "the Wall Street Journal's sample, parsed from words alone. Each parser is trained on files 1 "
-    f"to 149, for the number of steps that takes {MINUTES:.0f} minutes on one thread. The learning "
-    "rate with the lowest perplexity on files 160 to 179 is used; files 150 to 159 are used only "
-    "for the test. Scores are means over seeds, ± their standard deviation, with the average of "
-    f"the last ten checkpoints. The search has beam {BEAM} and length penalty {PENALTY}."
+    "the Wall Street Journal sample, parsed from words alone. Each parser is trained on files 1 to "
+    f"149, and neural parsers for as many steps as take {MINUTES:.0f} minutes on one thread. The "
+    "learning rate with the lowest perplexity on files 160 to 179 is used; files 150 to 159 are "
+    "used only for the test. Scores of neural parsers are means over seeds, ± their standard "
+    f"deviation. They use the average of the last ten checkpoints, beam {BEAM} and length penalty "
+    f"{PENALTY}."
 )
 _TRIALS = (
-    "Each parser is trained with five learning rates, each time for the number of steps that "
-    f"takes {TRIAL_MINUTES:.0f} minutes. The rate with the lowest perplexity on files 160 to 179 "
-    "is chosen."
+    "Each parser is trained with five learning rates, each time for as many steps as take "
+    f"{TRIAL_MINUTES:.0f} minutes. The rate with the lowest perplexity on files 160 to 179 is "
+    "chosen."
 )
 PAGE = ResultPage("parsers", "Three parsers with the same tuning", {"parsers": body})
 

@@ -3,9 +3,9 @@ Parsers on two treebanks, compared with a grammar of the same trees.
 
     python -m benchmarks.parsing [--runs FOLDER] [--score] [NAME ...]
 
-Trains the systems NAME (all by default, some hours on two cores), most of them in one thread. An
+Trains the systems NAME (all by default, several hours on two cores), most of them on one thread. An
 unfinished run is continued; a finished run is only scored again. With `--score` nothing is trained.
-Scores are computed as by `heedful parse evaluate`, on the development part and from words alone.
+Scores are those of `heedful parse evaluate`, on the development part and from words alone.
 Writes `docs/results/parsing.json` and builds the page from it; systems that are not named keep
 their rows.
 """
@@ -47,17 +47,18 @@ _HEAD = (
     f"{BEAM} and length penalty {PENALTY}; beam and penalty were chosen on the Wall Street "
     "Journal's sentences. A vanilla grammar is a PCFG estimated from the first training trees; it "
     "parses by CKY. Intervals (95%) are bootstrapped over sentences. “Malformed” is the share of "
-    "sentences for which a greedy search without rules does not write a tree. “Next words” and "
+    "sentences for which an unconstrained greedy search does not write a tree. “Next words” and "
     "“numbers” are [two settings](../explain/parsing.md#trees-as-symbols) that help if there are "
     "few trees."
 )
 _TAIL = (
-    "“News” are sentences of WMT for which the first two Transformers write the same tree. Trained "
-    "on all trees of a treebank, each of the [recipes](../explain/parsing.md) with next words "
-    "scores higher than the grammar learned from these trees. For Transformers trained on 500 or "
-    "1,000 trees, the results do not show that they score higher than the grammar learned from the "
-    "same number of trees. The paper's Table 4 uses other sentences and about 40,000 trees, so its "
-    "scores cannot be compared with these. [Three parsers with the same tuning](parsers.md) are "
+    "“News” means sentences from WMT for which the first two Transformers write the same tree. "
+    "Trained on all trees of a treebank, each of the [recipes](../explain/parsing.md) with next "
+    "words scores higher than the grammar learned from these trees. For Transformers trained on "
+    "500 or 1,000 trees, the results do not show that they score higher than the grammar learned "
+    "from the same number of trees. The paper's Table 4 uses other sentences and about 40,000 "
+    "trees, so its scores cannot be compared with these. [Three parsers with the same "
+    "tuning](parsers.md) are "
     "scored on sentences that were not used for any choice."
 )
 
@@ -121,7 +122,7 @@ SYSTEMS = {
         "twice as wide, 7,500 steps, dropout 0.1", "craft", settings=WIDE, threads=2
     ),
     "craft-lstm": ParserTraining(
-        "`parsing-small-lstm`, half as wide again, 3,000 steps of 4,096 tokens, dropout 0.1",
+        "`parsing-small-lstm`, half again as wide, 3,000 steps of 4,096 tokens, dropout 0.1",
         "craft",
         "parsing-small-lstm",
         LSTM,
@@ -271,7 +272,8 @@ def _table(bank: str, rows: dict[str, Any], grammar: dict[str, Any]) -> str:
             count = (name in SYSTEMS and first.trees) or grammar["train"]
             shown.append(_scores(rows[name]) | {"title": system.title, "trees": f"{count:,}"})
     return table(
-        " | trees | F1 | 95% interval | up to 40 words | minus the grammar of all | malformed",
+        " | trees | F1 | 95% interval | up to 40 words | minus the grammar of all trees "
+        "| malformed",
         "{title} | {trees} | {f1:.1f} | {range} | {short} | {above} | {malformed}",
         shown,
     )

@@ -1,5 +1,5 @@
 """
-Trainings on the embedded corpus without a part of the Transformer, or with batch norm.
+Trainings on the grammar corpus without a part of the Transformer, or with batch norm.
 
     python -m benchmarks.parts [--runs FOLDER]
 

@@ -1,11 +1,11 @@
 """
-Baselines of parsing: a grammar read from a treebank, and floors.
+Baselines of parsing: grammars read off a treebank, and trees of a fixed shape.
 
     python -m benchmarks.pcfg
 
-Trains on the first trees of the treebanks below HEEDFUL_DATA and parses their development parts
-from words alone, in one process: about 40 minutes. F1 is counted as by `heedful parse evaluate`.
-Writes `docs/results/pcfg.json`; `benchmarks.parsing` lays it out.
+Reads grammars off the first trees and off all trees of the treebanks in HEEDFUL_DATA. Parses their
+development parts from words alone, in one process that takes about 40 minutes. F1 is that of
+`heedful parse evaluate`. Writes `docs/results/pcfg.json`; `benchmarks.parsing` lays it out.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Execution of commands, with their time and the memory of all their processes."""
+"""Execution of commands, which measures their time and the memory of all their processes."""
 
 import os
 import resource

@@ -6,10 +6,10 @@ BLEU on small corpora: trials of settings on Multi30k, then one row for each cor
     python -m benchmarks.quality corpora [--name NAME ...] [--seed S] [--runs FOLDER]
 
 `rates` measures the speed of each trial, which determines its number of steps, so that all trials
-take equal time on one thread. Trials read the validation text only. `corpora` trains each corpus
-with the chosen settings on all cores and scores its test set. Each training is added to
-`docs/results/quality.json` when it ends, and the page is written from this record. Recorded
-trainings are not repeated.
+take equal time on one thread. Trials read the validation text only. `corpora` trains a model on
+each corpus with the chosen settings on all cores, and scores the corpus's test set. Each training
+is added to `docs/results/quality.json` when it ends, and the page is written from this record.
+Recorded trainings are not repeated.
 """
 
 import json
@@ -242,9 +242,9 @@ def _format_settings(settings: Sequence[str]) -> str:
 
 
 _TRIALS = (
-    "Each trial changes settings of the recipe `multi30k`. Its measured speed sets its steps, so "
-    "that all trials take the same time on one thread of a quiet machine; minutes are those that "
-    "it took here."
+    "Each trial changes settings of the recipe `multi30k`. Its number of steps follows from its "
+    "measured speed, so that all trials take the same time on one thread of an idle machine. "
+    "The table shows the minutes that each trial took here."
 )
 PAGE = ResultPage("quality", "BLEU on small corpora", {"quality": body})
 

@@ -1,5 +1,5 @@
 """
-Time of `make quickstart` in a clean clone, and start time of `--help`.
+Time of `make quickstart` in a clean clone, and startup time of `--help`.
 
     python -m benchmarks.quickstart
 
@@ -58,8 +58,8 @@ def body(record: Record) -> str:
         f"{measured['install_seconds']:.0f} s to install and {measured['seconds']:.0f} s to run. "
         "The command prints lines such as these:\n\n"
         f"{code_block([measured['output']], 'text')}\n\n"
-        f"`heedful --help` takes {measured['help_seconds']:.2f} s from start to end of the "
-        "process, the fastest of ten runs."
+        f"In the fastest of ten runs, `heedful --help` takes {measured['help_seconds']:.2f} s from "
+        "start to end of the process."
     )
 
 

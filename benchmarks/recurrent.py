@@ -136,7 +136,7 @@ def quality(record: Record) -> str:
 def _range(group: dict[str, int]) -> str:
     """Format the range of lengths of a group."""
     first, last = group["first"], group["end"] - 1
-    return f"{first} to {last}" if last < 100 else f"{first} and more"
+    return f"{first} to {last}" if last < 100 else f"{first} or more"
 
 
 def speed(record: Record) -> str:
@@ -159,10 +159,11 @@ def speed(record: Record) -> str:
         rows,
     )
     return (
-        "## Speed compared with Joey NMT\n\nBoth toolkits take turns, with the same shapes and "
+        "## Speed compared with Joey NMT\n\nThe toolkits take turns, with the same shapes and "
         "text, in fp32. A step has 64 pairs of 25 + 25 tokens. A search translates 128 lines, and "
-        "both toolkits write the same translations. Sentences of the epoch have different "
-        f"lengths.\n\n{speeds}"
+        "both toolkits write the same translations. Sentences of the epoch have different lengths. "
+        "A share is the rate of operations on real tokens, divided by the rate of large matrix "
+        f"products (the product rate).\n\n{speeds}"
     )
 
 

@@ -74,7 +74,7 @@ def arguments(description: str | None, runs: str = "") -> argparse.ArgumentParse
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--commit", default=commit(), help="the commit that trained the existing runs"
+        "--commit", default=commit(), help="the commit at which the existing runs were trained"
     )
     if runs:
         parser.add_argument("--runs", type=Path, default=ROOT / "runs" / runs)

@@ -67,9 +67,11 @@ def main() -> None:
     """Train, fine-tune and score all models, and write the page."""
     parser = arguments(__doc__, "reward")
     parser.add_argument("--base", type=Path, help="a trained run of Multi30k English-German")
-    parser.add_argument("--minutes", type=float, default=15.0, help="for the base run")
-    parser.add_argument("--steps", type=int, default=150, help="of each fine-tuning")
-    parser.add_argument("--threads", type=int, default=0, help="0 for all")
+    parser.add_argument(
+        "--minutes", type=float, default=15.0, help="minutes of training for the base run"
+    )
+    parser.add_argument("--steps", type=int, default=150, help="steps of each fine-tuning")
+    parser.add_argument("--threads", type=int, default=0, help="number of threads; 0 for all cores")
     options = parser.parse_args()
     options.runs.mkdir(parents=True, exist_ok=True)
     threads, last = f"train.threads={options.threads}", ("--last", 5)
@@ -100,8 +102,8 @@ def _translate(run: Path, output: Path) -> list[str]:
 def describe_model(run: Path) -> str:
     """Describe the size of a model."""
     settings = json.loads((run / "config.json").read_text("utf-8"))["settings"]["model"]
-    layers = f"{settings['encoder_layers']} and {settings['decoder_layers']} layers"
-    return f"{layers}, {info(run)['parameters'] / 1e6:.1f} million weights"
+    layers = f"{settings['encoder_layers']} + {settings['decoder_layers']} layers"
+    return f"{layers} and {info(run)['parameters'] / 1e6:.1f} million weights"
 
 
 def describe_log(run: Path) -> dict[str, Any]:
@@ -190,8 +192,8 @@ def body(record: Record) -> str:
         f"Change from the base:\n\n{_changes(systems, 'base')}\n\n"
         "Change from the control, likelihood:\n\n"
         f"{_changes(tuned, 'likelihood')}\n\n"
-        "On the training text, these are the mean reward and the mean risk in the first and in the "
-        "last quarter of the training: "
+        "From the first to the last quarter of the training, these means on the training text "
+        "changed: "
         f"{', '.join(_course(name, systems[name]) for name in tuned)}.{note(record)}\n\n"
         "Another page explains [how reward and risk are computed](../explain/reward.md)."
     )
@@ -223,7 +225,7 @@ def _course(name: str, system: dict[str, Any]) -> str:
     values = [value for _, value in system["log"]["figures"]]
     quarter = max(1, len(values) // 4)
     first, last = (float(np.mean(part)) for part in (values[:quarter], values[-quarter:]))
-    return f"{name} {first:.3f} and {last:.3f}"
+    return f"{name} from {first:.3f} to {last:.3f}"
 
 
 PAGE = ResultPage("reward", "Fine-tuning by reward and by risk", {"reward": body})

@@ -8,11 +8,11 @@ Four toolkits, the same raw text, the same machine, one hour each.
 `environment` installs a toolkit in `build/same-hour`. `trials` first measures the speed of four
 combinations of precision and threads, for half a minute each; the fastest combination is used from
 then on. Then it trains twice for six minutes. `train` takes the settings of the trial with the
-better BLEU on the validation text, and trains for an hour, without validations.
-Afterwards, a checkpoint of every fifth minute and the average of the last ten checkpoints translate
-the validation text; the best of them translates the test set once. `trials` and `train` store each
-result at once in `docs/results/same-hour.json`, and do not repeat a stored measurement. With other
-minutes, as in a rehearsal, `--results` must name another folder for the record.
+better BLEU on the validation text, and trains for an hour, without validations. Then the
+checkpoints of every fifth minute and the average of the last ten checkpoints translate the
+validation text; the best of them translates the test set once. `trials` and `train` store each
+result at once in `docs/results/same-hour.json`, and do not repeat a stored measurement. With
+another number of minutes, as in a rehearsal, `--results` must name another folder for the record.
 
 Each toolkit has a driver in `benchmarks/peers/same_hour`, which runs in the toolkit's environment.
 """

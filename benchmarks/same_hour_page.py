@@ -143,18 +143,19 @@ _HEAD = (
     "width {width} and inner width {inner}; the last column counts their parameters without "
     "embeddings. Each toolkit prepares its own subwords, outside the hour. The hour starts with "
     "the first batch; it includes the reading of data and the writing of checkpoints. Nothing is "
-    "validated during training. Afterwards, a checkpoint of every fifth minute and the average of "
+    "validated during training. Then the checkpoints of every fifth minute and the average of "
     "the last ten translate the validation text with beam 5. The best of them translates "
-    "test_2016_flickr once. Drivers average the weights where a toolkit has no command for it."
+    "test_2016_flickr once. Drivers average the weights where a toolkit has no command for this."
 )
 _TRIALS = (
-    "Each toolkit has two trials. The first has the schedule and optimizer of its documentation or "
-    "recipe. The second has heedful's choices: the rate of the recipe `multi30k`, 4,000 subwords, "
-    "and a cosine if the toolkit has one. The first trial of Joey NMT has the highest rate of its "
-    "`transformer_small.yaml`, that of Eole the rate of its `wmt17_ende_spm.yaml` at this width. "
-    "`transformers` documents rates for fine-tuning only; its first trial has Joey NMT's rate. "
-    "The warm-up is a share of the steps that the measured speed allows. Dropout is 0.3 in all "
-    "trials, because short trials cannot choose it for an hour."
+    "Each toolkit has two trials. The first uses the schedule and optimizer of the toolkit's "
+    "documentation or recipe. The second uses heedful's choices: the learning rate of the recipe "
+    "`multi30k`, 4,000 subwords, and a cosine schedule if the toolkit has one. The first trial of "
+    "Joey NMT has the highest learning rate of its `transformer_small.yaml`, that of Eole the rate "
+    "of its `wmt17_ende_spm.yaml` at this width. `transformers` documents learning rates for "
+    "fine-tuning only; its first trial has Joey NMT's rate. The warm-up is a share of the steps "
+    "that the measured speed allows. Dropout is 0.3 in all trials, because short trials do not "
+    "show which dropout is best for an hour."
 )
 _SPEEDS = (
     "The fastest combination of precision and threads is used for the trials and the hour. Joey "

@@ -110,14 +110,14 @@ def body(record: Record) -> str:
         for row in with_names(record.measurements)
     ]
     tasks = table(
-        "task | pairs | steps | minutes of training | lines of the test | exact match, % "
+        "task | pairs | steps | minutes of training | test lines | exact match, % "
         "| character error rate, % | commit",
         "[{name}](../howto/{page}.md) | {pairs:,} | {steps:,} | {minutes:.1f} | {tested:,} "
         "| {exact_match} | {cer} | {commit}",
         rows,
     )
     return (
-        "For each task a model is trained once, by the commands on the task's page. Scores are "
+        "For each task, a model is trained once, with the commands on the task's page. Scores are "
         "measured on the test text, with beam 4 and the average of the last checkpoints. "
         "The ranges in parentheses are 95% bootstrap intervals. Other programs were running on "
         f"the machine.\n\n{tasks}"

@@ -1,4 +1,4 @@
-"""The base row and rows (A) and (C) of Table 3, trained for four times the steps."""
+"""The base row and rows (A) and (C) of Table 3, trained for four times as many steps."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -99,10 +99,10 @@ class LongRows:
         ]
         return (
             f"A star marks a number that differs from the base row by more than {margins[0]:.1f} "
-            f"in perplexity or {margins[1]:.1f} in BLEU, the margins of the shorter base row's "
-            f"{len(self.table.seeds)} seeds. Rank correlation with the {len(self.pairs)} published "
-            f"rows, after the shorter and the longer trainings: {correlations[0]} for perplexity, "
-            f"{correlations[1]} for BLEU."
+            f"in perplexity or {margins[1]:.1f} in BLEU. These margins come from the "
+            f"{len(self.table.seeds)} shorter trainings of the base row. Rank correlation with the "
+            f"{len(self.pairs)} published rows, after the shorter and the longer trainings: "
+            f"{correlations[0]} for perplexity, {correlations[1]} for BLEU."
         )
 
     def draw(self, out: Path) -> None:
@@ -147,8 +147,8 @@ def body(record: Record) -> str:
     missing = [row.title for row in ROWS if row.name not in trained]
     parts = [
         "### Rows (A) and (C) after longer trainings",
-        f"The base row and rows (A) and (C) are trained again for {TIMES} times as many steps; "
-        "warm-up and decay of the learning rate take as many times longer.",
+        f"The base row and rows (A) and (C) are trained again for {TIMES} times as many steps. "
+        f"Warm-up and decay of the learning rate are also {TIMES} times as long.",
         markdown(long.rows),
         "![Published and measured perplexity and BLEU](table3-long.svg)",
         long.verdict,

@@ -45,15 +45,15 @@ def table2(record: Record) -> str:
     missing = [system.title for system in OF_TABLE2 if system.name not in trained]
     return "\n\n".join(
         [
-            "## Table 2: the systems that the paper is compared with",
+            "## Table 2: the Transformer and the systems it is compared with",
             "These are scaled-down models of the systems, trained on Multi30k English-German, "
             f"raw (29,000 pairs), with {VOCABULARY:,} subwords (Deep-Att: words). Learning rates "
-            "were [chosen by trials](tuning.md); Deep-Att diverges at the best rate, and has the "
-            "second-best. BLEU is cased, on test_2016_flickr, with beam 4 and the average "
-            f"of the last checkpoints. {_steps(measured)}. Perplexity is per subword, and for "
-            "Deep-Att per word. The last column is the BLEU on the validation text after equally "
-            "many operations. An ensemble averages the probabilities of three seeds; the "
-            "published ensembles have eight models.",
+            "were [chosen by trials](tuning.md); Deep-Att has the second-best rate, because it "
+            "diverges at the best rate. BLEU is cased, on test_2016_flickr, with beam 4 and the "
+            f"average of the last checkpoints. {_steps(measured)}. Perplexity is per subword, and "
+            "for Deep-Att per word. The last column is the BLEU on the validation text after "
+            "equally many operations. An ensemble averages the probabilities of models with three seeds; "
+            "the published ensembles have eight models.",
             markdown(table.rows),
             "![Validation BLEU by number of operations](table2.svg)",
             " ".join(table.reservations),
@@ -73,7 +73,7 @@ def french(record: Record) -> str:
             "## Table 2: English-French",
             "Four of the systems are trained on Tatoeba English-French (161,126 pairs of short "
             f"sentences), with {VOCABULARY:,} subwords.{_earlier_settings(measured)} BLEU is "
-            f"cased, on its 2,001 test pairs. {_steps(measured)}.",
+            f"cased, on the 2,001 test pairs of Tatoeba. {_steps(measured)}.",
             markdown(table.rows),
             " ".join(table.reservations),
             *table.matrix,
@@ -104,14 +104,14 @@ def _steps(measured: Mapping[str, Any]) -> str:
     ]
     of_earlier = (
         f". The steps of these systems are from an earlier, shorter plan, and their learning rates "
-        f"are older than the trials: {'; '.join(earlier)}"
+        f"were set before the trials: {'; '.join(earlier)}"
         if earlier
         else ""
     )
     return (
         f"The plan shares {plan['budget'] / 60:.0f} minutes (`--threads 1`) among "
-        f"{len(plan['systems'])} trainings. It computes each training's steps from the measured "
-        f"speed of its system{of_earlier}"
+        f"{len(plan['systems'])} trainings. The number of steps of each training follows from the "
+        f"measured speed of its system{of_earlier}"
     )
 
 
@@ -127,7 +127,7 @@ def _earlier_settings(measured: Mapping[str, Any]) -> str:
     if not changed:
         return ""
     return (
-        " The settings of these systems are older than the trials of learning rates: "
+        " The settings of these systems were chosen before the trials of learning rates: "
         f"{'; '.join(changed)}."
     )
 

@@ -6,19 +6,20 @@ The paper's tables and claims, made by `heedful paper` for the pages of results.
     python -m benchmarks.tables table2 | french | table3 --count
 
 Writes `docs/results/NAME.json`, and builds the pictures and the page from it. Table 2 and Table 3
-are trained on Multi30k English-German, raw; the claims on the embedded grammar. If the JSON exists,
-its plan is repeated step by step; models that already exist in the folder are not trained again.
+use models trained on Multi30k English-German, raw; claims use models trained on the grammar corpus.
+If the JSON exists, its plan is repeated step by step; models that already exist in the folder are
+not trained again.
 Table 2 includes ensembles of three seeds. `table3-long` trains the base row and rows (A) and (C)
 for four times the steps that are recorded for Table 3. `french` trains four systems of Table 2 on
 Tatoeba English-French.
 
 `--system` trains only the named systems, seeds or rows, or decides only the named claims. Other
-results of the JSON are kept. Named claims share the whole time budget. An
-ensemble is named with its seeds. `--replan` makes a new plan even if the JSON exists, within
-`--budget` if it is given. With `--plan-only` it plans Table 2 from the recorded rates, and trains
-nothing; `--system` then trains one system after the other. `--runs` names the folder of models; use
-a new folder for other systems. `--count` counts the operations of a record again from its plan,
-without training.
+results of the JSON are kept. Named claims share the whole time budget. If an ensemble is named, its
+seeds must be named, too. `--replan` makes a new plan even if the JSON exists, within `--budget` if
+it is given. With `--plan-only` it only plans Table 2, from the recorded speeds; later calls with
+`--system` then train one system after the other. `--runs` names the folder of models; use a new
+folder for other systems. `--count` counts the operations of a record again from its plan, without
+training.
 """
 
 import argparse

@@ -4,9 +4,9 @@ Trials for Table 2's systems: approaches that make them learn to attend, and lea
     python -m benchmarks.tuning approaches | rates [--system NAME ...] [--minutes M]
 
 `approaches` trains Deep-Att, GNMT and MoE in several ways; `rates` trains each system with each of
-four learning rates. Steps are set from the rates in Table 2's record, so that all trials take the
-same time. Test sets are not read. Each trial is added to `docs/results/tuning.json` when it ends,
-and the page is written from this record. Recorded trials are not repeated.
+four learning rates. Numbers of steps follow from the speeds in Table 2's record, so that all trials
+take the same time. Test sets are not read. Each trial is added to `docs/results/tuning.json` when
+it ends, and the page is written from this record. Recorded trials are not repeated.
 """
 
 from collections.abc import Iterator, Sequence

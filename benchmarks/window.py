@@ -3,7 +3,7 @@ Comparison of windowed self-attention with full attention: CPU time and memory b
 
     python -m benchmarks.window
 
-One attention layer of 4 heads and width 256 runs forward and backward on one sequence, in fp32 on
+One attention layer with 4 heads and width 256 runs forward and backward on one sequence, in fp32 on
 one thread. Each measurement has its own process. Linux only. Writes `docs/results/window.json` and
 builds the page from it.
 """
@@ -91,10 +91,10 @@ def body(record: Record) -> str:
     return (
         "The tables show time and memory of an encoder's [self-attention in "
         "windows](../explain/attention.md#windows). Each position attends to r neighbors, half "
-        "before it and half after it. One attention layer of 4 heads and width 256 computes the "
-        "forward and backward pass of one sequence, in fp32 on one thread. “mask” is full "
-        "attention with a banded mask; “blocks” computes only the band. A block has 128 keys for "
-        "r = 64, and 512 keys for r = 256. heedful uses blocks for sequences longer than 256 "
+        "before it and half after it. One attention layer with 4 heads and width 256 runs forward "
+        "and backward on one sequence, in fp32 on one thread. “mask” is full attention with a "
+        "banded mask; “blocks” computes only blocks that contain the band. A block has 128 keys "
+        "for r = 64, and 512 keys for r = 256. heedful uses blocks for sequences longer than 256 "
         "positions and longer than twice the keys of a block. Shorter sequences use the "
         f"mask.\n\nProcessor time in milliseconds:\n\n{seconds}\n\nPeak memory in MiB, without "
         f"weights and input:\n\n{memory}"

@@ -25,7 +25,7 @@ def main() -> None:
     """Measure and write the page."""
     parser = arguments(__doc__)
     parser.add_argument(
-        "--small", action="store_true", help="only try it, with a tiny model in seconds"
+        "--small", action="store_true", help="only try the benchmark, with a tiny model"
     )
     options = parser.parse_args()
     shape, vocabulary, seconds = ("base", VOCABULARY, 60.0)

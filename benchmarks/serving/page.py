@@ -33,22 +33,22 @@ def body(record: Record) -> str:
         "requests.",
         markdown([("what", "measured"), *rows.items()]),
         f"## {load['clients']} clients for {load['seconds']:.0f} seconds",
-        f"The model has the recipe `{measured['shape']}`, random weights and "
+        f"The model has the size of the paper's {measured['shape']} model, random weights and "
         f"{measured['vocabulary']:,} subwords. It translates sentences of about "
         f"{measured['words']} words with beam 4 in fp32. Each client sends one sentence at a time "
         f"to `/v1/translate`. Half of the {load['answers']:,} answers arrived within "
         f"{load['p50']:.2f} s, and 99 of 100 within {load['p99']:.2f} s. The server used "
         f"{_mib(load['memory'])} of memory at the end and {_mib(load['peak'])} at most. `heedful "
         f"translate` translated the same sentences before and after, {load['clients']} at a time; "
-        "its time to start is not counted.",
+        "its startup time is not counted.",
         "## A stop signal under load",
-        f"After the signal, clients got {_counts(stop['after'])}. The server ended "
-        f"{stop['seconds']:.1f} s after the signal, with exit code {stop['code']}. A request "
+        f"Requests that began after the signal ended with {_counts(stop['after'])}. The server "
+        f"ended {stop['seconds']:.1f} s after the signal, with exit code {stop['code']}. A request "
         "counts as accepted if it began before the signal.",
         f"## {flat['requests']:,} requests",
-        "The requests to a tiny model have texts, lists or HTML, or ask for streams or language "
-        f"detection. One in five requests is invalid. In {flat['seconds']:.0f} s, clients got "
-        f"{_counts(flat['statuses'])}.",
+        "The requests to a tiny model contain texts, lists or HTML, or ask for streams or language "
+        f"detection. One in five requests is invalid. In {flat['seconds']:.0f} s, requests ended "
+        f"with {_counts(flat['statuses'])}.",
         fold("Memory in MiB after each fortieth of the requests", [sizes]),
     ]
     return "\n\n".join(parts)

@@ -37,7 +37,7 @@ def main() -> None:
         "--out", type=Path, default=RESULTS / "speed", help="folder for the records"
     )
     parser.add_argument("--rounds", type=int, default=3, help="turns of each system")
-    parser.add_argument("--threads", type=int, default=0, help="0 for all")
+    parser.add_argument("--threads", type=int, default=0, help="number of threads; 0 for all cores")
     parser.add_argument("--quick", action="store_true", help="try everything on toy shapes")
     parser.add_argument("--page", action="store_true", help="only write the page")
     options = parser.parse_args()

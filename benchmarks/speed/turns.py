@@ -1,4 +1,4 @@
-"""Two ways to do the same work, timed in turns, so a slow moment of the machine affects both."""
+"""Two ways to do the same work, timed in turns, so that slow moments of the machine affect both."""
 
 import statistics
 from collections.abc import Callable, Mapping

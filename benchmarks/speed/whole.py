@@ -1,4 +1,4 @@
-"""Whole commands: training compared with Joey NMT, start time, growing corpora, two ranks."""
+"""Whole commands: training compared with Joey NMT, startup time, growing corpora, two ranks."""
 
 import json
 import lzma

@@ -10,7 +10,7 @@ A translator is never trained on word alignments, but it attends to the words th
 How well its attention shows these words depends on the layer. In models of six layers that were
 trained for days, the penultimate layer is best (Garg et al. 2019, “Jointly Learning to Align and
 Translate with Transformer Models”). In models of two to four layers, on the toy corpus, the last
-layer is best. `rate_layers` compares the layers with gold links; a few hundred pairs suffice.
+layer is best. `rate_layers` rates each layer against gold links; a few hundred pairs suffice.
 Weights are arrays, so the module needs neither a model nor torch.
 """
 

@@ -2,7 +2,7 @@
 Word alignments as sets of links: reading, writing and scoring.
 
 A link joins a source word to a target word by their indices, counted from 0. In a file, a sentence
-pair is a line such as ``0-0 1-2``, the format of Pharaoh. In a gold set ``1p2`` is a possible link
+pair is a line such as ``0-0 1-2``, in the Pharaoh format. In a gold set ``1p2`` is a possible link
 and ``1-2`` a sure link.
 """
 

@@ -54,7 +54,9 @@ class RunComparison:
     names: tuple[str, str]
     """Names of the runs."""
     facts: dict[str, Both]
-    """Size, length, cost and best validation results of both runs; None if unknown."""
+    """
+    Model size, training length, cost and best validation results of both runs; None if unknown.
+    """
     settings: dict[str, Both]
     """Settings, machine settings and text files that differ between the runs."""
     notes: tuple[str, ...]

@@ -58,7 +58,7 @@ class ComparedFile:  # numpydoc ignore=PR02
     file: Path
     """The system's translations."""
     comparisons: dict[str, SignificanceTest]
-    """Significance tests under the names of the scores."""
+    """Significance tests, by the name of the score."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Evaluation:  # numpydoc ignore=PR02
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Warnings for readers of the scores, in sentences."""
+        """Warnings for readers of the scores, as full sentences."""
         notes = []
         scores, lines = self.scores, self.lines[0]
         if not scores["bleu"].score and "chrf" in scores and scores["chrf"].score:
@@ -205,7 +205,7 @@ def evaluate(
         A COMET model or checkpoint. COMET's library runs code from it, so name a model that you
         trust.
     against : path or sequence of paths, optional
-        Translations of other systems, to test the difference.
+        Translations of other systems, to test the differences from them.
     confidence : bool, default False
         Whether to compute the 95% interval of each score.
     test : {'randomization', 'bootstrap'}, default 'randomization'

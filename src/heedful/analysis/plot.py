@@ -1,5 +1,5 @@
 """
-Learning curves from training logs, as a page or in TensorBoard.
+Learning curves from training logs, as a picture or in TensorBoard.
 
 This module does not need torch, because it reads only logs.
 """
@@ -50,7 +50,7 @@ def read_runs(paths: Sequence[str | Path]) -> dict[str, History]:
 
 def run_names(paths: Sequence[Path]) -> list[str]:
     """
-    Name runs by their folders.
+    Name runs after their folders.
 
     A name consists of as many last parts of the path as are needed to distinguish the runs.
 
@@ -83,10 +83,10 @@ class LearningCurves:
     along: str = "steps"
     """Horizontal axis: steps, real target tokens, or hours; each is summed over resumptions."""
     smooth: int = 1
-    """Log lines averaged around each point."""
+    """Number of log lines averaged around each point."""
 
     def save(self, out: str | PathLike[str]) -> None:
-        """Write the picture; the file extension is .png, .svg or .pdf."""
+        """Write the picture; the file extension must be .png, .svg or .pdf."""
         label, curves = self._read()
         learning_curves(curves, Path(out), x_label=label, smooth=self.smooth)
 

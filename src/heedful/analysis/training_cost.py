@@ -15,13 +15,13 @@ def training_cost(run: Run, history: History) -> dict[str, Any]:
 
     Returns a mapping for JSON. `counted_flops` is the number of operations of the model's matrix
     products, forward and backward. `hours` is the training time, summed over all resumptions. If
-    this machine has stored the product rate of the run's machine, there are three more entries.
-    `sustained_tflops` is the rate of all processes together, `paper_flops` is time times this rate,
-    and `share_of_rate` is `counted_flops` divided by `paper_flops`.
+    this machine has stored the rate of matrix products on the run's machine, there are three more
+    entries. `sustained_tflops` is the rate of all processes together, `paper_flops` is the training
+    time multiplied by this rate, and `share_of_rate` is `counted_flops` divided by `paper_flops`.
 
     The paper multiplies time by “an estimate of the sustained single-precision capacity”. Here this
     capacity is the measured rate of matrix products of a typical shape in the run's precision
-    (`heedful.kernels.product_rates`). Logs of older versions do not record operations, so
+    (`heedful.kernels.product_rates`). For logs of older versions, which do not record operations,
     `counted_flops` and `share_of_rate` are missing.
     """
     hours, counted = (history.last("seconds") or 0.0) / 3600, history.last("flops")
@@ -51,5 +51,5 @@ def _sustained_tflops(run: Run) -> float | None:
 
 
 def _round(value: float) -> float:
-    """Round to three digits, because an estimate should not look like an exact figure."""
+    """Round to three significant digits; an estimate should not look like an exact figure."""
     return float(f"{value:.3g}")

@@ -1,10 +1,10 @@
 """
 Changes that make training pairs resemble text that people type: `data.augment`.
 
-Each augmentation takes a pair and a generator and returns a changed pair. Changes of content, such
-as capitals and symbols, are made on both sides, so the model learns to copy them. Typing errors are
-made only in the source. At most one augmentation changes a pair, and the target keeps its words.
-`AUGMENTATIONS` in `heedful.settings.registries` lists them.
+Each augmentation takes a pair and a random generator and returns a changed pair. Changes to the
+content, such as capitals and symbols, are made on both sides, so the model learns to copy them.
+Typing errors are made only in the source. At most one augmentation changes a pair, and the target
+keeps its words. `AUGMENTATIONS` in `heedful.settings.registries` lists them.
 """
 
 import re
@@ -27,7 +27,7 @@ _LETTERS_TO_A_TYPO = 30
 
 def augment_pairs(pairs: Iterable[Pair], shares: str, generator: Random) -> Iterator[Pair]:
     """
-    Change some pairs. `shares`: the shares in the form of `data.augment`.
+    Change some pairs. `shares`: the share of each augmentation, in the format of `data.augment`.
 
     A language tag stays at the beginning of its line, and an augmentation that would leave a side
     empty is not applied.

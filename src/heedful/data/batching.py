@@ -11,8 +11,8 @@ shorter pairs are padded.
     pairs of an epoch, shuffled ── windows of about a million
         counting real tokens:    next pairs until `batch_tokens`       lengths mixed, as in the text
         counting padded tokens:  buckets of similar length ── blocks of `block_tokens`
-                                 ── shuffled ── batch_tokens / block_tokens blocks a step
-    each batch ── cut into micro-batches ── one share a rank
+                                 ── shuffled ── batch_tokens / block_tokens blocks per step
+    each batch ── cut into micro-batches ── one share per rank
 """
 
 import heapq
@@ -85,7 +85,7 @@ class _Part:
         Try every cut of the pairs, first sorted by target length and then sorted by source length.
 
         Returns the order, the position of the cut, and the padded tokens of both parts. The search
-        is slow, so it runs on first use; most parts that balance ranks never need it.
+        is slow, so it runs on first use; most parts that are formed to balance ranks never need it.
         """
         count = np.arange(1, len(self.rows))
         cheapest = np.arange(len(self.rows)), len(self.rows) // 2, self.padded_tokens
@@ -137,8 +137,8 @@ class BatchOrder:
     The batches of each epoch, as a pure function of (seed, epoch) (section 5.1).
 
     A batch has about `batch_tokens` tokens on its larger side. If real tokens are counted, its
-    pairs differ in length: the paper's “batched together by approximate sequence length” applies
-    only to micro-batches, and not where padding is left out.
+    pairs differ in length. Only micro-batches are then “batched together by approximate sequence
+    length”, as in the paper, and only if padding is computed.
     """
 
     source_lengths: Lengths
@@ -148,16 +148,20 @@ class BatchOrder:
     batch_tokens: int
     """Number of tokens on the larger side of a batch."""
     micro_batch_tokens: int
-    """Maximum tokens per side that are computed at once, padding included unless it is left out."""
+    """
+    Maximum number of tokens per side that are processed at once, padding included if it is
+    computed.
+    """
     counting: str
-    """How tokens are counted: 'real' leaves padding out, 'padded' includes padding."""
+    """How tokens are counted: 'real' excludes padding, 'padded' includes padding."""
     seed: int
-    """Seed of the order."""
+    """Seed of the random order."""
     mixture: Mixture | None = None
-    """The mixture that an epoch's pairs are drawn from; None for all pairs once."""
+    """The mixture that an epoch's pairs are drawn from; None to read every pair once."""
     block_tokens: int | None = None
     """
-    Padded tokens of a block if `counting` is 'padded'; at most `batch_tokens`, the default.
+    Number of tokens of a block, padding included, if `counting` is 'padded'. The maximum and
+    default is `batch_tokens`.
     """
     padding_cost: float = 1.0
     """Cost of computing a padding position, relative to a real token."""
@@ -218,7 +222,7 @@ class BatchOrder:
         return order[: max(1, int(np.searchsorted(sides, self.micro_batch_tokens, side="right")))]
 
     def _real(self, order: Rows) -> list[Rows]:
-        """Cut shuffled pairs into batches of about equally many real tokens."""
+        """Cut shuffled pairs into batches with about the same number of real tokens."""
         sides = (self.source_lengths[order], self.target_lengths[order])
         # (pairs + 1,) each: tokens before each pair
         sums = [np.concatenate(([0], np.cumsum(side, dtype=np.int64))) for side in sides]
@@ -320,12 +324,12 @@ class Batch:
 
     @property
     def source_tokens(self) -> int:
-        """Real tokens, without padding."""
+        """Number of real tokens, without padding."""
         return int(self.source_lengths.tokens.sum())
 
     @property
     def target_tokens(self) -> int:
-        """Real tokens, without padding."""
+        """Number of real tokens, without padding."""
         return int(self.target_lengths.tokens.sum())
 
     def to(self, device: torch.device) -> "Batch":

@@ -25,7 +25,7 @@ _CUT_FROM_WORDS = (*WORD_KINDS, "codes")
 
 def unknown_warning(pairs: EncodedPairs, tokenizer: Tokenizer, corpus: Corpus) -> str | None:
     """
-    Warn if more than 1 % of the subwords of the training text are unknown.
+    Warn if more than 1% of the subwords of the training text are unknown.
 
     Returns one sentence, or None if there is nothing to warn about.
 
@@ -65,7 +65,7 @@ def input_warnings(
     `lines`: numbers of the lines; counted from 1 if empty. `least`: the minimum share of unknown
     subwords; with 0, a single unknown subword is enough.
 
-    A model only guesses unknown subwords from their context, and one in ten is enough to cause an
+    A model can only guess unknown subwords from their context, and one in ten is enough to cause an
     invented translation. With a vocabulary of words, many lines reach that share, so only the share
     of the whole input counts.
     """

@@ -1,5 +1,5 @@
 """
-Several training corpora: read as one, and mixed with given shares.
+Several training corpora, read as one and mixed in given proportions.
 
 The content of an epoch is a pure function of seed and epoch. A small corpus may be read several
 times in an epoch, and a large corpus over several epochs. No pair is repeated before all others of
@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Int
 
 MOST_WEIGHT = 1e100
-"""The largest weight of a corpus, so that no sum of weights is infinite."""
+"""The largest weight that a corpus may have, so that no sum of weights is infinite."""
 
 
 def is_weight(value: object) -> bool:
@@ -53,7 +53,7 @@ class Mixture:
     """
 
     sizes: tuple[int, ...]
-    """Pairs of each corpus; rows are numbered consecutively over all corpora."""
+    """Number of pairs of each corpus; rows are numbered consecutively over all corpora."""
     shares: tuple[float, ...]
     """Share of each corpus in every epoch."""
     seed: int

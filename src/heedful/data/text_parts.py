@@ -55,7 +55,7 @@ def format_training(
     recipe: str, name: str, folder: Path, languages: Sequence[str], texts: Sequence[str]
 ) -> str:
     """
-    Format the command that trains on files such as “train.en” of a folder.
+    Format the command that trains on files such as “train.en” in a folder.
 
     `texts`: names of the training and the validation text, without the language; empty for none.
     """

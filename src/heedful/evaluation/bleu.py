@@ -52,7 +52,7 @@ def evaluate_texts(
 
     `language`: code of the target language. Chinese, Japanese and Korean have their own tokenizers.
     Thai, Lao, Khmer, Burmese, Tibetan and Dzongkha are split into characters, and all other
-    languages are tokenized by rule 13a. A region or script (``zh-TW``) is ignored.
+    languages use the tokenizer 13a. A region or script (``zh-TW``) is ignored.
 
     Everything not named here is sacreBLEU's default: exponential smoothing for BLEU, character
     order 6 and beta 2 for chrF, and TER without regard to case. If the tokenizer of the language is

@@ -27,7 +27,7 @@ _BATCH_LINES = 16
 
 def require_comet(references: References) -> ModuleType:
     """
-    Import the COMET package after a check of the references.
+    Import the COMET package after checking the references.
 
     The check is separate from `comet_score`, so that a missing package is reported before minutes
     of other work.
@@ -56,7 +56,7 @@ def comet_score(
     Score translations with a COMET model.
 
     `model`: a checkpoint file, or the name of a model, such as “Unbabel/wmt22-comet-da”, which
-    COMET downloads at its first use. The model is unpickled, so it must be trusted.
+    COMET downloads on first use. The model is unpickled, so it must be trusted.
 
     Uses the calls in COMET's documentation: ``download_model``, ``load_from_checkpoint``,
     ``predict``. Uses a GPU if there is one. The library's errors about a model have no common

@@ -32,7 +32,7 @@ class PairedScore:
     scores: tuple[float, float]
     """Scores of both runs, in percent."""
     p_value: float
-    """Probability that chance alone produces at least such a difference."""
+    """Probability that chance alone produces a difference at least as large."""
     signature: str
     """How the scores were computed, in sacreBLEU's notation."""
 
@@ -46,7 +46,7 @@ class ComparedSentence:
     """
 
     line: int
-    """Line number among the scored lines, from 1."""
+    """Line number in the source text, from 1."""
     source: str
     """The source sentence."""
     references: tuple[str, ...]

@@ -28,7 +28,7 @@ def paper_flops(hours: Number, devices: int, sustained_tflops: float) -> float:
     Section 6.1: “multiplying the training time, the number of GPUs used, and an estimate of the
     sustained single-precision floating-point capacity of each GPU”.
 
-    The base and the big model of Table 2, 12 hours and 3.5 days on eight P100:
+    The base and the big model of Table 2, 12 hours and 3.5 days on eight P100 GPUs:
 
     >>> f"{paper_flops(12, 8, SUSTAINED_TFLOPS['P100']):.1e}"
     '3.3e+18'

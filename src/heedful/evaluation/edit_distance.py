@@ -2,7 +2,7 @@
 
 
 def edit_distance(text: str, reference: str) -> int:
-    """Count the fewest edits (insertions, deletions, substitutions) between two strings."""
+    """Return the minimum number of insertions, deletions and substitutions between two strings."""
     # Myers (1999), “A Fast Bit-Vector Algorithm for Approximate String Matching”, in the form of
     # Hyyrö (2003): a column of the table is two long integers, whose bits mark where it rises by
     # one and where it falls.

@@ -74,7 +74,7 @@ def bleu_tokenizer(language: str) -> str:
 
 
 def written_language(lines: Sequence[str]) -> str:
-    """Detect, by script, a language that rule 13a does not suit; “” for other languages."""
+    """Detect, by script, a language that tokenizer 13a does not suit; “” for other languages."""
     text = "".join(lines[:200])
     letters = max(len(_LETTER.findall(text)), 1)
     shares = {code: len(of.findall(text)) / letters for code, of in _LETTERS_OF.items()}

@@ -20,7 +20,7 @@ from heedful._version import __version__
 from heedful.evaluation.edit_distance import edit_distance
 
 References = Sequence[Sequence[Any]]
-"""Sets of references: text, or None for a line without one, which sacreBLEU's types omit."""
+"""Sets of references; a line without a reference is None, which sacreBLEU's types omit."""
 
 
 class _LineSignature(Signature):
@@ -46,7 +46,7 @@ class _LineMetric(Metric):
 
     @abstractmethod
     def _count(self, text: str, references: Sequence[str]) -> tuple[float, float]:
-        """Count the numerator and the denominator of the fraction."""
+        """Return the numerator and the denominator of the ratio."""
 
     def _preprocess_segment(self, sent: str) -> str:
         return (sent.lower() if self.lowercase else sent).strip()
@@ -82,7 +82,7 @@ class CharacterErrorRate(_LineMetric):
     """
     The edits of all lines per hundred characters of the references.
 
-    With several references, edits are counted to the nearest reference and divided by the mean
+    With several references, edits are counted against the nearest reference and divided by the mean
     length of the references, as in TER.
     """
 

@@ -6,7 +6,7 @@ The scores in Table 2 were not computed by a tool with its own tokenizer. The au
 hyphenated words in three and computes BLEU with ``multi-bleu.perl``. This module follows its last
 version (``tensorflow/tensor2tensor`` at c886a73d2e89d4a624d316e1fe31b243ca5aaebb). An earlier
 version, at 315647cdbf6efc78591f3047627ca064c75c31dc, did not change the punctuation. The score is
-mostly higher than sacreBLEU's, by up to a point on newstest2014. It is comparable only with scores
+usually higher than sacreBLEU's, by up to a point on newstest2014. It is comparable only with scores
 that were computed in the same way.
 
 Differences from the script:
@@ -108,5 +108,5 @@ class PaperBLEU(BLEU):
         )
 
     def _preprocess_segment(self, sent: str) -> str:
-        """Prepare a line; sacreBLEU calls it for translations and references."""
+        """Prepare a line; sacreBLEU calls this method for translations and references."""
         return str(super()._preprocess_segment(paper_text(sent, self.language)))

@@ -1,7 +1,7 @@
 """
-Metrics of single sentences, from 0 to 1, that can serve as rewards in training.
+Metrics for single sentences, from 0 to 1, that can serve as rewards in training.
 
-They compare detokenized text, not subwords. For GLEU and BLEU, sacreBLEU's tokenizer of the
+They compare detokenized text, not subwords. For GLEU and BLEU, sacreBLEU's tokenizer for the
 language splits it into words.
 """
 

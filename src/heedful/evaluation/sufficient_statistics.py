@@ -23,7 +23,7 @@ class MetricScore:  # numpydoc ignore=PR02
     """A score and its signature."""
 
     score: float
-    """The score in percent; COMET's score is on its own scale, where 1 is about the best."""
+    """The score in percent; COMET's score is on its own scale, where the best scores are near 1."""
     signature: str
     """The settings and version of the metric, in sacreBLEU's notation."""
     interval: tuple[float, float] | None = None

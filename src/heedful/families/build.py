@@ -121,7 +121,7 @@ def _decoder(
 
 
 def _check_contract(family: Family, function: str, part: Any, contract: type) -> None:
-    """Refuse an encoder or decoder of a plugin that lacks a required member."""
+    """Refuse a plugin's encoder or decoder if it lacks a required member."""
     if family.builder:
         return
     if not isinstance(part, nn.Module):
@@ -143,7 +143,7 @@ def _check_contract(family: Family, function: str, part: Any, contract: type) ->
 
 
 def _check_scores(model: nn.Module) -> None:
-    """Refuse attention if a plugin's score is not a module."""
+    """Refuse a model if a plugin's attention score is not a module."""
     for module in (part for part in model.modules() if isinstance(part, MultiHeadAttention)):
         if module.score in SCORES.added() and not isinstance(module.scorer, nn.Module):
             raise PluginError(
@@ -170,7 +170,7 @@ def _positions(family: Family, settings: ModelSettings, rows: int) -> Positions 
 
 
 def _parts(family: Family, settings: ModelSettings, side: str) -> dict[str, Any]:
-    """Collect the parts of other families for the layers of this family, if it accepts parts."""
+    """Collect parts from other families for the layers of this family, if it accepts parts."""
     if "networks" not in family.traits:
         return {}
     mixers = _chosen_builder(settings, f"model.attention.{side}")
@@ -207,13 +207,13 @@ def _build_part(builder: Any, function: str, *arguments: Any) -> Any:
 
 
 def _chosen_builder(settings: ModelSettings, setting: str) -> Any:
-    """Import the builder of the family that a setting names; None for the Transformer's own."""
+    """Import the builder of the family that a setting names; None for the Transformer."""
     family = family_of(setting, chosen_value(settings, setting))
     return None if "transformer" in family.names else _builder(family)
 
 
 def _networks(settings: ModelSettings, side: str) -> Networks:
-    """Build the networks of some layers of this side; at most one family provides networks."""
+    """Build the networks that replace feed-forward networks; at most one family has networks."""
     for family in families():
         if family.part_layers(settings, side):
             return _builder(family).build_networks(settings, side)

@@ -9,7 +9,7 @@ from heedful.settings.model import ModelSettings
 
 
 class DistanceFamily(Family):
-    """A family of relative positions, which act in the scores of attention."""
+    """A family of relative positions, which change the attention scores."""
 
     of_products: ClassVar[bool] = True
     """Whether scores have to be dot products of queries and keys."""
@@ -20,7 +20,7 @@ class DistanceFamily(Family):
         return distance_clashes(model, self.of_products)
 
     def beyond_transformer(self, model: ModelSettings) -> list[tuple[str, object]]:
-        """Name the relative positions."""
+        """List `model.positions` with its value, if it selects this family."""
         names = [name for name in self.positions if name == model.positions]
         return [("model.positions", name) for name in names]
 

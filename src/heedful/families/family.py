@@ -51,17 +51,17 @@ class Family:
     `networks`: networks of other families; `coverage`: `search.coverage_penalty`; `heads`:
     `model.heads`; `window`: `model.attention.window`. `unscored` disables `model.attention.score`.
     `one-state` means that all source positions have the same state, and disables
-    `search.coverage_penalty`. `batch statistics` means running averages of batches, and excludes
-    simcut.
+    `search.coverage_penalty`. `batch statistics` means that normalization depends on the batch, and
+    excludes the objective simcut.
     """
     settings: ClassVar[type[SettingsTable] | None] = None
     """The family's table of settings, a part of ``[model]``; None if it has no table."""
     condition: ClassVar[ActsIf | None] = None
     """When the table has an effect; by default, if the encoder or decoder is of this family."""
     conditions: ClassVar[Mapping[str, tuple[ActsIf, ...]]] = {}
-    """More conditions of settings outside of its own table, by their dotted names."""
+    """More conditions for settings outside of the family's table, by their dotted names."""
     token_shares: ClassVar[Mapping[str, str]] = {}
-    """Names of running averages that `heedful info` shows in percent of tokens, by heading."""
+    """Names of running averages that `heedful info` shows as percentages of tokens, by heading."""
     recipes: ClassVar[Mapping[str, Recipe]] = {}
     """The family's recipes by name."""
     table1: ClassVar[str] = ""

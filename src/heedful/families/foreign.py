@@ -90,7 +90,7 @@ def position_entries(
 def number_in(
     settings: Mapping[str, Any], name: str, default: int | float, maximum: int = _LARGEST
 ) -> int | float:
-    """Read a number, or `default` if absent; `ExchangeError` if not a number below `maximum`."""
+    """Read a number, `default` if absent; refuse values that are not numbers below `maximum`."""
     value = settings.get(name)
     if value is None:
         return default

@@ -1,5 +1,5 @@
 """
-Tensor name mappings between toolkits, declared once and used in both directions.
+Mappings of tensor names between toolkits, declared once and used in both directions.
 
 ::
 
@@ -8,7 +8,7 @@ Tensor name mappings between toolkits, declared once and used in both directions
     Entry("embed_source.weight", ("table",), RowMap(origins))  rows in another order
 
 One error names all tensors that are missing, unexpected or of another shape. So a map proves that
-each of our tensors has an origin, and that every other tensor is used or named as ignored.
+each of our tensors has an origin, and that each of the other toolkit's tensors is used or ignored.
 """
 
 import fnmatch
@@ -68,16 +68,16 @@ class OneRow:
         return parts[0].flatten()
 
     def split(self, tensor: Tensor) -> list[Tensor]:
-        """Return a matrix of the vector."""
+        """Return the vector as a matrix of one row."""
         return [tensor.unsqueeze(0)]
 
 
 @dataclass(frozen=True)
 class RowMap:
     """
-    Reordering of the rows of a table, or the entries of a bias, to our ids.
+    Reordering of the rows of a table, or of the entries of a bias, into the order of our ids.
 
-    A symbol that the other toolkit lacks must have no probability, so its output bias is a large
+    A symbol that the other toolkit lacks must have zero probability, so its output bias is a large
     negative number. In the other direction, rows for which we have no id are zero.
     """
 
@@ -91,14 +91,14 @@ class RowMap:
     """Number of axes of size one before the rows of the other toolkit's tensor."""
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
-        """Reorder the other toolkit's rows to our ids."""
+        """Put the other toolkit's rows into the order of our ids."""
         theirs = parts[0].flatten(0, self.lead)
         ours = theirs.new_full((len(self.origins), *theirs.shape[1:]), self.filling)
         to, since = self._pairs(theirs.device)
         return ours.index_copy(0, to, theirs.index_select(0, since))
 
     def split(self, tensor: Tensor) -> list[Tensor]:
-        """Reorder our rows to the other toolkit's ids."""
+        """Put our rows into the order of the other toolkit's ids."""
         theirs = tensor.new_zeros((self.count, *tensor.shape[1:]))
         to, since = self._pairs(tensor.device)
         rows = tensor.index_select(0, to)
@@ -125,7 +125,7 @@ class TensorUse(NamedTuple):
     """Number of tensors in the file that are not weights, such as computed tables."""
 
     shared: int = 0
-    """Number of tensors in the file that fill several of ours, such as a table that is untied."""
+    """Number of tensors in the file that fill several of ours, such as a table we do not tie."""
 
     def __str__(self) -> str:
         """Format for the report of an import."""

@@ -1,7 +1,7 @@
 """
 The known families: one line for each built-in family, and the families of plugins.
 
-Tables of a printed recipe and names in messages have the order of this list.
+Tables of a printed recipe and names in messages appear in the order of this list.
 """
 
 import re
@@ -35,7 +35,7 @@ MODULES = (
 )
 
 POSITIONS_BUILDERS = ("build_score_bias", "build_rotation", "build_relation")
-"""The functions of a family of positions; each family has one, which builds its part."""
+"""Functions that build the part of a family of positions; each such family has one of them."""
 
 # Functions, with their arguments, that a family without `builder` must have, by the setting that
 # selects the family. If several are listed, the first function that the family has is used.
@@ -119,7 +119,7 @@ def decoder_family(name: str) -> Family:
 
 
 def is_named(family: Family, model: ModelSettings) -> bool:
-    """Return whether the settings select a family; true for networks, which have no name."""
+    """Return whether the settings select a family; always true for families without names."""
     choices = family.choices
     return not choices or any(chosen_value(model, name) in choices[name] for name in choices)
 
@@ -133,7 +133,7 @@ def chosen_value(model: ModelSettings, setting: str) -> str:
 
 
 def part_layers(model: ModelSettings, side: str) -> tuple[int, ...]:
-    """List the layers, from 1, of the encoder or decoder that have a part of another family."""
+    """List the layers of the encoder or decoder, counted from 1, with a part of another family."""
     layers = {number for family in families() for number in family.part_layers(model, side)}
     return tuple(sorted(layers))
 
@@ -145,13 +145,13 @@ def family_recipes() -> Iterator[tuple[str, Recipe]]:
 
 
 def readers_of(toolkit: str) -> list[Any]:
-    """Import the modules that read another toolkit's models of families; they import torch."""
+    """Import every family's module that reads another toolkit's models; they import torch."""
     names = (family.readers[toolkit] for family in families() if toolkit in family.readers)
     return list(map(import_module, names))
 
 
 def values_of(setting: str) -> tuple[str, ...]:
-    """List the values of a setting, by its dotted name, that select a family."""
+    """List the values of a setting that select a family. `setting`: a dotted name."""
     return tuple(name for family in families() for name in family.choices.get(setting, ()))
 
 

@@ -1,4 +1,4 @@
-"""Decoding states that select tensors of the source by sentences, all other tensors by rows."""
+"""Decoding states that select source tensors by sentence and all other tensors by row."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, TypeVar

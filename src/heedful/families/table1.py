@@ -20,7 +20,7 @@ States = Float[Tensor, "batch time width"]
 
 @dataclass(frozen=True)
 class LayerSizes:
-    """The sizes of a layer, by the paper's letters."""
+    """The sizes of a layer, named by the paper's letters."""
 
     n: int
     """Number of positions."""
@@ -53,7 +53,7 @@ class LayerKind:
     recurrent layer. The flag is true if positions read only earlier positions.
     """
     build: Callable[[LayerSizes], nn.Module] | None = None
-    """Builds the layer of a family: from states (batch, n, d) to states of the same shape."""
+    """Builds the family's layer, which maps states (batch, n, d) to states of the same shape."""
 
 
 @runtime_checkable

@@ -69,7 +69,7 @@ def add_norm(
     threshold: int,
     epsilon: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the normalized sums, the sums, and the mean and inverse deviation of each row."""
+    """Return the normalized sums, the sums, and each row's mean and inverse standard deviation."""
     out, total, moments = tiles_of(x).add_norm(x, y, weight, bias, keys, threshold, epsilon)
     return out, total, moments
 

@@ -91,7 +91,7 @@ class Packing:
 
 
 def gather(x: Tensor, packing: Packing) -> Tensor:
-    """Remove the padding, without gradients, for functions that define gradients."""
+    """Remove the padding, without gradients, for functions that define their own gradients."""
     return x.reshape(-1, x.size(2)).index_select(0, packing.places).unsqueeze(0)  # (1, tokens, ..)
 
 

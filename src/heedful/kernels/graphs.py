@@ -64,7 +64,7 @@ class Graph:
 
     @property
     def pool(self) -> Any | None:
-        """The memory that the graph uses, for graphs that are never replayed at once."""
+        """The graph's memory, which graphs that never run at the same time may share."""
         return None if self._graph is None else self._graph.pool()
 
     def replay(self) -> None:

@@ -19,7 +19,7 @@ every call. For the few rows of a search step, reordering costs as much as the m
     Int8Linear         weights as 8-bit integers with one scale for each output, inputs as 8-bit
                        integers with one scale for each row, sums in 32 bits
 
-Each row is rounded on its own, so the result of a sentence does not depend on other sentences.
+Each row is rounded on its own, so the result for a sentence does not depend on other sentences.
 """
 
 import functools
@@ -68,7 +68,7 @@ def linear(
     """
     Compute `torch.nn.functional.linear`, then ReLU if `relu`, with gradients.
 
-    The function uses torch's own kernel where oneDNN is not faster; the results are equal.
+    The function uses torch's own kernel where oneDNN is not faster; results agree up to rounding.
     """
     if has_onednn_kernel(x) and x.numel():
         # oneDNN is a thousand times slower with a slice of a matrix's columns than with a copy of
@@ -166,7 +166,7 @@ def lie_side_by_side(*parts: Tensor) -> bool:
 
 
 def _concatenate(parts: tuple[Tensor, ...]) -> Tensor:
-    """Make one tensor of the parts, without gradients."""
+    """Make one tensor from the parts, without gradients."""
     if not lie_side_by_side(*parts):
         return torch.cat(parts, dim=-1)
     shape = (*parts[0].shape[:-1], sum(part.size(-1) for part in parts))
@@ -238,7 +238,7 @@ _HAS_ONEDNN = torch.backends.mkldnn.is_available()
 
 def has_onednn_kernel(x: Tensor) -> bool:
     """
-    Return whether oneDNN has fast kernels for tensors of this device and type.
+    Return whether oneDNN has fast kernels for the tensor's device and type.
 
     The result is constant during a run, so a resumed run uses the same kernels.
     """
@@ -257,7 +257,7 @@ def _multiplies_bf16() -> bool:
 
 @functools.cache
 def _has_bf16_instructions() -> bool:
-    """Look for AVX-512 or AVX-NE in the processor's flags: oneDNN needs one of them for bf16."""
+    """Look for AVX-512 or AVX-NE-CONVERT in the processor's flags; oneDNN needs one for bf16."""
     for line in processor_facts("flags"):
         flags = {*line.split()}
         if {"avx512bw", "avx512dq", "avx512vl"} <= flags or "avx_ne_convert" in flags:

@@ -42,8 +42,8 @@ def chunk_rows(rows: int, vocabulary: int, device: torch.device | None = None) -
     """
     Divide the rows into chunks whose logits are computed at once.
 
-    A chunk has at most about eight million logits on a CPU and 270 million on a GPU. It has at
-    least 64 rows, because multiplying fewer rows is slow.
+    A chunk has at most about eight million logits on a CPU and 270 million on a GPU. But each chunk
+    except the last has at least 64 rows, because multiplying fewer rows is slow.
     """
     numbers, most = _CHUNK_LOGITS, _CHUNK_ROWS
     if device is not None and device.type != "cpu":
@@ -54,7 +54,7 @@ def chunk_rows(rows: int, vocabulary: int, device: torch.device | None = None) -
 
 
 def softmax_kind(device: torch.device) -> str:
-    """Name the softmax of a device: compiled or plain, which may differ in their last digits."""
+    """Name the softmax of a device: compiled or plain; results may differ in the last digits."""
     return "compiled" if device.type == "cpu" and native_products() is not None else "plain"
 
 
@@ -259,7 +259,7 @@ class OutputGradients:
         return self.kept[part.start - self.first : part.stop - self.first]
 
     def add(self, part: slice, gradient: Tensor) -> None:
-        """Compute the states' gradient from the scores' `gradient` in the rows of `buffer_for`."""
+        """Compute the states' gradient from the scores' `gradient`, the buffer of these rows."""
         self.d_states[part] = matmul(gradient, self.weight)
         self.last = part.stop
 

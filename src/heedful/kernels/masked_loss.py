@@ -34,7 +34,7 @@ def masked_loss(
     form: str = "uniform",
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """
-    Sum the loss over the rows that count, with gradients, and their negative log-probabilities.
+    Sum the loss (with gradients) and the negative log-probabilities of the rows that count.
 
     `form`: as in `heedful.kernels.loss`. The call never waits for the device.
     """

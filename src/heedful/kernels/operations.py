@@ -66,7 +66,7 @@ def is_product(function: Any) -> bool:
 
 
 def products_in_turn(function: Any) -> int:
-    """Count the matrix products of an operation that must run one after another."""
+    """Count the sequential matrix products of an operation."""
     # scores, then the weighted sum of the values; the dispatcher shows both products
     if operation_name(function) == "scaled_dot_product_attention":
         return 2

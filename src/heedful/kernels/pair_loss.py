@@ -12,7 +12,7 @@ target. With the four factors a, b, c and d of `PairFactors`, each row adds
 
 `plain_pair_loss` is the definition, with gradients by autograd through all logits of both passes.
 `chunked_pair_loss` gives the same sums and gradients a few rows at a time. Both sets of logits of
-these rows are in memory at once, and the gradients above overwrite them.
+these rows are in memory at once; only the gradients above are kept.
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ class PairLoss(NamedTuple):
     loss: Float[Tensor, ""]
     """The loss to minimize, with gradients."""
     nll: Float[Tensor, ""]
-    """Negative log-probability of the targets: the mean of both passes, weighted by factors."""
+    """Negative log-probability of the targets: the mean of both passes, weighted by the factors."""
     divergence: Float[Tensor, ""]
     """The mean of both divergences, weighted by their factors."""
 

@@ -4,7 +4,7 @@ A benchmark of matrix multiplication, which chooses between fp32 and bf16.
 The name of a device does not show which precision is fast. On some processors multiplication in
 bf16 is five times as fast as in fp32; on other processors it is emulated and far slower. So a short
 benchmark measures both, once for each processor, number of threads and torch version. The result is
-stored in the user's cache folder. A faster precision is chosen only if the difference is clear.
+stored in the user's cache folder. The benchmark chooses bf16 only if it is clearly faster.
 """
 
 import json

@@ -21,7 +21,7 @@ def sigmoid_gradient(
 
 
 def can_flatten(device: torch.device) -> bool:
-    """Return whether weights can have the layout that a device needs; only cuDNN needs a layout."""
+    """Return whether weights can have the layout that cuDNN needs; true on other devices."""
     names = ("torch._use_cudnn_rnn_flatten_weight", "torch._cudnn_rnn_flatten_weight")
     return device.type != "cuda" or all(internal(name) is not None for name in names)
 

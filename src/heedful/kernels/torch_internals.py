@@ -26,7 +26,7 @@ CHOICES = ("fast", "plain")
 
 @functools.cache
 def kernels_choice() -> str:
-    """Read the switch, once in a process; ``fast`` if it is not set."""
+    """Read the environment variable once per process; ``fast`` if it is not set."""
     choice = os.environ.get(SWITCH) or CHOICES[0]
     if choice not in CHOICES:
         raise SettingError(

@@ -289,7 +289,7 @@ def _gradients_kernel(
 
 
 def _launches(longest: int) -> Iterator[tuple[int, int, int, int, int]]:
-    """Yield the range of lengths of each launch, above `least` up to `most`, its tile and warps."""
+    """Yield for each launch its lengths (above `least`, at most `most`), tile size and warps."""
     least = 0
     for number, (tile, forwards, backwards) in enumerate(_TILES):
         is_last = longest <= tile or number + 1 == len(_TILES)
@@ -309,7 +309,7 @@ def attention(
     window: tuple[int, int],
 ) -> tuple[Tensor, Tensor]:
     """
-    Compute `heedful.kernels.varlen.plain_packed_attention`, and the logarithms of its sums.
+    Compute `heedful.kernels.varlen.plain_packed_attention`, and the logarithms of the softmax sums.
 
     `query, key, value`: shape (tokens, heads, d), where d is a power of two of at least 16. The
     heads of each token are contiguous.

@@ -1,4 +1,4 @@
-"""Use of Triton's kernels on GPUs for which Triton compiles, each on the device of its tensors."""
+"""Triton's kernels, if Triton can compile them for a GPU; each runs on its tensors' device."""
 
 import functools
 import warnings
@@ -35,7 +35,7 @@ def triton_kernels(device: torch.device) -> Any:
 
 
 def _on_its_device(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Launch on the device of the first tensor; Triton itself uses the current device."""
+    """Make a function launch on the device of its first tensor, not on the current device."""
 
     @functools.wraps(function)
     def launch(x: Tensor, *rest: Any) -> Any:

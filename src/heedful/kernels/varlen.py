@@ -56,12 +56,12 @@ _loaded: dict[str, Any] = {}
 
 
 def tiles_of(x: Tensor) -> Any:
-    """Return the module of Triton's kernels for tensors of this device and type, or None."""
+    """Return Triton's kernels if they support the tensor's device and type, otherwise None."""
     return _loaded.get("tiles") if has_packed_kernel(x) else None
 
 
 def has_packed_kernel(x: Tensor) -> bool:
-    """Return whether there are kernels for tensors of this device and type, and load them."""
+    """Return whether there are kernels for the tensor's device and type, and load them."""
     is_known = x.device.type == "cuda" and x.dtype in (torch.bfloat16, torch.float16)
     is_known = is_known and not is_plain_torch()
     if is_known and not _loaded:

@@ -109,7 +109,7 @@ def attend_cached_by_scores(
     mask_bias: Float[Tensor, "batch heads queries keys"],
     scoring: Scoring,
 ) -> Float[Tensor, "batch heads queries d_v"]:
-    """Compute the context of a search's newest tokens; keys may have fewer bits than queries."""
+    """Compute the context of a search's newest tokens; the keys may have a lower precision."""
     compare, relation, _ = scoring
     short, distance = query.to(key.dtype), distances_of_slots(mask_bias[:, 0])
     if isinstance(compare, nn.Module):  # its weights have the type of the queries
@@ -141,7 +141,7 @@ def _attention_of(
 
 
 class _AdditiveScores(torch.autograd.Function):
-    """Additive scores of a few queries at a time; the backward pass recomputes the sums."""
+    """Computes additive scores for a few queries at a time; recomputes the sums in `backward`."""
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, energy: Tensor) -> Tensor:
@@ -179,7 +179,7 @@ def _inner(query: Tensor, key: Tensor) -> Tensor:
 
 
 def _parts(query: Tensor, key: Tensor) -> Iterator[slice]:
-    """Split the queries into blocks that have at most `MOST_NUMBERS` sums with all keys."""
+    """Split the queries into blocks of at most `MOST_NUMBERS` sums, but at least one query."""
     queries = query.size(2)
     sums = key.numel() * queries  # of all heads
     step = max(1, queries * MOST_NUMBERS // max(sums, 1))

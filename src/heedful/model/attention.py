@@ -123,8 +123,8 @@ def attend(
     they agree:
 
     - `packed_attention`: sentences packed one after the other on a GPU;
-    - `short_attention`: at most 256 keys on a processor with oneDNN, and rows without padding;
-    - `scaled_dot_product_attention`: requested weights, or at most 256 keys on another processor;
+    - `short_attention`: at most 256 keys on a CPU with oneDNN, and rows without padding;
+    - `scaled_dot_product_attention`: requested weights, or at most 256 keys on another CPU;
     - torch's kernel, which stores no weights: all other cases.
 
     If a window is not in the mask, sequences are cut into blocks (`heedful.model.window`). Biases
@@ -344,7 +344,7 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         query : Tensor
             Queries of every head.
         cached : KeyValue
-            Keys and values of every head, perhaps in a type with fewer bits.
+            Keys and values of every head, perhaps in a lower precision.
         mask_bias : Tensor
             Zero where the query may attend to the key, minus infinity elsewhere.
 

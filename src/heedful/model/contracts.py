@@ -29,7 +29,7 @@ class DecoderInput:
         return 0
 
     def remember(self, memory: Memory, source: Int[Tensor, "batch source"], padding: int) -> Memory:
-        """Store the data of the source that the decoder's input needs in `Memory.extra`."""
+        """Store in `Memory.extra` the source data that the decoder's input needs."""
         del source, padding
         return memory
 
@@ -54,7 +54,7 @@ class DecoderInput:
         state: Any,
         newest: Int[Tensor, "sentences width"],
     ) -> tuple[Float[Tensor, "sentences width d_model"], Any, Callable[[Any], Any]]:
-        """Return embeddings with the task's terms, the decoder state, and a wrapper for states."""
+        """Return embeddings plus task terms, the decoder's state, and a wrapper for new states."""
         del newest
         return x, state, lambda inner: inner
 
@@ -107,7 +107,7 @@ class Seq2Seq(nn.Module, ABC):
     """
 
     output: OutputLayer
-    """Maps states to logits. The loss uses its weight and bias to compute logits in chunks."""
+    """Maps states to logits. The loss computes logits in chunks from this weight and bias."""
 
     def __init__(self, padding: int, start_token: int, end_token: int) -> None:
         super().__init__()
@@ -158,7 +158,7 @@ class Seq2Seq(nn.Module, ABC):
         -------
         int
             Operations of all matrix multiplications, including masked pairs and computed padding;
-            the output layer counts only for real tokens. The default is 0, which means unknown.
+            the output layer is counted only for real tokens. The default is 0, which means unknown.
         """
         del source, target, hypotheses
         return 0
@@ -200,7 +200,7 @@ class Seq2Seq(nn.Module, ABC):
 
     @abstractmethod
     def start(self, memory: Any) -> DecodingState:
-        """Start a search with one hypothesis per sentence; compute parts that need no target."""
+        """Start a search with one hypothesis per sentence; compute what needs only the source."""
 
     @abstractmethod
     def step(

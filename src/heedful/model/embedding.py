@@ -73,7 +73,7 @@ def halves_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor, "len
 
     In tensor2tensor 3d9c62f2, wavelengths range from 2 pi to exactly 10000 * 2 pi
     (``get_timing_signal_1d``). So the step of the exponent is log(10000) / (d/2 - 1), not the
-    paper's 2 / d. `d_model` is at least 4.
+    paper's log(10000) / (d/2). `d_model` is at least 4.
     """
     positions = torch.arange(first, first + length, dtype=torch.float64)
     angles = torch.outer(positions, code_rates(d_model))
@@ -166,7 +166,7 @@ class LearnedPositions(nn.Module):
 
 class OutputLayer(nn.Module):
     """
-    The map from decoder states to logits: figure 1's last linear layer, which has no bias there.
+    The last linear layer of figure 1, which maps decoder states to logits; no bias by default.
 
     A module with a prepacked matrix may replace this module (`heedful.model.inference`).
     """

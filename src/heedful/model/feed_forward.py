@@ -45,7 +45,7 @@ class FeedForward(nn.Module):
     """
 
     computes_padding: ClassVar[bool] = True
-    """Whether the network also computes positions of padding, unless padding was removed."""
+    """Whether the network also processes padding positions, if padding was not removed."""
 
     @checked
     def __init__(

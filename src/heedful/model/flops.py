@@ -9,7 +9,7 @@ Row lengths of a batch, and the operations that a Transformer's layers need for 
 
 A family counts all positions if it computes padding; otherwise it counts only tokens. If padding is
 removed (`heedful.model.layout.unpad`), everything except attention is computed only for tokens.
-Attention needs rows: the compiled function skips padding, and other kernels restore it.
+Attention needs rows: its compiled kernel skips padding, and other kernels restore padding.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,7 +54,7 @@ class RowLengths:
         return int(self.places.max(initial=0))
 
     def computed(self, leaves_out: bool) -> PerRow:
-        """Return the number of computed positions of each row; without padding if `leaves_out`."""
+        """Return the number of computed positions of each row; exclude padding if `leaves_out`."""
         return self.tokens if leaves_out else self.places
 
     def change(self, length: Callable[[PerRow], PerRow]) -> "RowLengths":

@@ -1,9 +1,9 @@
 """
 A trained model whose search steps are recorded as graphs on a GPU.
 
-An eager step of a base model starts two hundred kernels. A GPU computes each kernel in less time
-than Python takes to start it. Here a step consists of two replays. The first computes states from
-the newest tokens in the buffers of a lane (`heedful.model.static_cache`). The second computes
+An eager step of a base model starts two hundred kernels. A GPU runs each kernel in less time than
+Python takes to start it. Here a step consists of two replays. The first computes states from the
+newest tokens in the buffers of a lane (`heedful.model.static_cache`). The second computes
 log-probabilities from the states. The model has the same layers as without graphs. On a CPU the
 graphs are plain function calls, so the tests run the same code.
 """
@@ -34,7 +34,7 @@ _MOST_SENTENCES, _MOST_SOURCE = 1024, 1024
 
 
 def record_searches(model: EncoderDecoder, device: torch.device) -> EncoderDecoder:
-    """Make searches with a trained model replay graphs on a GPU, unless kernels are “plain”."""
+    """Return a model whose searches replay graphs on a GPU, or else the model itself."""
     if device.type != "cuda" or kernels_choice() == "plain" or not can_record(model):
         return model
     return GraphedModel(model)
@@ -55,7 +55,7 @@ def can_record(model: nn.Module) -> bool:
 
 
 def _can_record_layer(layer: DecoderLayer) -> bool:
-    """Return whether a layer can be recorded; layers with parts of plugins cannot."""
+    """Return whether a layer can be recorded; layers with parts from plugins cannot."""
     own = layer.self_attention
     attentions = (own, layer.cross_attention)
     residuals = (layer.self_residual, layer.cross_residual, layer.feed_forward_residual)

@@ -53,7 +53,7 @@ class SourceEncoder(Protocol):
     """Maps source lengths to numbers of states; None if they are equal."""
 
     def flops(self, source: RowLengths) -> int:
-        """Count forward operations, a multiply-add as two, and padding only if it is computed."""
+        """Count forward operations, two per multiply-add; padding counts only if it is computed."""
 
     def encode(self, x: States, mask: SourceMask, weights: list[Tensor] | None = None) -> Memory:
         """
@@ -78,17 +78,17 @@ class SourceEncoder(Protocol):
 
 @runtime_checkable
 class TargetDecoder(Protocol):
-    """The interface of a decoder of any family; `decode` equals `start` and repeated `step`."""
+    """The interface of a decoder of any family; `decode` computes the same states as `step`."""
 
     width: int
-    """Width of the input of the output matrix."""
+    """Width of the output layer's input."""
     attends: bool = True
     """Whether the decoder attends to the source."""
     attends_once: bool = False
-    """Whether a step attends to the source once; `attention` of its state has the weights."""
+    """Whether a step attends to the source only once; its state's `attention` has the weights."""
 
     def flops(self, target: RowLengths, memory: RowLengths) -> DecoderFlops:
-        """Count forward operations, a multiply-add as two, and padding only if it is computed."""
+        """Count forward operations, two per multiply-add; padding counts only if it is computed."""
 
     def decode(
         self,

@@ -55,7 +55,7 @@ _NATIVE_FACTORIES: dict[str, LinearFactory] = {
 
 def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True) -> EncoderDecoder:
     """
-    Prepack all weights of a trained model, in place; return it in evaluation mode.
+    Prepack the weights of a trained model in place; return the model in evaluation mode.
 
     `kind`: ``packed``, the same values in another order; ``int8``, values rounded to 8 bits; or
     ``bf16``, if `can_round_to_bf16`. The kinds ``int8`` and ``bf16`` need a model in fp32.
@@ -92,7 +92,7 @@ def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True
 
 
 def can_round_to_bf16(model: EncoderDecoder) -> bool:
-    """Return whether compiled functions can compute a complete fp32 model in bf16."""
+    """Return whether compiled functions can run all layers of an fp32 model in bf16."""
     stacks = (model.encoder, model.decoder)
     return (
         compiles_bf16()
@@ -230,7 +230,7 @@ class CompiledDecoder(Decoder):
 
 
 class ShortCacheDecoder(Decoder):
-    """A `Decoder` that stores keys and values in bf16, to read half as many bytes in each step."""
+    """A `Decoder` that stores keys and values in bf16 if a batch has more than two sentences."""
 
     def __init__(self, plain: Decoder) -> None:
         _take_over(self, plain)

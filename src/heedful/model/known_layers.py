@@ -81,7 +81,7 @@ def is_known_norm(norm: nn.Module) -> bool:
 
 
 def native_activation(networks: Sequence[nn.Module]) -> str | None:
-    """Name the activation of all networks; None if activations differ or cannot be compiled."""
+    """Return the activation's name; None if networks have different or unsupported activations."""
     functions = {network.activation for network in networks if isinstance(network, FeedForward)}
     names = [name for name in NATIVE_ACTIVATIONS if ACTIVATIONS[name] in functions]
     return names[0] if len(names) == len(functions) == 1 else None

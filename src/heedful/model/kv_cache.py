@@ -65,7 +65,7 @@ class KVCache:
     filled: int = 0
     """Number of slots in use."""
     window: int | None = None
-    """Number of last tokens to which a hypothesis may attend; all tokens if None."""
+    """Number of most recent tokens to which a hypothesis may attend; all tokens if None."""
 
     @classmethod
     def empty(cls, layers: int, memory: KeyValue, window: int | None = None) -> "KVCache":
@@ -105,7 +105,7 @@ class KVCache:
         return KVCache(roomy.layers, bias, roomy.filled + width, self.window)
 
     def write(self, layer: int, newest: KeyValue) -> KeyValue:
-        """Write the newest keys and values; unused slots stay zero, because 0 times NaN is NaN."""
+        """Write the newest keys and values; unused slots contain zeros, so that no NaN spreads."""
         cached = self.layers[layer]
         first = self.filled - newest.keys.size(2)
         cached.keys[:, :, first : self.filled] = newest.keys

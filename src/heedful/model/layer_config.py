@@ -1,4 +1,4 @@
-"""The sizes of a layer, its sub-layers, and the parts of other families that replace them."""
+"""The sizes of a layer, its sub-layers, and the parts from other families that replace them."""
 
 import math
 from collections.abc import Callable
@@ -46,7 +46,7 @@ class LayerConfig:
     attention_dropout: float = 0.0
     """Dropout probability of the attention weights."""
     norm: Literal["post", "pre", "pre-no-final"] = "post"
-    """``post``, ``pre``, or ``pre-no-final``: pre without the stack's final norm."""
+    """Order of norm and sub-layer: ``post``, ``pre``, or ``pre-no-final`` (no final norm)."""
     norm_epsilon: float = 1e-6
     """Number that norms add to the variance."""
     norm_kind: NormKind | NormFactory = "layer"
@@ -58,7 +58,7 @@ class LayerConfig:
     projection_bias: bool = True
     """Whether the attention projections have a bias."""
     score: str = "scaled"
-    """The attention score: ``scaled``, ``unscaled``, ``additive``, or a score of a plugin."""
+    """Attention score: ``scaled``, ``unscaled``, ``additive``, or the name of a plugin's score."""
     qk_norm: BuildHeadNorm | None = None
     """Builds a norm of queries or keys from `d_k` and `norm_epsilon`; None means no norm."""
     score_bias: Callable[["LayerConfig"], ScoreBias] | None = None
@@ -72,12 +72,12 @@ class LayerConfig:
     mixer: Callable[["LayerConfig"], Mixer] | None = None
     """Builds the module that replaces self-attention; None keeps self-attention."""
     window: int | None = None
-    """Number of neighbors that self-attention may attend to; unrestricted if None."""
+    """Self-attention window r: r // 2 positions per side, or a decoder's last r; all if None."""
     networks: Networks = NO_NETWORKS
     """Networks that replace the feed-forward network in some layers."""
 
     def of_layer(self, number: int) -> "LayerConfig":
-        """Return the settings of layer `number`, from 1; only its network may differ."""
+        """Return the settings of layer `number`, counted from 1; layers differ only in networks."""
         return self if number in self.networks.layers else replace(self, networks=NO_NETWORKS)
 
     def __post_init__(self) -> None:
@@ -140,20 +140,20 @@ class LayerConfig:
         return nn.Identity()
 
     def output_norm(self) -> nn.Module:
-        """Build the last norm of a decoder; the original T5 scales it (`scale_output`)."""
+        """Build the last norm of a decoder; the original T5 scales its result (`scale_output`)."""
         norm = self.final_norm()
         return ScaledNorm(norm, self.d_model**-0.5) if self.scale_output else norm
 
 
 class LayerParts(NamedTuple):
-    """Parts of other families in the layers of an encoder or decoder."""
+    """Parts from other families in the layers of an encoder or decoder."""
 
     networks: Networks = NO_NETWORKS
     """Networks that replace the feed-forward network in some layers."""
     mixer: Callable[[Any], Mixer] | None = None
-    """Builds the module that replaces self-attention in all layers from a `LayerConfig`."""
+    """Builds, from a `LayerConfig`, the module that replaces self-attention in all layers."""
     norm: Callable[[int, float], nn.Module] | None = None
-    """Builds the norm that replaces layer norm from the width and the epsilon."""
+    """Builds, from the width and the epsilon, the norm that replaces layer norm."""
     qk_norm: BuildHeadNorm | None = None
     """Builds a norm of queries or keys from the width of a head and the epsilon."""
     score_bias: Callable[[Any], ScoreBias] | None = None

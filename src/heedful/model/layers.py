@@ -116,7 +116,8 @@ class Encoder(nn.Module, SourceEncoder):
         x : Tensor
             Embedded tokens with their positions.
         mask : Tensor, optional
-            True at real tokens; with an axis of heads or queries, true where these may attend.
+            True at real tokens; with an axis of heads or queries, true where they may attend to a
+            token.
         weights : list, optional
             A list to which the attention weights (batch, heads, time, time) of each layer are
             appended.
@@ -150,7 +151,7 @@ class Encoder(nn.Module, SourceEncoder):
 
 
 class DecoderLayer(nn.Module):
-    """A decoder layer: masked self-attention, cross-attention, feed-forward (figure 1, right)."""
+    """A decoder layer: masked self-attention, cross-attention, and a feed-forward network."""
 
     @checked
     def __init__(self, config: LayerConfig) -> None:

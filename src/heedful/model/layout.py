@@ -83,11 +83,11 @@ class Layout:
     key_packing: Packing | None = None
     """Positions of the real tokens if padding was removed; None for padded rows."""
     weights: list[Tensor] | None = None
-    """Each attention appends its weights (batch, heads, queries, keys) here, unless None."""
+    """Each attention layer appends its weights (batch, heads, queries, keys) here, unless None."""
     real: Bool[Tensor, "batch queries"] | None = None
     """True at real queries, for norms and networks; None if all are real or padding was removed."""
     window: Window | None = None
-    """The neighbors that a query may attend to, if the mask only covers keys."""
+    """The neighbors that a query may attend to, if the mask does not include the window."""
     bias: Float[Tensor, "_ heads queries keys"] | None = None
     """Bias of the scores in padded rows; minus infinity where the mask is false."""
     rows: tuple[PackedRows, PackedRows] | None = None
@@ -103,7 +103,7 @@ class Layout:
     @classmethod
     def of(cls, layout: Any) -> "Layout":
         """
-        Make a layout from a mask, so that blocks can be called with plain tensors.
+        Make a layout from a mask, so that layers can be called with plain tensors.
 
         The mask has the shape (batch, 1 or heads, 1 or queries, keys), with padded rows. A layout
         is returned unchanged; None gives a layout without a mask. Raises `ArgumentError` for any

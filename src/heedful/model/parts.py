@@ -125,7 +125,7 @@ class Mixer(nn.Module, ABC):
 
     @abstractmethod
     def flops(self, lengths: RowLengths, leaves_out: bool) -> int:
-        """Count forward operations, a multiply-add as two, without padding if `leaves_out`."""
+        """Count forward operations, two per multiply-add; exclude padding if `leaves_out`."""
 
 
 def check_mixed(owner: str, width: int, x: Any, keys_from: Any, mask: Tensor | None) -> None:
@@ -148,8 +148,8 @@ class TargetMixer(ABC):
     """
     The interface of the mixer in a decoder's layer, for a search.
 
-    `step` must equal `forward` at the newest positions, so a position must not read later
-    positions.
+    `step` must give the same states as `forward` at the newest positions, so a position must not
+    read later positions.
     """
 
     @abstractmethod
@@ -164,7 +164,7 @@ class TargetMixer(ABC):
         memory : KeyValue
             Keys and values of the source in any layer; the cache has their sizes, device and type.
         window : int or None
-            Number of last tokens that are read; all tokens if None.
+            Number of most recent tokens that are read; all tokens if None.
 
         Returns
         -------
@@ -206,7 +206,7 @@ class Network(nn.Module, ABC):
     """
 
     computes_padding: ClassVar[bool] = False
-    """Whether the network also computes positions of padding, unless padding was removed."""
+    """Whether the network also processes padding positions, if padding was not removed."""
     penalty: Tensor | None = None
     """Term of the loss per target token, from the last forward pass in training."""
 
@@ -220,7 +220,7 @@ class Network(nn.Module, ABC):
 
     @abstractmethod
     def flops(self, tokens: int) -> int:
-        """Count forward operations for a number of real tokens, a multiply-add as two."""
+        """Count forward operations for a number of real tokens, two per multiply-add."""
 
     @classmethod
     def log_figures(cls, networks: Sequence[Any]) -> dict[str, float]:
@@ -261,7 +261,7 @@ Part = TypeVar("Part", bound=nn.Module)
 
 
 class Parts(nn.ModuleList, Generic[Part]):
-    """A `ModuleList` whose elements have a type; weights keep their names."""
+    """A `ModuleList` with typed elements; names of weights are the same as in a `ModuleList`."""
 
     if TYPE_CHECKING:
 

@@ -4,7 +4,7 @@ Modules other than score biases that make self-attention depend on positions.
 ::
 
     Rotation    rotates queries and keys by their positions; all kernels stay the same
-    Relation    adds vectors of distances to keys and values; scores are computed in padded rows
+    Relation    adds a vector per distance to keys and values; scores are computed in padded rows
 
 Models with such modules add no positions to embeddings. Each layer has its own module, which may
 have weights.
@@ -105,7 +105,7 @@ class Relation(nn.Module, ABC):
         weights: Float[Tensor, "batch heads queries keys"],
         distance: Int[Tensor, "rows queries keys"],
     ) -> Float[Tensor, "batch heads queries d_v"]:
-        """Compute the term of the weighted sum of the values; masked keys have a weight of zero."""
+        """Compute the term added to the weighted sum of values; masked keys have weight zero."""
 
     @abstractmethod
     def flops(self, heads: int) -> int:

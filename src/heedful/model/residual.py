@@ -54,8 +54,8 @@ class Residual(nn.Module):
     """
     Residual connection and normalization around a sub-layer; subclasses determine the order.
 
-    The default `epsilon` of 1e-6 is from the authors' code; the paper gives none. If `residual` is
-    false (for teaching), the input of the sub-layer is not added.
+    The default `epsilon` of 1e-6 is from the authors' code; the paper gives no value. If `residual`
+    is false (for teaching), the input of the sub-layer is not added.
     """
 
     def __init__(

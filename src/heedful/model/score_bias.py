@@ -1,7 +1,7 @@
 """
-Biases of the scores of self-attention that depend on the distance of query and key.
+Biases of the scores of self-attention that depend on the distance between query and key.
 
-One module, such as T5's table of buckets or a slope by distance, serves all layers of a stack. For
+One module, such as T5's table of buckets or ALiBi's slopes, serves all layers of a stack. For
 whole sequences the bias of all pairs, including the mask, is computed once per batch, and every
 layer adds the same tensor. In a step of a search the query is the newest token of a hypothesis. The
 distances are measured from this token to the slots of the cache.

@@ -143,14 +143,14 @@ class Lane:
         return own
 
     def record(self, name: Hashable, work: Callable[[], object]) -> Graph:
-        """Return the graph `name`; the first call records it, which runs `work` several times."""
+        """Return the graph `name`; the first call runs `work` several times to record the graph."""
         if name not in self.graphs:
             with _RECORDING, fuse_kernels():
                 self.graphs[name] = Graph(work, self.slot.device)
         return self.graphs[name]
 
     def bytes(self) -> int:
-        """Estimate the memory of the lane, with the largest tensors of its graphs."""
+        """Estimate the memory of the lane, including the largest tensors of its graphs."""
         tensors = [self.memory_bias, *(part for pair in (*self.own, *self.memory) for part in pair)]
         for step in self.steps.values():
             tensors += [part for part in (step.table, step.states, step.scores) if part is not None]
@@ -197,7 +197,7 @@ class Lanes:
         return Lease(self, lane, prepare)
 
     def give_back(self, lane: Lane) -> None:
-        """Keep a lane for the next search; drop old lanes if they are too many or too large."""
+        """Keep a lane for the next search; drop old lanes if their number or size is too large."""
         with self._lock:
             self._free.append((lane, lane.bytes()))
             while len(self._free) > _MOST_LANES or sum(b for _, b in self._free) > _MOST_BYTES:

@@ -22,7 +22,7 @@ def is_running_average(name: str) -> bool:
 
 
 def parameter_count(model: nn.Module) -> int:
-    """Count the weights, shared weights once, as in the last column of the paper's Table 3."""
+    """Count the weights, each shared weight once, as in the last column of the paper's Table 3."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 
@@ -39,7 +39,7 @@ class Initialized(DrawsWeights, Protocol):
     """A module that draws its own initial weights and its embedding and output tables."""
 
     def initialize_table(self, weight: Tensor, generator: torch.Generator) -> None:
-        """Draw the embedding table before the module, or the output matrix after the module."""
+        """Draw the embedding table that feeds the module, or the output matrix that follows it."""
 
 
 @runtime_checkable
@@ -47,4 +47,4 @@ class HasWeightNorm(Protocol):
     """A module that may normalize its weights at each use (Salimans and Kingma 2016)."""
 
     def fold_weight_norm(self) -> None:
-        """Replace the weights by the normalized weights, which must not change afterwards."""
+        """Replace the weights with the normalized weights, which must not change afterwards."""

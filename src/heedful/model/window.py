@@ -41,7 +41,7 @@ class Window(NamedTuple):
 
     @classmethod
     def around(cls, r: int | None) -> "Window | None":
-        """Make the window of an encoder: half of the neighbors before, half after."""
+        """Make an encoder's window: r // 2 positions before each position, and r // 2 after."""
         return None if r is None else cls(r // 2, r // 2)
 
     @classmethod
@@ -74,7 +74,7 @@ class Window(NamedTuple):
         return length > max(SHORT, _PAYS * self.block_keys)
 
     def contains(self, distance: Tensor) -> Tensor:
-        """Return whether a query sees a key at each distance, key minus query."""
+        """Return whether queries see keys at these distances, key position minus query position."""
         return (distance >= -self.before) & (distance <= self.after)
 
 

@@ -34,10 +34,10 @@ _COMPARED = ("self-attention", "recurrent")
 """The two layers that are compared for crossings."""
 COUNT_HEADING = (
     f"Costs are multiply-adds of one layer at n = {COUNTED.n}, d = {COUNTED.d}, k = {COUNTED.k} "
-    f"and r = {COUNTED.r}. Steps are products that each need the result of the previous product. "
-    f"Paths are counted in layers at n = {PATHS.n}, k = {PATHS.k} and r = {PATHS.r}. The "
-    "number before the slash is for stacks that read both sides, and the number after it for "
-    "stacks that read only earlier positions."
+    f"and r = {COUNTED.r}. Steps are sequential matrix products: each needs the result of the "
+    f"previous one. Paths are counted in layers at n = {PATHS.n}, k = {PATHS.k} and r = {PATHS.r}. "
+    "The number before the slash is for bidirectional stacks, and the number after it for causal "
+    "stacks."
 )
 """Text above `Table1.count_rows`: the meaning of its columns, and the sizes."""
 
@@ -50,8 +50,7 @@ class Table1:
     """Matrix products of each layer at the sizes `COUNTED`, by the name of the layer."""
     paths: dict[str, tuple[int | None, int | None]]
     """
-    Longest paths at the sizes `PATHS`, found by gradients, of layers that read both sides and of
-    causal layers.
+    Longest paths at the sizes `PATHS`, found by gradients, of bidirectional and of causal layers.
     """
     times: LayerTimes
     machine: dict[str, Any]
@@ -210,7 +209,7 @@ def conclude(
         f"Self-attention has {attention['sequential']} counted steps (projections, scores, mixing, "
         f"output), and {attention['published'][1]} published step. Restricted self-attention is "
         f"computed in blocks, which need more multiply-adds ({restricted['counted']:.3g}) than its "
-        f"formula ({restricted['exact']:.3g}).",
+        f"formula gives ({restricted['exact']:.3g}).",
     ]
 
 

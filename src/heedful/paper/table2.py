@@ -79,8 +79,8 @@ _GNMT = (
     *("search.coverage_penalty=0.2", *_WIDER_START, *_GUIDED),
 )
 _OF_ONE = {
-    "gnmt-rl": "GNMT + RL continues the training of GNMT for the same time. Its steps are those "
-    "with reward only, and its operations do not include sampling.",
+    "gnmt-rl": "GNMT + RL continues the training of GNMT for the same time. The table counts only "
+    "its steps with reward, and its operations do not include sampling.",
     "gnmt-ensemble": "The GNMT ensemble consists of models trained without reward, and searches "
     "without the coverage penalty.",
 }

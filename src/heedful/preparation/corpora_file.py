@@ -50,7 +50,7 @@ class CorpusPart:
 
 
 def read_corpora(path: Path) -> list[CorpusPart]:
-    """Read a corpora file; raise `SettingError` for wrong content, `TextError` for missing text."""
+    """Read a corpora file; raise `SettingError` for bad content, `TextError` for missing text."""
     tables = _parse(path)
     parts = [_part(path, name, table) for name, table in tables.items()]
     if not parts:

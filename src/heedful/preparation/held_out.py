@@ -1,4 +1,4 @@
-"""Held-out pairs from files, for validation, and for finding repetitions in the training text."""
+"""Held-out pairs from files, for validation and for finding repetitions in the training text."""
 
 from heedful.arguments import Files
 from heedful.data.overlap.leaks import HeldOutPairs
@@ -42,5 +42,5 @@ def read_held_out(corpus: Corpus) -> tuple[HeldOutPairs, str]:
 
 
 def note_on_empty(count: int) -> str:
-    """State how many pairs are left out because a side is empty; nothing if there are none."""
+    """State how many pairs are left out because a side is empty; return “” if there are none."""
     return f", {count:,} with an empty side left out" if count else ""

@@ -126,7 +126,8 @@ def find_pair_text(
     """
     Find pairs in memory, or in the run that is continued; None if there are none.
 
-    `other_text`: whether the user also named text in another way. Then pairs raise `TextError`.
+    `other_text`: whether the user also named text in another way. If so, giving pairs raises
+    `TextError`.
     """
     if pairs is not None and other_text:
         raise TextError(

@@ -1,5 +1,5 @@
 """
-Preparation of subwords and ids before training: `heedful data prepare`.
+Preparation of the tokenizer and ids before training: `heedful data prepare`.
 
 `heedful.preparation.prepared_text` describes the resulting folder. Torch is not needed and is not
 loaded.
@@ -57,8 +57,8 @@ def prepare(
     """
     Train a tokenizer and encode text before training.
 
-    `valid_source`, `valid_target`: held-out text; its repetitions in the text are reported.
-    `processes`: number of worker processes; 0 for one per core.
+    `valid_source`, `valid_target`: held-out text; its repetitions in the training text are
+    reported. `processes`: number of worker processes; 0 for one per core.
 
     Resumes an interrupted preparation, and does nothing if it is complete. Raises `RunFolderError`
     if `out` has other files, or a preparation with different settings or text.

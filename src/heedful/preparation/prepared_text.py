@@ -1,10 +1,10 @@
 """
-Prepared text: subwords and ids in a folder of their own, described by ``prepared.json``.
+Prepared text: a tokenizer and ids in a folder of their own, described by ``prepared.json``.
 
 ::
 
     DIR/prepared.json                     settings, files, whether it is complete
-    DIR/tokenizer.json, tokenizer*.model  subwords
+    DIR/tokenizer.json, tokenizer*.model  tokenizer
     DIR/data/                             ids, and report.json: what each rule dropped
 
 Several runs can be trained from one folder. Torch is not needed and is not loaded.
@@ -27,11 +27,11 @@ from heedful.runs.machine_settings import RecordedParts
 from heedful.tokenization.tokenizer import Tokenizer
 
 RECORD = "prepared.json"
-"""File with settings, input files and counts of the result."""
+"""File that records the settings, the input files and the counts of the result."""
 FORMAT = 1
 """Version of the format, stored in `RECORD`."""
 HELD_OUT = ("valid_source", "valid_target")
-"""Names of the held-out text among the files; training may use other held-out text."""
+"""Names of the held-out sides in the record of files; training may use other held-out text."""
 _SOURCE = re.compile(r"([\w-]+\.)?source").fullmatch
 
 
@@ -91,7 +91,7 @@ class PreparedText:
     digest: str
     """Digest of the ids."""
     user_settings: Sequence[str] = ()
-    """``key=value`` strings of the user for the run, which must not contradict `settings`."""
+    """The user's ``key=value`` strings for the run, which must not contradict `settings`."""
 
     @classmethod
     def open(cls, path: str | Path, user_settings: Sequence[str] = ()) -> "PreparedText":

@@ -209,7 +209,7 @@ def _augment(config: RunConfig) -> Change:
 
 
 class _PairCounter:
-    """A reporter of the number of pairs read, at most every ten seconds."""
+    """A callback that reports the number of pairs read, at most every ten seconds."""
 
     def __init__(self, say: Say) -> None:
         self._say = say

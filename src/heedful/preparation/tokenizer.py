@@ -24,8 +24,8 @@ def make_tokenizer(
     """
     Train a tokenizer, or load one from files.
 
-    `tokenizer_path`: a path for `tokenizer_from_files`; None to train. `keep_target`: whether its
-    target symbols are kept instead of being replaced by the symbols of the text.
+    `tokenizer_path`: a path for `tokenizer_from_files`; None to train. `keep_target`: whether the
+    given tokenizer keeps its target symbols instead of receiving the symbols of the text.
 
     With a tokenizer from files, `data.subwords` has no effect.
 

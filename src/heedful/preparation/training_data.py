@@ -48,11 +48,11 @@ class TrainingData(Protocol):
         ...
 
     def describe(self) -> str:
-        """Check the data and describe its amount."""
+        """Check the data and describe its size."""
         ...
 
     def prepare(self, job: Preparation) -> None:
-        """Provide subwords and ids to a run; existing files are not created again."""
+        """Provide a tokenizer and ids to a run; existing files are not created again."""
         ...
 
     def ids(self, folder: RunFolder) -> list[Path]:
@@ -91,7 +91,7 @@ def file_records(texts: Iterable[TextSource]) -> list[dict[str, Any]]:
     """
     List the records that identify files.
 
-    Returns the name and bytes of each file, and the part that is read and its tag, if any.
+    Returns the name and size in bytes of each file, and the part that is read and its tag, if any.
 
     Names have no folders, so that a moved corpus stays the same corpus.
     """

@@ -41,8 +41,8 @@ def average(run: str | PathLike[str], last: int | None = None) -> Path:
 
     Notes
     -----
-    The command `heedful average`; section 6.1. If there are fewer checkpoints, all of them are
-    averaged.
+    The command `heedful average` does the same (section 6.1). If there are fewer checkpoints, all
+    of them are averaged.
     """
     check_counts(last=last)
     if hub_name(run) or (Path(run) / RECORD).is_file():

@@ -96,7 +96,7 @@ class _Stored(Tensors):
         return tuple(self._file.get_slice(name).get_shape())
 
     def kind(self, name: str) -> str:
-        """Return the data type of a tensor by its name in safetensors."""
+        """Return the name that safetensors gives a tensor's data type."""
         return str(self._file.get_slice(name).get_dtype())
 
     def __iter__(self) -> Iterator[str]:
@@ -260,7 +260,7 @@ def retain(folder: RunFolder, keep_last: int, best: Iterable[int]) -> None:
 
 
 def regular_steps(folder: RunFolder) -> list[int]:
-    """List the steps with a regular checkpoint, due by steps or minutes, and the newest step."""
+    """List the steps with a checkpoint due by steps or by minutes, and always the newest step."""
     steps = folder.steps()
     return [
         step for step in steps if step == steps[-1] or _reason(folder.checkpoint(step)) == "regular"

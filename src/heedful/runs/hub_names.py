@@ -70,7 +70,7 @@ def hub_name(path: str | PathLike[str]) -> HubName | None:
 
 
 def run_path(text: str) -> Path:
-    """Parse a path of the command line; a missing `./ORG/NAME` becomes absolute."""
+    """Parse a path from the command line; a missing `./ORG/NAME` becomes absolute."""
     path = Path(text)
     is_hidden = text.startswith("./") and HubName.parse(str(path)) is not None
     return path.absolute() if is_hidden and not path.exists() else path

@@ -99,5 +99,5 @@ class RecordedParts(SettingsTable):
 
     @classmethod
     def of(cls, content: dict[str, Any]) -> "RecordedParts":
-        """Check these parts of a file; raises `SettingError` that names each wrong field."""
+        """Check these parts of a file; raises a `SettingError` that names each wrong field."""
         return cls(**{name: content[name] for name in cls.model_fields if name in content})

@@ -80,7 +80,7 @@ class Run:
 
     @property
     def direction(self) -> LanguagePair:
-        """The languages: chosen for a multilingual model, otherwise those of the settings."""
+        """The chosen languages of a multilingual model, or the languages named in the settings."""
         if self.tokenizer.languages:
             return LanguagePair(self.tokenizer.source_language, self.tokenizer.target_language)
         return LanguagePair(self.config.data.source_language, self.config.data.target_language)
@@ -208,7 +208,7 @@ class Run:
         )
 
     def checkpoint_folder(self, weights: str = "default") -> Path:
-        """Find the folder of a set of weights; `RunFolderError` lists the weights that exist."""
+        """Find the folder of the named weights; if there is none, raise `RunFolderError`."""
         folder, steps = self.folder, self.folder.steps()
         best = best_steps(folder)
         places = {f"step-{step}": folder.checkpoint(step) for step in steps}
@@ -259,7 +259,7 @@ class Run:
 
     def last_checkpoint(self) -> Checkpoint | None:
         """
-        Read the newest checkpoint with the complete training state.
+        Read the newest checkpoint, including its training state.
 
         Returns the checkpoint; None if there is none yet.
 
@@ -363,7 +363,7 @@ def read_machine_settings(folder: RunFolder) -> MachineSettings:
 
 
 def read_corpus(folder: RunFolder) -> dict[str, Any]:
-    """Read the names and sizes in bytes of each side's training files from `config.json`."""
+    """Read the records of each side's text files from `config.json`."""
     return dict(_read_config(folder).get("corpus", {}))
 
 

@@ -22,7 +22,7 @@ Scorer = Callable[[Sequence[str]], dict[str, float | str]]
 
 @dataclass(frozen=True)
 class RunTask:
-    """A run that translates; a run with another task has a subclass (`heedful.tasks`)."""
+    """The task of a run that translates; other tasks are subclasses (`heedful.tasks`)."""
 
     folder: Path
     """Folder of the run, for messages."""
@@ -51,7 +51,7 @@ class RunTask:
         self, lines: Sequence[str], limits: Sequence[int], device: torch.device
     ) -> list[DecodingRule]:
         """
-        Collect the rules of the searches of some source lines.
+        Collect the task's rules for searches of some source lines.
 
         Raises `TextError` for a line that the task cannot read, or if the limit is too short for
         the output that the rules require.

@@ -1,4 +1,4 @@
-"""A run folder with weights from elsewhere, such as weights of another toolkit."""
+"""A run folder with weights from elsewhere, such as weights from another toolkit."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -9,7 +9,7 @@ Beam search.
     stop     a sentence is done when no open hypothesis can win any more (`heedful.search.stopping`)
 
 Searches differ in how many of the best candidates count for `finish`: `beam` in most toolkits, 2 x
-beam in the authors' code. The paper does not give the number. Many sentences are searched together.
+beam in the authors' code. The paper does not give the number. Many sentences are decoded together.
 Finished sentences leave the batch once they make up a quarter of it, so later steps cost less. The
 search does not depend on the architecture: it uses the model through `heedful.model.contracts`.
 Other beam searches (`heedful.search.diverse`, `heedful.search.constrained`) use the same loop with
@@ -90,10 +90,10 @@ def beam_search(
     Translate a batch of sentences by beam search; return n-best lists, best first.
 
     By default the search is that of section 6.1: beam 4, alpha 0.6, early termination. A hypothesis
-    at its limit ends if the end symbol is among its best continuations. Otherwise it is cut, and
-    counts only if too few hypotheses have ended. A step costs one forward pass of `beam` rows per
-    sentence. `limits`: maximum number of target tokens of each sentence, not counting the end
-    symbol. `observer`: called for every sentence after every step.
+    at its limit ends if its extension by the end symbol is among the beam's best candidates.
+    Otherwise it is cut, and counts only if too few hypotheses have ended. A step costs one forward
+    pass of `beam` rows per sentence. `limits`: maximum number of target tokens of each sentence,
+    not counting the end symbol. `observer`: called for every sentence after every step.
     """
     check_coverage(settings.coverage_penalty, [model])
     return search(
@@ -230,7 +230,7 @@ def _staying(alive_sentences: list[int], groups: int, beams: int) -> list[int] |
 
 
 def _close_finished(totals: Tensor, active: list[_Beam]) -> None:
-    """Remove the open hypotheses of finished beams, which may stay in the batch for a while."""
+    """Mark hypotheses of finished beams as dead; these beams may stay in the batch for a while."""
     done = [row for row, beam in enumerate(active) if beam.done]
     if done:
         totals[done] = float("-inf")
@@ -295,7 +295,7 @@ class _BeamUpdate(NamedTuple):
         is_eos: Tensor,
         columns: Tensor,
     ) -> None:
-        """Show the observer the step of each active beam; `beams` has the hypotheses before it."""
+        """Report the step of each active beam; `beams` includes the open hypotheses before it."""
         of_step = (candidates.parents, candidates.log_probabilities, candidates.tokens)
         rows = zip(*(part.tolist() for part in (*of_step, is_eos, columns)), strict=True)
         for (*of_beam, ends, open_columns), (where, beam, before), costs in zip(

@@ -3,12 +3,12 @@ Beam search and greedy search that make all their choices with tensors on the de
 
 `BeamChoices.choose` is a step of `heedful.search.beam.search` without lists, and
 `GreedyChoices.choose` is a step of `heedful.search.greedy.decode_stepwise`. So a graph can record
-the step, and the host reads the choices only at the end. Sums and scores are fp64 like Python's
-floats, so the results are the same numbers. At the end the host computes all other results, such as
-the tokens of a hypothesis, from the history of the candidates.
+the step, and the host reads the choices only at the end. The sums of log-probabilities and the
+final scores are fp64 like Python's floats, so the results are the same numbers. At the end the host
+computes all other results, such as the tokens of a hypothesis, from the history of the candidates.
 
-B sentences, K open hypotheses of each, C = 2 K candidates, N complete hypotheses, T steps, V
-vocabulary.
+B sentences, K open hypotheses of each, C = 2 K candidates, N complete hypotheses, T steps, V tokens
+in the vocabulary.
 """
 
 from abc import ABC, abstractmethod
@@ -43,7 +43,7 @@ _STOPPING = (StoppingRule, WhenBeamFinished, AsTransformers)
 
 
 History = list[np.ndarray]
-"""Parents, tokens and log-probabilities of candidates (T, B, C); open columns (T, B, K)."""
+"""Parents, tokens and log-probabilities of candidates (T, B, C); columns kept open (T, B, K)."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Choices(ABC):
         self.history: list[Tensor] = []
         """Choices of all steps, (T, B, ...)."""
         self.now: list[Tensor] = [self.limits, self.done]
-        """Choices of the newest step, (B, ...)."""
+        """State of each sentence after the newest step, (B, ...)."""
 
     def _zeros(self, *shape: int, dtype: torch.dtype) -> Tensor:
         """Allocate a buffer."""
@@ -320,7 +320,7 @@ class BeamChoices(Choices):
         lane.slot += width
 
     def _goes_on(self, divisor: Tensor) -> Tensor:
-        """Return whether the stopping rule continues each sentence below its limit, (B,)."""
+        """Return for each sentence whether the stopping rule lets its search continue, (B,)."""
         best, worst = self.sums.amax(dim=1), self.listed[:, -1]  # minus infinity if missing
         if self.plan.stop == WhenBeamFinished.name:
             return (best > float("-inf")) & (worst == float("-inf"))

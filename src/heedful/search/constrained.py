@@ -59,8 +59,8 @@ def constrained_beam_search(
     `phrases`: for each sentence the token sequences that must occur, each as often as it is listed.
     Returns for each sentence its best hypotheses, best first. All ended hypotheses contain the
     phrases. If too few hypotheses have ended within the limit, the list continues with hypotheses
-    that were cut at the limit, with `ended` False. The cut hypotheses that have met the most
-    constraint tokens come first.
+    that were cut at the limit, with `ended` False. Cut hypotheses are listed in the order of the
+    beam, in which the banks take turns.
 
     A hypothesis may end only when it contains all phrases. Without phrases the result equals the
     result of `beam_search`.
@@ -80,7 +80,7 @@ def constrained_beam_search(
 
 def divide_beam(banks: Mapping[int, Sequence[_Item]], wanted: int) -> list[_Item]:
     """
-    Take one item of each bank in turn, beginning with the bank of the most tokens met.
+    Take one item of each bank in turn, beginning with the bank that has met the most tokens.
 
     Every prefix of the list is shared among the banks as evenly as possible.
 

@@ -84,7 +84,7 @@ def coverage_penalties(
 def cover(
     next_log_probabilities: NextLogProbabilities, state: DecodingState, beta: float, rows: int
 ) -> tuple[NextLogProbabilities, DecodingState]:
-    """Make the step function and the first state sum the attention, unless beta is 0."""
+    """Wrap the step function and the first state to add up the attention, unless beta is 0."""
     if not beta:
         return next_log_probabilities, state
     assert isinstance(state, SingleAttention)
@@ -100,7 +100,7 @@ def cover(
 
 
 def check_coverage(beta: float | None, models: Sequence[Seq2Seq]) -> None:
-    """Refuse a coverage penalty for models without a single attention over the source."""
+    """Refuse a coverage penalty unless a single model attends to the source once per step."""
     if not beta:
         return
     models = [member for candidate in models for member in _members_of(candidate)]

@@ -1,7 +1,7 @@
 """
 Length penalties and length limits, named by their formula.
 
-Toolkits interpret a bare number in three different ways, so here the formula is part of the name:
+Toolkits interpret a bare number in different ways, so here the formula is part of the name:
 
 ::
 
@@ -92,5 +92,5 @@ class LengthLimit:
         )
 
     def tokens(self, source_length: int) -> int:
-        """Compute the limit of target tokens; both lengths exclude special symbols."""
+        """Compute the maximum number of target tokens; both lengths exclude special symbols."""
         return self.extra + (source_length if self.relative else 0)

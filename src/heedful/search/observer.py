@@ -9,7 +9,7 @@ The observer of a search, and the views of hypotheses that it receives after eac
     dropped   does not continue; the view has the reason
 
 A search without an observer makes no views. The module does not import torch: views contain only
-numbers and tuples.
+numbers, strings and tuples.
 """
 
 import itertools
@@ -50,11 +50,11 @@ class Snapshot:
     sentence: int
     """Index of the sentence in the request."""
     step: int
-    """Number of tokens of each hypothesis, from 1."""
+    """Number of the step, from 1; each open hypothesis has as many tokens."""
     open: tuple[HypothesisView, ...]
     """Open hypotheses, best first; the next step's `parent` refers to these. Empty if `done`."""
     ended: tuple[HypothesisView, ...] = ()
-    """Complete hypotheses, best first; better hypotheses may follow in later steps."""
+    """Hypotheses that ended in this step, best first; later steps may find better hypotheses."""
     cut: tuple[HypothesisView, ...] = ()
     """Hypotheses cut at the limit, as they were before this step, without a token of this step."""
     dropped: tuple[HypothesisView, ...] = ()

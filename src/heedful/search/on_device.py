@@ -43,7 +43,7 @@ def search_on_device(
     greedy: bool = False,
 ) -> list[list[Hypothesis]] | None:
     """
-    Search like `beam_search` or `greedy_search`; return None if the host must choose.
+    Search like `beam_search` or `greedy_search`; return None if the device cannot do the search.
 
     The model must be a `GraphedModel`, and `ChoicePlan` must support the settings.
     """

@@ -106,7 +106,7 @@ class Phrases:
 
 
 def _borders(phrase: tuple[int, ...]) -> tuple[int, ...]:
-    """Compute for each prefix the length of the longest shorter prefix that is its suffix."""
+    """Compute for each prefix the length of its longest proper prefix that is also its suffix."""
     borders = [0] * len(phrase)
     length = 0
     for end in range(1, len(phrase)):

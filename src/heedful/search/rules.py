@@ -9,7 +9,7 @@ Rules are applied one after the other:
 
 ::
 
-    AllowedTokens    ids that are not subwords are never generated
+    AllowedTokens    only subwords and the end symbol are generated
     FirstToken       a translation begins with one token, such as the tag of its language
     MinLength        a translation has a minimum number of tokens
     ForcedPrefix     a translation begins with given tokens
@@ -67,7 +67,11 @@ class DecodingRule(Protocol):
 
 @dataclass(frozen=True)
 class AllowedTokens:
-    """Only subwords and the end symbol are allowed; label smoothing gives all ids a probability."""
+    """
+    Only subwords and the end symbol are allowed.
+
+    Other ids must be forbidden, because label smoothing gives all ids a probability.
+    """
 
     vocabulary: int | None = None
     """The first id that is padding of the output matrix; None if no id is padding."""
@@ -85,7 +89,7 @@ class AllowedTokens:
 def _others(
     forbidden: tuple[int, ...], vocabulary: int | None, width: int, device: torch.device
 ) -> Int[Tensor, " others"]:
-    """List the ids of a row that are forbidden or are not subwords."""
+    """List the forbidden ids, and the ids that are only padding of the output matrix."""
     padding = range(width if vocabulary is None else vocabulary, width)
     with torch.inference_mode(False):  # also cached for callers that compute gradients
         return torch.tensor([*forbidden, *padding], dtype=torch.long, device=device)
@@ -195,7 +199,7 @@ class Renormalization:
     """
 
     def __call__(self, scores: Scores, written: Written, sentences: Sentences) -> Scores:
-        """Distribute the probability of forbidden tokens over the other tokens in proportion."""
+        """Distribute the probability of forbidden tokens proportionally over the other tokens."""
         del written, sentences
         return torch.log_softmax(scores, dim=-1)
 

@@ -1,12 +1,12 @@
 """
 Sampling from the model's distribution, token by token.
 
-Each draw depends on only four numbers: the seed and the indices of the line, the sample and the
-token. SplitMix64's mixing function (Steele, Lea and Flood 2014) converts them to 64 bits, and 48 of
-these bits form a uniform number. The drawn token is the token whose interval of the cumulative
-distribution contains this number. So the samples of a line do not depend on the other lines of the
-batch. Rounding in another batch shape can change a token only if a cumulative probability and the
-uniform number agree to about seven digits.
+The random number of a draw depends on only four numbers: the seed and the indices of the line, the
+sample and the token. SplitMix64's mixing function (Steele, Lea and Flood 2014) converts them to 64
+bits, and 48 of these bits form the uniform random number. The drawn token is the token whose
+interval of the cumulative distribution contains this number. So the samples of a line do not depend
+on the other lines of the batch. Rounding in another batch shape can change a token only if a
+cumulative probability and the uniform number agree to about seven digits.
 """
 
 from collections.abc import Sequence

@@ -65,8 +65,8 @@ def best_candidates(
     Returns for each position the most probable tokens with their probabilities, best first. The
     given token is always included, if necessary as an additional last entry.
 
-    One pass over the given target computes all positions, so the probabilities equal those of a
-    search up to rounding. A given token that a rule forbids keeps the model's probability.
+    One pass over the given target computes all positions; the probabilities equal those of a search
+    up to rounding. A given token that a rule forbids keeps the model's probability.
     """
     states = model.states(source, target_in)[0]
     target = target_out[0]

@@ -42,9 +42,9 @@ class Sampling:
 
     Notes
     -----
-    `top_p` is from Holtzman et al. 2020, `top_k` from Fan et al. 2018. With the defaults of all
-    three, translations are drawn from the model's own distribution. Raises `SettingError` for
-    values out of range.
+    `top_p` is from Holtzman et al. 2020, `top_k` from Fan et al. 2018. With the default
+    temperature, `top_k` and `top_p`, translations are drawn from the model's own distribution.
+    Raises `SettingError` for values out of range.
     """
 
     temperature: float = 1.0
@@ -54,7 +54,7 @@ class Sampling:
     Number of most probable tokens that may be drawn; ties with the last are included; 0 for all.
     """
     top_p: float = 1.0
-    """Draw only from the smallest set of most probable tokens with this total probability."""
+    """Draw from the smallest set of most probable tokens with at least this total probability."""
     seed: int = 0
     """Seed of the draws."""
 
@@ -116,11 +116,11 @@ class SearchOptions:
         "Stopping rule of the search: when-none-can-win, when-beam-finished, as-ctranslate2, "
         "as-transformers, as-joey or as-opennmt."
     )
-    """The stopping rule, a name of `heedful.search.stopping.stopping_rules`."""
+    """Name of the stopping rule (`heedful.search.stopping.stopping_rules`)."""
     rules: str | None = flag(
         "Names of plugins' search rules, separated by spaces; by default the run's."
     )
-    """Names of `heedful.plugins.RULES`, separated by spaces."""
+    """Names of rules in `heedful.plugins.RULES`, separated by spaces."""
     no_repeat_ngram: int | None = _shared_setting(NO_REPEAT_NGRAM)
     """Forbid repeated n-grams of this many tokens; 0 allows all."""
     diverse_groups: int = flag(
@@ -130,9 +130,9 @@ class SearchOptions:
     diversity_strength: float | None = flag(
         "With --diverse-groups: penalty for subwords that earlier groups chose; 0.5 by default."
     )
-    """Cost, a log-probability, of a token that an earlier group chose in the step; 0.5 if None."""
+    """Cost in nats of a token for each earlier group's hypothesis that chose it; 0.5 if None."""
     eos_candidates: Literal["beam", "twice"] | None = None
-    """EOS ends a hypothesis if it is among the best `beam` candidates, or the best 2 x `beam`."""
+    """EOS may end the best `beam` candidates; with ``twice``, the best 2 x `beam` candidates."""
     length_limit_policy: Literal["cut", "end", "force", "keep"] | None = None
     """What happens to a hypothesis at the length limit (`StoppingPolicy`)."""
     renormalise: bool | None = None

@@ -61,7 +61,7 @@ class Trace:
         Find the best hypothesis of a sentence.
 
         This is the complete hypothesis with the best score. If no hypothesis is complete, it is the
-        best of the hypotheses that each step cut first. Raises `ValueError` if the search was not
+        best of the first hypotheses that each step cut. Raises `ValueError` if the search was not
         observed to its end.
         """
         _, chosen, complete = self._best(sentence)
@@ -82,7 +82,7 @@ class Trace:
         return tuple(map(tuple, steps))
 
     def _best(self, sentence: int) -> tuple[int, HypothesisView, bool]:
-        """Find the group and index of the best hypothesis, and whether it is complete."""
+        """Find the group of the best hypothesis, the hypothesis, and whether it is complete."""
         groups = sorted(self._steps.get(sentence, {}).items())
         for complete in (True, False):
             candidates = [
@@ -110,7 +110,7 @@ def _width(snapshots: Sequence[Snapshot], step: int) -> int:
 
 
 def _offset_parents(branch: BeamNode, shift: int) -> BeamNode:
-    """Offset the parent by the hypotheses of earlier groups."""
+    """Offset the parent's index by the number of earlier groups' hypotheses."""
     return branch if branch.parent is None else replace(branch, parent=branch.parent + shift)
 
 

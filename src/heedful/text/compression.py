@@ -36,7 +36,7 @@ class Compression:
     magic: re.Pattern[bytes]
     """Pattern of its first bytes."""
     unpack: str
-    """The command that writes the unpacked content to the standard output."""
+    """The command that writes the unpacked content to standard output."""
     open: Callable[[Any], Any]
     """Returns a reader of the unpacked content."""
 
@@ -86,10 +86,10 @@ COMPRESSIONS = (
         _open_zstandard,
     ),
 )
-"""Compressions that are unpacked while they are read."""
+"""Compression formats that are unpacked while a file is read."""
 
 UNPACKING = {kind.suffix: kind.unpack for kind in COMPRESSIONS}
-"""For each suffix, the command that writes the unpacked content to the standard output."""
+"""For each suffix, the command that writes the unpacked content to standard output."""
 SUFFIXES = tuple(UNPACKING)
 
 # Refused kinds of files: first bytes, description, and the command that converts a file.
@@ -109,7 +109,7 @@ def without_compression(path: Path) -> Path:
 
 
 def unpacking_command(start: bytes) -> str:
-    """Name the command that unpacks a file with these first bytes; empty if uncompressed."""
+    """Name the command that unpacks a file with these first bytes; empty if none is needed."""
     return next((kind.unpack for kind in COMPRESSIONS if kind.magic.match(start)), "")
 
 

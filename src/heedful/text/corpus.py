@@ -99,7 +99,7 @@ class Corpus:
         self.source = tuple(map(_text, source))
         self.target = tuple(map(_text, target))
         self.skipped = SkippedRows()
-        """Rows of tables that the last call of `pairs` left out."""
+        """Rows of tables that the last call to `pairs` left out."""
         if len(source) == len(target):
             pairs = list(zip(self.source, self.target, strict=True))
             self.source = tuple(restrict_to(first, second) for first, second in pairs)

@@ -1,5 +1,5 @@
 """
-Escapes of Moses' tokenizer, which parts of many corpora still contain.
+Escapes of Moses' tokenizer, which still occur in parts of many corpora.
 
 Moses' scripts write some characters as entities, and a hyphen inside a word as ``@-@``. The
 entities here are those of ``deescape-special-chars.perl``, including older names of brackets and

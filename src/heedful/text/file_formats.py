@@ -3,7 +3,7 @@ Text sources: supported formats, and names for the parts of a file.
 
 ::
 
-    train.en           every line; files with other suffixes than those below are read like this,
+    train.en           every line; files with suffixes other than those below are read like this,
                        except tables and documents (.xlsx, .json, .docx, …), which are refused
     pairs.tsv:2        column 2, counted from 1; tabs separate columns, and nothing is quoted
     pairs.tsv:fr       the column that the first line calls “fr”
@@ -64,7 +64,7 @@ def _by_lines(read: Callable[..., _Rows]) -> Callable[..., _Rows]:
 
 
 def _read_sgm(stream: BufferedReader, name: str, *_: object) -> _Rows:
-    """Read the segments of SGM."""
+    """Read the segments of an SGM file."""
     return ((text,) for _, text in wmt.read_segments(decode_lines(stream, name), name))
 
 
@@ -170,7 +170,7 @@ def split_name(name: str) -> tuple[str, str]:
     """
     Split a name into the file and the part of it.
 
-    The part, such as ``2``, is empty if there is none, or if a file has the whole name.
+    The part, such as ``2``, is empty if there is none, or if a file with the whole name exists.
 
     A colon separates a part only after a suffix of a format that has parts.
     """
@@ -186,7 +186,7 @@ def same_file(first: TextSource, second: TextSource) -> bool:
 
 
 def restrict_to(first: TextSource, second: TextSource) -> TextSource:
-    """Restrict a text of a TMX file to the units that a second text of that file has too."""
+    """Restrict a text of a TMX file to the units that also have a second language."""
     if first.ending == ".tmx" and same_file(first, second):
         return replace(first, part=tmx.join_parts(first.part, second.part))
     return first

@@ -4,7 +4,7 @@ Text files read as lines: unpacked, decoded, and checked for binary content.
 Text is read as a stream, plain or compressed, and split at line feeds only. Other line breaks of
 `str.splitlines` (U+2028, form feed, a lone carriage return, …) are text. Invalid text (a broken
 encoding, a NUL) is reported with file, line and byte. The length of a line is limited, because a
-small compressed file may hold a line that fills the memory.
+small compressed file may hold a line that fills all memory.
 
 Byte tokens let a model write any character, so stricter rules apply to the lines that a model
 writes. These lines have no control characters except the tab, and no characters at which other
@@ -37,7 +37,8 @@ def open_text(path: Path) -> Iterator[BufferedReader]:
     """
     Open a file, and unpack it according to its first bytes.
 
-    Errors while reading are converted too, so all errors of a file are reported in the same way.
+    Errors while reading are converted too, so all problems with a file are reported in the same
+    way.
 
     Raises `TextError` if the file cannot be opened or read, or is damaged.
     """
@@ -78,7 +79,7 @@ def plain_lines(path: Path) -> Iterator[str]:
 
 def two_columns(path: Path, what: str, comment: str = "") -> Iterator[tuple[int, str, str]]:
     """
-    Read lines of a word or term, a tab and its translation; yields each with its line number.
+    Read lines that hold a word or term, a tab and its translation; yields each with its number.
 
     `what`: a name of the first column, for messages. `comment`: the beginning of lines that are
     skipped, as empty lines are.

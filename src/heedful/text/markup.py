@@ -2,11 +2,11 @@
 A safe XML reader that yields events.
 
 Expat is used directly, because `xml.etree` cannot refuse the declaration of an entity before its
-use. No entity is ever expanded, and no other file or address is opened. A document type that only
-names its DTD, as in every TMX file, is allowed but not read.
+use. No entity is ever expanded, and no other file or address is opened. A document type declaration
+that only names a DTD, as in every TMX file, is allowed but not read.
 
 Expat decodes UTF-8, UTF-16, ISO-8859-1 and ASCII. Other encodings are decoded here if XML
-processors know them. Python's further encodings, such as unicode_escape, would change the text.
+processors know them. Python's other encodings, such as unicode_escape, would change the text.
 
 A character or reference that XML forbids (``&#x1F;``, ``R&D``, ``&nbsp;``) would make a parser
 stop. The reader replaces it with `UNREADABLE`, so only its segment is left out. Files in UTF-16 are
@@ -71,8 +71,8 @@ def read_events(
     Parse XML whose text is in ``<seg>`` elements.
 
     The file is parsed in chunks of 64 kilobytes. Characters and references that XML does not allow
-    become `UNREADABLE`. Tags inside a segment are dropped; elements among `codes` are dropped with
-    their content. An element among `flat` must not contain another element with the same name.
+    become `UNREADABLE`. Tags inside a segment are dropped; elements in `codes` are dropped with
+    their content. An element in `flat` must not contain another element with the same name.
 
     Raises `TextError` if the file is not XML, has a wrong or unknown encoding, or declares or uses
     entities. Also raises it for nested flat elements and for segments or tags longer than

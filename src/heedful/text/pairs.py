@@ -1,5 +1,5 @@
 """
-Pairs of sentences from Python: lists and generators, and tables of other libraries.
+Pairs of sentences from Python: lists and generators, and tables from other libraries.
 
 No library is imported for its tables, which are recognized by their attributes:
 
@@ -11,7 +11,7 @@ No library is imported for its tables, which are recognized by their attributes:
                                       which is a dict of two languages
 
 The first column is the source, unless the columns are named after the run's languages in reverse
-order. A `translation` of `datasets` sorts its languages, so only their names count.
+order. A `translation` of `datasets` sorts its languages, so their names decide, not their order.
 
 Pairs in memory are stored as two files, one sentence a line. So a sentence must not have a line
 break, a NUL, or anything that UTF-8 cannot encode.

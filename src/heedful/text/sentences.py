@@ -190,7 +190,7 @@ def _join(segments: Iterable[Span], parts: Sequence[Span]) -> Iterator[Span]:
 
 
 def _broken_part(start: int, end: int, parts: Sequence[Span]) -> Span | None:
-    """Find the part that a cut of these characters would break; None if there is none."""
+    """Find the part that a cut through these characters would break; None if there is none."""
     place = bisect_right(parts, start, key=lambda part: part[1])
     return parts[place] if place < len(parts) and parts[place][0] < end else None
 
@@ -221,7 +221,7 @@ def _cut(
     is_readable: Callable[[int, int], bool],
     parts: Sequence[Span],
 ) -> Iterator[Span]:
-    """Split a sentence that is too long near its middle until the model can read all parts."""
+    """Split an overlong sentence near its middle, repeatedly, until a model can read each part."""
     waiting = [(start, end)]
     while waiting:
         start, end = waiting.pop()

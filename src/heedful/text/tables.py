@@ -11,7 +11,7 @@ Tables whose columns are texts: tab-separated lines, CSV, and lines of JSON.
 
 A row is skipped and counted if it lacks a column. Cells of CSV may be separated by semicolons or
 tabs, as spreadsheets in some countries write them. The separator is the character that gives the
-first rows equally many cells, or the one that Excel's line ``sep=;`` names.
+first rows the same number of cells, or the one that Excel's line ``sep=;`` names.
 """
 
 import csv
@@ -75,7 +75,7 @@ def read_csv(
 def read_jsonl(
     lines: Iterable[str], name: str, parts: Sequence[str], skipped: SkippedRows
 ) -> Iterator[tuple[str, ...]]:
-    """Read fields of JSON objects, one a line."""
+    """Read fields of JSON objects, with one object per line."""
     fields: dict[str, None] = {}
     is_empty = is_first = True
     for number, line in enumerate(lines, 1):
@@ -135,7 +135,7 @@ def _with_note_on_header(
 
 
 def _csv_rows(lines: Iterable[str], name: str, skipped: SkippedRows) -> Iterator[Row]:
-    """Parse CSV; yields each row's first line number, and its cells or why it is not CSV."""
+    """Parse CSV; yields each row's first line number, and its cells or the reason for an error."""
     lines = iter(lines)
     sample: list[str] = []
     for line in lines:
@@ -233,7 +233,7 @@ def _select_named(
 
 
 def _column(names: Sequence[str], part: str, name: str) -> int:
-    """Return the index of the column with a name."""
+    """Return the index of the column that a name or a number selects."""
     places = [number for number, column in enumerate(names) if column == part]
     if len(places) == 1:
         return places[0]

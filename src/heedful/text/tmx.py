@@ -74,7 +74,7 @@ def read_units(
 
 
 def join_parts(part: str, other_part: str) -> str:
-    """Restrict a part of a memory to the units that another part has, too."""
+    """Restrict a part of a memory to the units that also have another part."""
     return "+".join(dict.fromkeys([*part.split("+"), *other_part.split("+")]))
 
 

@@ -107,7 +107,7 @@ def read_sides(
 
 def read_numbers(stream: BufferedIOBase, name: str) -> Iterator[tuple[str, str]]:
     """
-    Read the documents and numbers of segments of a test set in XML, as ordered by `read_sides`.
+    Read the document and number of each segment of an XML test set, in the order of `read_sides`.
 
     Yields the document's name and the segment's number. Raises `TextError` as `read_sides` does.
     """
@@ -246,7 +246,7 @@ class _Scan:
 
 
 def _risen(attributes: str, last: int, scan: _Scan) -> int:
-    """Return the number of a segment, `last` if it has none; refuse a number below `last`."""
+    """Return the number of a segment, or `last` if it has none; refuse a number below `last`."""
     match = _ID.search(attributes)
     number = int(match[2]) if match else last
     if number < last:

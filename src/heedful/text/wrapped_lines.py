@@ -1,5 +1,5 @@
 """
-Joining of lines that were wrapped at a width, for example in a mail or a PDF.
+Joining of lines that were wrapped at a fixed width, for example in an email or a PDF.
 
 A paragraph ends at an empty line, a page break or a line with columns, and before a list item or a
 quotation. A break within a paragraph becomes a space; between letters of scripts without spaces, it

@@ -30,7 +30,7 @@ class Merges:
     None if they cannot be merged. `is_greedy`: whether a new pair with a lower rank is merged
     before further occurrences of the current pair.
 
-    It is not thread-safe, because of its cache.
+    This class is not thread-safe, because of its cache.
     """
 
     def __init__(self, rank: Callable[[str, str], float | None], is_greedy: bool = False) -> None:

@@ -1,7 +1,7 @@
 """
 Reading and application of byte-pair codes that subword-nmt learned.
 
-A codes file lists one merge a line, the best first: two symbols with a space between them. The
+A codes file lists one merge per line, the best first: two symbols with a space between them. The
 symbol ``</w>`` marks the end of a word. Version 0.1 treats it as a separate symbol, version 0.2 as
 part of the last character. Words are separated by spaces, and every subword but a word's last ends
 in ``@@``.
@@ -117,7 +117,7 @@ def words_of(line: str) -> list[str]:
 
 def join_pieces(pieces: Iterable[str]) -> str:
     """
-    Join subwords to text.
+    Join subwords into text.
 
     Does the same as ``sed -r 's/(@@ )|(@@ ?$)//g'``, which subword-nmt recommends.
 

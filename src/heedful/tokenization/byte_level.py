@@ -24,7 +24,7 @@ from heedful.tokenization.bpe import Merges
 from heedful.tokenization.bpe_codes import VERSION_MARK
 
 SPACE_SYMBOL = "Ġ"
-"""The symbol of a space."""
+"""The symbol for a space."""
 
 # GPT-2's expression over character classes: ``a`` stands for letters, ``1`` for numbers, a tab for
 # white space except spaces, a dot for all other characters. Letters of contractions stand for
@@ -127,7 +127,7 @@ def to_symbols(text: str) -> str:
 
 
 def from_symbols(symbols: str) -> str:
-    """Join symbols to text; invalid UTF-8 becomes “�”, and other characters stay."""
+    """Join symbols into text; invalid UTF-8 becomes “�”, and other characters stay."""
     numbers = _bytes_of_symbols()
     return b"".join(
         numbers[symbol] if symbol in numbers else symbol.encode() for symbol in symbols
@@ -136,7 +136,7 @@ def from_symbols(symbols: str) -> str:
 
 @cache
 def _alphabet() -> dict[int, str]:
-    """Choose the character of each byte: its own if visible, else a character from U+0100 on."""
+    """Choose the character for each byte: its own if visible, else a character from U+0100 on."""
     visible = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = (number for number in range(256) if number not in visible)
     return {number: chr(number) for number in visible} | {

@@ -3,9 +3,9 @@ Choice of the characters of a text that get a subword of their own.
 
 Text from the web has characters that occur in only a few lines. Each would take a vocabulary entry,
 and noisy lines can contain thousands of them. So `data.character_coverage` is the minimum share of
-lines with all characters in the vocabulary. The characters that occur in the fewest lines are left
-out as long as this share is reached. SentencePiece's setting of that name counts characters, so a
-long noisy line would weigh as much as a hundred clean ones.
+lines whose characters are all in the vocabulary. The characters that occur in the fewest lines are
+left out as long as this share is reached. SentencePiece's setting of that name counts characters,
+so a long noisy line would weigh as much as a hundred clean ones.
 
 By default one line in 2,000 may lose characters, which is less than one line of a small text. If
 characters would take most of the vocabulary, at least one line may lose some. If the characters
@@ -56,7 +56,7 @@ class CharacterLines:
         )
 
     def costliest(self, characters: Iterable[str]) -> list[tuple[int, str]]:
-        """List the lines, by number from 1, in which most of the characters first occur."""
+        """List the lines, numbered from 1, that introduce most of the characters."""
         brought: dict[int, list[str]] = {}
         for character in characters:
             brought.setdefault(self._first[character], []).append(character)

@@ -51,7 +51,7 @@ class Frame:
 
     def code(self, language: str, option: str) -> str:
         """
-        Find the model's own code of a language.
+        Find the model's own code for a language.
 
         `language`: a code in any form, such as ``de`` for ``deu_Latn``. `option`: name of the
         option, for messages. Raises `SettingError` if there is none; the message lists the most

@@ -132,7 +132,7 @@ def tokenizer_from_files(
     Text for BPE codes and word lists must already be tokenized, as for subword-nmt.
 
     Raises `TokenizerError` for an unsupported format, or if the sides share a vocabulary although
-    `shared` is False, or the reverse. Raises `RunFolderError` if a file of the folder is missing or
+    `shared` is False, or the reverse. Raises `RunFolderError` if a file in the folder is missing or
     damaged. Raises `TextError` if the file does not exist, or the text is empty or cannot be read.
     """
     path = Path(path)

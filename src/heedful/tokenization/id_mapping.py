@@ -60,7 +60,7 @@ class IdMapping:
 
     @cached_property
     def ours(self) -> dict[int, int]:
-        """Our id of each original id."""
+        """Our id for each original id."""
         return {their: our for our, their in self.theirs.items()}
 
     @property
@@ -114,7 +114,7 @@ class IdMapping:
         return cls(tuple(pieces), tuple(ids))
 
     def to_json(self) -> bytes:
-        """Convert to JSON for ``tokenizer.imported.json`` of a run folder."""
+        """Convert to JSON for ``tokenizer.imported.json`` in a run folder."""
         record = {"pieces": self.pieces, "ids": self.origins}
         return (json.dumps(record, indent=0, ensure_ascii=False) + "\n").encode()
 

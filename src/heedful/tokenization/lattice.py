@@ -2,10 +2,10 @@
 The lattice of all segmentations of a word, for sampling by probability.
 
 A unigram model gives each subword a probability; the probability of a segmentation is the product
-over its subwords. Subword regularization draws a segmentation in proportion to this product raised
-to the power alpha. Here all segmentations are candidates: forward sums are computed, then a path is
-drawn backward from the end. Kudo (2018) describes it in “Subword Regularization: Improving Neural
-Network Translation Models with Multiple Subword Candidates”.
+over its subwords. Subword regularization draws a segmentation with a probability proportional to
+this product raised to the power alpha. Here all segmentations are candidates: forward sums are
+computed, then a path is drawn backward from the end. Kudo (2018) describes this method in “Subword
+Regularization: Improving Neural Network Translation Models with Multiple Subword Candidates”.
 """
 
 import math

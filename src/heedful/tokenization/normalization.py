@@ -1,11 +1,12 @@
 """
 Normalization of text before a trained model splits it: `data.normalization`.
 
-SentencePiece uses a table in the model's file, so every program that reads the file normalizes
-alike. It comes with tables for NFKC with additions for translation (blanks, control characters,
-Japanese tildes), with or without case folding. It has no table for NFC, so one is generated here: a
-letter and its accents become one character. If a mark that does not compose comes before one that
-does, the table changes neither. No language's usual spelling contains such sequences.
+SentencePiece uses a table in the model's file, so every program that reads the file normalizes text
+in the same way. SentencePiece includes tables for NFKC with additions for translation (blanks,
+control characters, Japanese tildes), with or without case folding. It has no table for NFC, so one
+is generated here: a letter and its accents become one character. If a mark that does not compose
+comes before one that does, the table changes neither. No language's usual spelling contains such
+sequences.
 """
 
 import sys

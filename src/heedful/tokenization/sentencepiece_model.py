@@ -93,7 +93,7 @@ class SentencePieceModel:
         return str(self._processor.decode(list(ids))) if ids else ""
 
     def piece(self, number: int) -> str:
-        """Return the text of one id; special symbols too, such as ``</s>``."""
+        """Return the text of one id, including special symbols such as ``</s>``."""
         return str(self._processor.id_to_piece(number))
 
     def files(self) -> dict[str, bytes]:

@@ -33,7 +33,7 @@ _ENDINGS = {
     **{f"{PREFIX}{cutter}": (*ends, "imported.json") for cutter, ends in CUTTERS.items()},
 }
 KINDS = tuple(_ENDINGS)
-"""How text is split: by a sentencepiece model, BPE codes, a word list, or as another tool does."""
+"""How text is split: by a sentencepiece model, BPE codes or a word list, or as in another tool."""
 
 # Format 2 added language tags, codes and word lists; 3 imported vocabularies; 4 a target whose kind
 # differs from the source's; 5 text before every source line; 6 tokens around each text.

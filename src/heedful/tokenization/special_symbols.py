@@ -16,7 +16,7 @@ PAD = 0
 UNKNOWN = 1
 """Replaces text that the vocabulary lacks."""
 START = 2
-"""Begins a target sentence as input of the decoder."""
+"""Begins a target sentence in the input of the decoder."""
 END = 3
 """Ends a sentence."""
 

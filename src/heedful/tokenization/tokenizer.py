@@ -202,12 +202,12 @@ class Tokenizer:
 
     @property
     def source_size(self) -> int:
-        """Number of subwords of the source side, special ones included."""
+        """Number of subwords on the source side, special ones included."""
         return self._source.size
 
     @property
     def target_size(self) -> int:
-        """Number of subwords of the target side, special ones included."""
+        """Number of subwords on the target side, special ones included."""
         return self._target.size
 
     @property
@@ -285,7 +285,7 @@ class Tokenizer:
         return self._target.decode(known)
 
     def decode_source(self, ids: Iterable[int]) -> str:
-        """Convert source ids to text without the prefix; encoding it may give different ids."""
+        """Convert source ids to text without the prefix; encoding this text may change the ids."""
         numbers = list(ids)
         if self.frame is not None:
             special = {START, END, *self.frame.languages.values()}

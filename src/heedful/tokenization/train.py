@@ -59,7 +59,7 @@ class SubwordOptions:
     """Options of subword training, apart from the kind and the number of subwords."""
 
     character_coverage: float = 1.0
-    """Minimum share of lines with all characters in the vocabulary."""
+    """Minimum share of lines whose characters are all in the vocabulary."""
     normalization: str = IDENTITY
     """Normalization of text before it is split (`heedful.tokenization.normalization`)."""
     at_most: bool = False
@@ -171,7 +171,7 @@ def _learn(
 
 class _Sentences:
     """
-    An iterable over the training text that records statistics, and any error while it is read.
+    An iterable over the training text that records statistics and any reading error.
 
     `counted`: whether the lines with each character are counted while the text is first read.
     `normalize`: normalizes lines as the model does; None for no change.
@@ -247,7 +247,7 @@ class _Sentences:
         )
 
     def advice(self, places: int) -> str:
-        """Suggest a coverage that saves `places` entries; empty if too many lines lose some."""
+        """Suggest a coverage that saves `places` entries; empty if it affects too many lines."""
         if not self._counts.total:
             self._counts = CharacterLines(self._lines())
         rarest = [c for c in self._counts.rarest(self.total) if c in self.characters]
@@ -301,7 +301,7 @@ class _Sentences:
                     yield str(file), number, line
 
     def _examples(self, characters: Sequence[str]) -> str:
-        """Name the lines in which most of the characters first occur."""
+        """Name the lines that introduce most of the characters."""
         costly = self._counts.costliest(characters)
         places = {}
         wanted = {number for number, _ in costly}
@@ -319,7 +319,7 @@ def _spells_bytes(kind: str, vocabulary_size: int) -> bool:
 
 
 def _largest(reason: str, kind: str, size: int) -> int | None:
-    """Read the largest size that works from SentencePiece's message; None if it names none."""
+    """Find in SentencePiece's message the largest size that works; None if it names none."""
     too_large = re.search(r"set it to a value <= (\d+)", reason)
     if too_large is None:
         return None

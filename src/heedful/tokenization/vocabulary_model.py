@@ -69,12 +69,12 @@ class VocabularyModel:
         return lines
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Convert ids to text, still tokenized."""
+        """Convert ids to text, which stays tokenized."""
         piece = self._vocabulary.piece
         return join_pieces(UNKNOWN_TEXT if number == UNKNOWN else piece(number) for number in ids)
 
     def piece(self, number: int) -> str:
-        """Return the text of one id; special symbols too, such as ``</s>``."""
+        """Return the text of one id, including special symbols such as ``</s>``."""
         return self._vocabulary.piece(number)
 
     def files(self) -> dict[str, bytes]:

@@ -129,7 +129,7 @@ class TrainingPairs:
         return Room.of_batches(batches, *self._lengths, self._most_tokens)
 
     def pack(self, rows: Rows, room: Room) -> PackedBatch:
-        """Pack pairs into tensors of the sizes of a `Room`."""
+        """Pack pairs into tensors with the sizes of a `Room`."""
         return pack(*self._pairs.gather(rows), self._collator, room)
 
     def describe(self, rows: list[int]) -> list[dict[str, Any]]:

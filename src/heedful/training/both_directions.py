@@ -8,8 +8,8 @@ Train on each pair in both directions first, and then in the requested direction
     source -> target ─────────── the other steps, in OUT, with a new schedule ──┘
 
 Both languages share one vocabulary. No tag marks the direction, because the language of a source
-shows it (Ding et al. 2021; Gao et al. 2022, “Bi-SimCut”). The second training fine-tunes the model
-of the first. Both trainings are ordinary runs.
+shows it (Ding et al. 2021; Gao et al. 2022, “Bi-SimCut”). The second run fine-tunes the model of
+the first. Both are ordinary runs.
 """
 
 from dataclasses import replace
@@ -27,7 +27,7 @@ _FLAG = "--both-directions-first"
 
 def two_trainings(recipe: str, options: TrainingOptions) -> tuple[TrainingOptions, TrainingOptions]:
     """
-    Divide a training into a training on both directions and its continuation in one direction.
+    Divide training into a first run on both directions and a second run in one direction.
 
     Raises `SettingError` for settings that exclude each other, and `RunFolderError` if `out` is not
     empty and is not resumed.
@@ -72,7 +72,7 @@ def two_trainings(recipe: str, options: TrainingOptions) -> tuple[TrainingOption
 
 
 def _length(config: RunConfig, steps: int, share: float) -> list[str]:
-    """Return the settings for the length of one of the two trainings."""
+    """Return the settings for the length of one of the two runs."""
     lengths = [f"train.steps={steps}"]
     if config.train.minutes is not None:
         lengths.append(f"train.minutes={config.train.minutes * share}")
@@ -80,7 +80,7 @@ def _length(config: RunConfig, steps: int, share: float) -> list[str]:
 
 
 def _check(config: RunConfig, options: TrainingOptions, share: float) -> None:
-    """Refuse settings that do not allow a first training on both directions."""
+    """Refuse settings that do not allow a first run on both directions."""
     if not (0.0 < share < 1.0 and config.train.steps > 1):
         raise SettingError(
             f"{_FLAG} must be a share of the steps above 0 and below 1, such as 0.5, but got "

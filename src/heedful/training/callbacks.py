@@ -82,7 +82,7 @@ class Callback:
 
         Notes
         -----
-        Called between steps, so the time of this method is added to the training.
+        Called between steps, so the time of this method is added to the training time.
         """
 
     def on_log(self, line: dict[str, Any]) -> None:
@@ -183,7 +183,7 @@ class Callbacks:
 
     @property
     def follows_steps(self) -> bool:
-        """Whether a callback is called at every step, so that each step waits for the GPU."""
+        """Whether a callback is called after every step, so that the host waits for the GPU."""
         return any(type(member).on_step is not Callback.on_step for member in self.members)
 
     def step(self, figures: Mapping[str, float]) -> None:

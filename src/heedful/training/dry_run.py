@@ -1,4 +1,4 @@
-"""The dry run of a training: settings, text and folders are checked, but no step is computed."""
+"""A dry run of training: settings, text and folders are checked, but no step is computed."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -80,7 +80,7 @@ def _steps(
 def padding_reason(
     model: EncoderDecoder, device: torch.device, precision: str, settings: TrainConfig
 ) -> str:
-    """Return the reason why a training with these settings computes padding; empty if none."""
+    """Return the reason why training with these settings computes padding; empty if none."""
     if reason := why_padded(model, device, precision, settings.optimizer):
         return reason
     if settings.objective != "likelihood":

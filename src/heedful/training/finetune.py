@@ -45,7 +45,7 @@ _POSITIONS = ("source_positions.weight", "target_positions.weight")
 @dataclass(frozen=True)
 class PretrainedRun:
     """
-    The pretrained run from which a training started.
+    The pretrained run from which fine-tuning started.
 
     The record is written to `origin.json` of the new run, and resuming checks it.
     """

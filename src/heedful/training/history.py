@@ -1,9 +1,9 @@
 """
 The training log of a run as arrays.
 
-`heedful.training.log` writes `log.jsonl`; plots, costs and comparisons read it with this module. A
-log may still be growing, may end in the middle of a line if the process was killed, and may be very
-long. So it is read as a stream into columns of numbers.
+`heedful.training.log` writes `log.jsonl`; plots, comparisons and experiments read it with this
+module. A log may still be growing, may end in the middle of a line if the process was killed, and
+may be very long. So it is read as a stream into columns of numbers.
 """
 
 from array import array

@@ -1,5 +1,5 @@
 """
-A progress line in a notebook that a training updates in place.
+A progress line in a notebook, which training updates in place.
 
 IPython is not required. Without its kernel there is no such line; a terminal shows a progress bar
 (`heedful.training.log`).

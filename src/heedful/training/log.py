@@ -1,4 +1,4 @@
-"""Throughput, log lines and the progress bar of a training."""
+"""Throughput, log lines and the progress bar of training."""
 
 import math
 import os

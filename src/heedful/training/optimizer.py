@@ -5,8 +5,9 @@ In fp32 the model's parameters are the master weights. In bf16 the model compute
 of the master weights. Gradients of all micro-batches are summed in fp32, the optimizer updates the
 master weights, and each step ends with a new copy. Checkpoints contain only the master weights.
 
-A moving average is a third set of weights, which is validated, saved and used for translation. The
-master weights are then stored with the optimizer's moments, because only training needs them.
+A moving average is an additional set of weights, which is validated, saved and used for
+translation. The master weights are then stored with the optimizer's moments, because only training
+needs them.
 
 Adam has two moments for each weight, SGD with momentum has one, and SGD without momentum has none.
 """

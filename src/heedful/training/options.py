@@ -1,5 +1,5 @@
 """
-The options of a training, each defined in one place.
+The options of training, each defined in one place.
 
 Each field is a keyword of `heedful.train` and an input of `TrainingSetup.resolve`. Most fields are
 also flags of `heedful train` and of a task's command `train`. The metadata has the help of the
@@ -58,8 +58,8 @@ class TextOptions:
         metavar="SHARE",
     )
     """
-    Share of the steps to train first on both directions, in a folder next to `out`; the training in
-    `out` then continues in one direction.
+    Share of the steps that train on both directions, in a folder next to `out`, before the training
+    in `out` continues in one direction.
     """
     valid_source: Files | None = flag(
         "Held-out source text.", metavar="FILE", advice=WRITE_SENTENCES
@@ -72,9 +72,10 @@ class TextOptions:
     pairs: Pairs | None = field(default=None, metadata={"advice": PAIR_FORMS})
     """
     Pairs in memory, instead of files: ``[("A dog.", "Ein Hund."), …]``, ``zip(sources, targets)``,
-    a finite generator, or a table with two columns (pandas). A split of `datasets` may have two
-    columns, or one column named ``translation`` (set ``data.source_language`` for its order). The
-    pairs are stored in the run folder; a resumed run needs no pairs and refuses other pairs.
+    a finite generator, or a table with two columns (pandas). A split from Hugging Face's `datasets`
+    may have two columns, or one column named ``translation`` (set ``data.source_language`` for its
+    order). The pairs are stored in the run folder; a resumed run needs no pairs and refuses other
+    pairs.
     """
     valid_pairs: Pairs | None = field(default=None, metadata={"advice": PAIR_FORMS})
     """Pairs for validation, in the same forms and stored in the same way."""

@@ -1,4 +1,4 @@
-"""The result of a training."""
+"""The result of training."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ _TRAINING, _VALIDATION, _SCORES = "#0072b2", "#d55e00", ("#009e73", "#cc79a7", "
 
 @dataclass(frozen=True)
 class TrainingCurve:
-    """Losses and scores of a training as arrays, for your own plots."""
+    """Losses and scores during training as arrays, for your own plots."""
 
     steps: Float64[np.ndarray, " lines"]
     """Steps of the lines of the log."""
     losses: Float64[np.ndarray, " lines"]
-    """Training loss of a target token in nats, without label smoothing, as in validation."""
+    """Training loss per target token in nats, without label smoothing, as in validation."""
     valid_steps: Float64[np.ndarray, " validations"]
     """Steps of the validations."""
     valid_losses: Float64[np.ndarray, " validations"]
@@ -37,7 +37,7 @@ class TrainingCurve:
 @dataclass(frozen=True)
 class TrainingResult:
     """
-    The result of a training: how it ended, and what it produced.
+    The result of training: how it ended, and what it produced.
 
     Notes
     -----
@@ -45,7 +45,7 @@ class TrainingResult:
     """
 
     reason: str
-    """Why the training ended: steps, minutes or patience, or the reason of a callback."""
+    """Why training ended: steps, minutes or patience ran out, or the reason a callback gave."""
     run: Path
     """The run folder, for `Translator.load`."""
     step: int

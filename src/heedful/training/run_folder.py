@@ -1,7 +1,7 @@
 """
 A run folder during training: locked, kept complete, and removed after a user error.
 
-Only one process writes to it, and a training that is refused leaves no files.
+Only one process writes to it, and a refused training run leaves no files.
 """
 
 import shutil
@@ -21,7 +21,7 @@ from heedful.training.state import TrainState
 
 @dataclass
 class Claim:
-    """The folders that a training fills, and that are emptied again if the training is refused."""
+    """The folders that training fills, and that are emptied again if training is refused."""
 
     emptied: list[Path] = field(default_factory=list)
     """Folders to empty on failure, because they were empty or did not exist."""

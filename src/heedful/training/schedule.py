@@ -33,7 +33,7 @@ def paper_rate(step: int, d_model: int, warmup: int, factor: float = 1.0) -> flo
 @dataclass(frozen=True)
 class Schedule:
     """
-    The learning rate of every step of a training.
+    The learning rate of every step of training.
 
     The fields never change, so all ranks and a resumed run compute the same rates. Only
     `plateau` also depends on decays caused by validations.

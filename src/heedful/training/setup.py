@@ -1,5 +1,5 @@
 """
-The inputs of a training: resolved, checked and prepared before the first step.
+The inputs of training: resolved, checked and prepared before the first step.
 
 Every rank resolves and checks the arguments. Only rank zero chooses and writes machine settings,
 subwords and ids; other ranks and a resumed run read them.
@@ -101,7 +101,7 @@ _CPU_MICRO_BATCH_TOKENS = 4608
 
 @dataclass(frozen=True)
 class TrainingSetup:
-    """The settings, text and folders of a training, resolved before any file is written."""
+    """The settings, text and folders of training, resolved before any file is written."""
 
     config: RunConfig
     """The settings of the recipe, with all changes by the user."""
@@ -112,7 +112,7 @@ class TrainingSetup:
     valid: tuple[list[str], list[str]] | None = None
     """Held-out sources and their translations."""
     held_out: HeldOutPairs | None = None
-    """The held-out pairs with line numbers, to find them in training text; None for trees."""
+    """Held-out pairs with line numbers, to find in training text; None for trees or if absent."""
     pretrained: PretrainedRun | None = None
     """The run that fine-tuning starts from."""
     folder: RunFolder | None = None
@@ -249,9 +249,10 @@ def _choose_task(texts: Mapping[str, Files | None]) -> tuple[Task, Files | None,
 
 def check_folder(folder: RunFolder, setup: TrainingSetup) -> None:
     """
-    Check that a training may be started or resumed in a folder.
+    Check that training may be started or resumed in a folder.
 
-    Raises `RunFolderError` if the folder is in use or contains another run. Writes no files.
+    Raises `RunFolderError` if a new run's folder is not empty, or if the folder to resume is
+    missing or contains another run. Writes no files.
     """
     if not setup.resume:
         if folder.path.exists() and (not folder.path.is_dir() or _is_filled(folder.path)):

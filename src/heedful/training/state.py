@@ -57,7 +57,7 @@ class StepTotals(NamedTuple):
     figure: float = 0.0
     """Sum of the objective's figure in the log: rewards or risks of pairs, or divergences."""
     pairs: float = 0.0
-    """Divisor of `figure`: number of pairs with candidates, or of target tokens in two passes."""
+    """Divisor of `figure`: number of pairs (candidates) or of target tokens (two passes)."""
     callback_stops: float = 0.0
     """1 if a callback of rank zero ends the run, else 0."""
 

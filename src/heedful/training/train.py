@@ -92,11 +92,11 @@ def train(
     Returns
     -------
     TrainingResult
-        Why the training ended, the run folder, its steps and its best validations.
+        Why training ended, the run folder, its steps and its best validations.
 
     Notes
     -----
-    Raises `RunStopped` after a checkpoint if a signal ends the training, and other kinds of
+    Raises `RunStopped` after a checkpoint if a signal ends training, and other kinds of
     `HeedfulError` for user errors. Under `torchrun` each process calls this function.
     """
     check_keywords("train", options, TrainingOptions, *text_options())
@@ -300,7 +300,7 @@ class _Session:
         )
 
     def wait_for_checkpoint(self) -> None:
-        """Wait until rank zero has written the last checkpoint, which another training may read."""
+        """Wait until rank zero has written the last checkpoint, which another run may read."""
         self.ranks.barrier()
         if self.ranks.is_first:
             require_usable(self.run.folder)

@@ -122,7 +122,8 @@ class Trainer:
         """
         Compute the largest micro-batch once, to find a lack of memory before the first step.
 
-        Weights and random state do not change. Raises `DeviceError` with the setting to change.
+        Weights and random state do not change. Raises a `DeviceError` that names the setting to
+        change.
         """
         rows = self.batches.largest()
         before = self._copy_averages()
@@ -389,7 +390,7 @@ class Trainer:
         return {}
 
     def _warn_of_warmup(self, step: int, ended: bool) -> None:
-        """Warn once if the minutes end before the learning rate has reached its peak."""
+        """Warn, early and at the end, if the minutes end before the learning rate peaks."""
         config, seconds = self.config, self.clock.seconds - self.clock.earlier
         # The speed is known when the first line of the log is due.
         known = seconds >= LOG_SECONDS or step - self._began_at >= LOG_STEPS
@@ -468,7 +469,7 @@ class Trainer:
             self._save(reason)
 
     def _is_checkpoint_due(self) -> bool:
-        """Return whether the minutes between two checkpoints are over."""
+        """Return whether the minutes between two checkpoints have passed."""
         minutes = self.config.checkpoint_minutes
         return minutes is not None and self.clock.seconds - self._saved_at >= minutes * 60
 

@@ -130,7 +130,7 @@ def validator(
 
     `model`: each call uses its current weights, and requires that it is in evaluation mode.
 
-    The loss is the mean negative log-probability of a target token, without smoothing and dropout.
+    The loss is the mean negative log-probability of a target token, without smoothing or dropout.
     BLEU is cased sacreBLEU of greedy translations, which are cheaper than beam search and similar
     enough to beam search to compare checkpoints.
     """

@@ -274,8 +274,8 @@ class Aligner:
         return the links. `rows`: the lines that get notes; all if None.
 
         Attention is computed only for translations that need it. An unknown word is replaced with
-        the source word that has the most attention, or its entry in `replace`. The threshold of the
-        alignment does not matter.
+        the source word that has the most attention, or with that source word's entry in `replace`.
+        The threshold of the alignment does not matter.
         """
         dictionary = replace if isinstance(replace, Mapping) else {}
         notes = [[TranslationNote()] * len(several) for several in written]

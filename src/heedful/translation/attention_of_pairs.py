@@ -21,7 +21,7 @@ def _of_translator(method: _Function) -> _Function:
 
 
 class AttentionOfPairs:
-    """The part of a `Translator` that shows attention."""
+    """The part of a `Translator` that computes attention."""
 
     @checked
     @in_turn

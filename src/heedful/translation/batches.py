@@ -24,7 +24,7 @@ def search_batches(
     observer: SearchObserver | None,
 ) -> Iterator[list[list[Hypothesis]]]:
     """
-    Search batches, several at a time if that does not change results.
+    Run a search on each batch, several at a time if that does not change results.
 
     The Python code of one batch then overlaps with the matrix products of another. All threads are
     divided equally among the batches. If the last batches are too few to share the threads, they

@@ -70,7 +70,7 @@ def check_engine(engine: str, options: SearchOptions, others: Mapping[str, objec
     """
     Refuse options that an engine lacks, all of them in one error.
 
-    `others`: options that do not concern the search, by their names on the command line.
+    `others`: options that are not in `options`, by their names on the command line.
 
     Raises `SettingError` if the engine lacks an option; torch supports all options.
     """

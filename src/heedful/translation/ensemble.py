@@ -9,7 +9,7 @@ from heedful.tasks.task import Task
 
 
 def check_members(runs: Sequence[Run]) -> None:
-    """Check that the members of an ensemble share tokens, direction and their task's settings."""
+    """Check that the members of an ensemble share subwords, direction and their task's settings."""
     if not runs:
         raise RunFolderError("a translator needs at least one run folder, but none was named.")
     first, *others = runs

@@ -1,4 +1,4 @@
-"""Translators for other languages of the same model, by its language tokens."""
+"""Translators for other languages of the same model, which has language tokens."""
 
 from collections.abc import Callable
 from copy import copy

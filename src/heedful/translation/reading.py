@@ -299,7 +299,7 @@ class TextReader:
         self, reader: LineReader, tag: str, parts_read: dict[str, _LinePart | None], text: str
     ) -> bool:
         """
-        Whether a model can read a text as one row.
+        Return whether a model can read a text as one row.
 
         `parts_read`: the texts that were read, each with its part, or None if it is too long.
         """

@@ -33,9 +33,9 @@ class WordAlignment:
     """
 
     source_words: tuple[str, ...]
-    """Words of the source, separated by spaces."""
+    """Words of the source, split at spaces."""
     target_words: tuple[str, ...]
-    """Words of the translation, separated by spaces."""
+    """Words of the translation, split at spaces."""
     links: tuple[tuple[int, int], ...]
     """Pairs of source and target word indices, counted from 0, in order."""
 

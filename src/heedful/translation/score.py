@@ -106,7 +106,7 @@ def score(
     source, target : path, pattern or sequence of them, optional
         Line-aligned text.
     pairs : iterable of pairs of str, or table, optional
-        Sentences in memory, instead of files, in any form that `heedful.train` takes.
+        Pairs in memory, instead of files, in any form that `heedful.train` takes.
     ranks : bool, default False
         Whether to return the rank of each token, 1 for the most probable.
     alignments : bool, default False

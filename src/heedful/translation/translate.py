@@ -34,13 +34,13 @@ class OutputFormat:
     """
 
     format: str = "text"
-    """Plain lines, or one JSON object a line."""
+    """``text`` for plain lines, or ``jsonl`` for one JSON object per line."""
     n_best: int = 1
     """Number of translations written per line."""
     scores: bool = False
-    """Whether plain lines carry the score."""
+    """Whether plain lines include the score."""
     alignments: bool = False
-    """Whether plain lines carry the links of their words."""
+    """Whether plain lines include the word links."""
 
     def lines(self, number: int, translation: Translation, source: str = "") -> Iterator[str]:
         """

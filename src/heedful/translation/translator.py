@@ -104,7 +104,7 @@ class Translator(LanguageChoice, AttentionOfPairs):
             ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         precision : {'auto', 'fp32', 'bf16', 'int8'}, default 'auto'
             `auto` chooses bf16 if this machine is clearly faster with it. With int8, weights and
-            states are rounded to 8 bits for matrix products; this needs a CPU.
+            states are rounded to 8 bits for matrix products; this needs an x86 CPU.
         threads : int, default 0
             Number of CPU threads; 0 for `OMP_NUM_THREADS` or, if it is not set, one per core.
         plugins : path or sequence of them, optional
@@ -233,7 +233,7 @@ class Translator(LanguageChoice, AttentionOfPairs):
         -----
         The model reads single spaces between words; a line's outer white space is restored. With
         `data.reading` = text, pieces that the model cannot translate are cut out and put back.
-        Lines of similar length are searched together, and on a CPU several batches at a time. A
+        Lines of similar length are decoded together, and on a CPU several batches at a time. A
         phrase matches only as the subwords into which the tokenizer splits it.
         """
         # 1. check the request before anything is computed
@@ -277,7 +277,7 @@ class Translator(LanguageChoice, AttentionOfPairs):
         batches = [[filled[position] for position in group] for group in groups]
 
         def search(rows: list[int]) -> list[list[Hypothesis]]:
-            """Search the translations of a batch."""
+            """Search for translations of a batch."""
             source = self.collator.source([ids[row] for row in rows]).to(self.model.device)
             limits = [settings.limit.tokens(len(ids[row])) for row in rows]
             own_numbers = [numbers[row] for row in rows]
@@ -376,7 +376,7 @@ class Translator(LanguageChoice, AttentionOfPairs):
 
         Notes
         -----
-        Many pairs are computed at once. `Aligner.rate` finds the best layer with gold links.
+        Many pairs are aligned at once. `Aligner.rate` finds the best layer with gold links.
         """
         by, is_single = self.aligner.extraction(align_by), isinstance(sources, str)
         alignments = self.aligner.align(*read_pairs(sources, targets), by)
@@ -438,7 +438,7 @@ class Translator(LanguageChoice, AttentionOfPairs):
 
         Notes
         -----
-        Their sum is the log-probability that a search would give the same subwords.
+        Their sum is the log-probability that a search would report for the same subwords.
         """
         check_counts(batch_tokens=batch_tokens)
         source_ids, target_ids = self.aligner.pair_ids(*read_pairs(sources, targets))

@@ -25,7 +25,7 @@ def test_the_page_has_formulas_counts_and_times(tmp_path):
     assert "Costs are multiply-adds of one layer at n = 512, d = 512, k = 3 and r = 16. " in page
     assert "one sequence at k = 3 and r = 32, with 1 thread, 3 rounds and 95% " in page
     assert "4 counted steps (projections, scores, mixing, output), and 1 published step." in page
-    assert "need more multiply-adds (1e+03) than its formula (5.46e+08)." in page
+    assert "need more multiply-adds (1e+03) than its formula gives (5.46e+08)." in page
     assert "2.00 ± 0.00" in page
     numbers = table().to_dict()
     assert numbers["layers"][0]["powers"]["n"]["value"] > 1.99

@@ -1,1 +1,1 @@
-"""Filters that judge pairs by their text."""
+"""Filters that judge pairs by their text and length."""

@@ -1,9 +1,9 @@
 """
 Filtering of training pairs, with counts for each reason.
 
-Rules for text are applied first (`TextRules` in `heedful.data.cleaning.rules`), then limits of
-length (`PairFilter`). Lengths are counted in subwords, which determine memory and time. A pair is
-counted under the first rule that it breaks.
+Rules for text are applied first (`TextRules` in `heedful.data.cleaning.rules`), then length limits
+(`PairFilter`). Lengths are counted in subwords, which determine memory and time. A pair is counted
+under the first rule that it breaks.
 """
 
 from collections.abc import Iterable, Mapping
@@ -181,7 +181,7 @@ class CleaningReport:  # numpydoc ignore=PR02
 
 
 def _share(part: int, total: int) -> str:
-    """Format a share in percent."""
+    """Format a share as a percentage."""
     return f"{part / total if total else 0:.2%}"
 
 

@@ -119,7 +119,7 @@ class TextFilter:
 
         Returns for each pair the first rule that it breaks; None if it is kept.
 
-        The division of the text into calls does not matter.
+        The result does not depend on how the text is divided into calls.
         """
         untagged = [split_tag(source)[1] for source in sources]
         reasons = list(map(self._reason, untagged, targets, self._overlaps(untagged, targets)))

@@ -18,7 +18,7 @@ SUMS = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64}) [ *]([^/\\\0]+)")
 
 writing = functools.partial(files.writing, promise="it continues from the part that was downloaded")
-"""Report a failure to write in one sentence."""
+"""A context manager that reports a failure to write in one sentence."""
 
 
 def publish_file(partial: Path, path: Path) -> None:

@@ -7,7 +7,7 @@ Download of one file, resumed where an earlier attempt stopped.
     FILE.partial.json   its address, and the version of the file
 
 The rest of a file is requested with `Range` and `If-Range`, so a server sends the whole file if it
-has changed. Only http and https are supported, also for redirects. Proxies are read from the
+has changed. Only http and https are supported, including in redirects. Proxies are read from the
 environment: `https_proxy`, `http_proxy`, `no_proxy`.
 """
 
@@ -52,7 +52,7 @@ _RANGE = re.compile(r"bytes (?:(\d+)-\d+|\*)/(\d+|\*)")
 
 
 class Unreachable(DownloadError):
-    """A host that does not answer at all, so requesting another file is useless."""
+    """A host that does not answer at all, so requesting another file from it is useless."""
 
 
 class _Cut(Exception):
@@ -71,7 +71,8 @@ def fetch(
     Download a file, resuming an earlier attempt.
 
     `size`: size of the file in bytes, if known. `watch`: called after each chunk with the name, the
-    bytes so far and the total bytes, if known. `wait`: waits this many seconds before a retry.
+    bytes so far and the total bytes, if known. `wait`: called with the seconds to wait before a
+    retry.
 
     A lost connection is retried after 1, 2 and 4 seconds; progress beyond 1 MiB resets the retry
     count. The caller checks the content. A file may have at most `size` bytes; if `size` is
@@ -95,7 +96,7 @@ def fetch(
 
 
 def forget(partial: Path) -> None:
-    """Delete a partial download, so that the next attempt starts from zero."""
+    """Delete a partial download, so that the next attempt starts from scratch."""
     with writing(partial.parent):
         partial.unlink(missing_ok=True)
         _origin(partial).unlink(missing_ok=True)
@@ -214,7 +215,7 @@ def _chunks(response: HTTPResponse) -> Iterator[bytes]:
 
 
 def _begin(partial: Path, address: str, response: HTTPResponse) -> None:
-    """Empty the file, then record the address and the version that are downloaded."""
+    """Empty the file, then record the address and the version of the download."""
     partial.write_bytes(b"")
     tag = response.headers.get("ETag", "")
     strong = tag if tag.startswith('"') else ""  # If-Range allows no weak tag (RFC 9110, 13.1.5)
@@ -240,7 +241,7 @@ def _origin(partial: Path) -> Path:
 
 
 def _length(partial: Path) -> int:
-    """Return the size of a file, 0 if missing."""
+    """Return the size of a file; 0 if it is missing."""
     return partial.stat().st_size if partial.is_file() else 0
 
 
@@ -258,7 +259,7 @@ class _WebOnly(HTTPRedirectHandler):
 
 
 def _web() -> OpenerDirector:
-    """Create an opener for web addresses only, whatever a server redirects to."""
+    """Create an opener that opens only web addresses, even after a redirect."""
     opener = OpenerDirector()
     opener.addheaders = []
     for handler in (

@@ -40,10 +40,10 @@ def get_corpus(
     """
     Download a corpus as line-aligned text.
 
-    `watch`: called with the file, the bytes so far and the total bytes, if known. `wait`: waits
-    this many seconds before a retry.
+    `watch`: called with the file, the bytes so far and the total bytes, if known. `wait`: called
+    with the seconds to wait before a retry.
 
-    If all texts exist unchanged, neither the network nor the archives are needed.
+    If all texts exist and are unchanged, neither the network nor the archives are needed.
 
     Raises `DownloadError` if no location provides one of the files. Raises `TextError` if a file in
     the folder has the wrong size or digest, or an archive is damaged. Raises `StorageError` if the
@@ -301,7 +301,7 @@ def _is_as_recorded(text: CorpusText, sums: Checksums) -> bool:
 
 
 def _aligned_lines(folder: Path, texts: Sequence[CorpusText]) -> dict[str, int]:
-    """Count the lines of each text; texts with the same stem must have equally many lines."""
+    """Count the lines of each text; texts with the same stem must have the same number."""
     lines = {text.name: _count_lines(folder / text.name) for text in texts}
     first: dict[str, CorpusText] = {}
     for text in texts:

@@ -1,5 +1,5 @@
 """
-The registry of public corpora, with the paper's own training text of WMT 2014.
+The registry of public corpora, including the paper's own training text from WMT 2014.
 
 The addresses come from the scripts and indexes that the field uses: fairseq's `prepare-*.sh`,
 TensorFlow Datasets, Hugging Face Datasets, sacreBLEU, mtdata. None of the addresses was tested when
@@ -28,7 +28,7 @@ _LICENSE = "free for research, according to the organizers of WMT; Europarl: no 
 
 
 def _statmt(path: str, size: int | None = None, sha256: str | None = None) -> Download:
-    """Describe a file of statmt.org; scripts use its address with http and with https."""
+    """Describe a file on statmt.org; scripts use its address with http and with https."""
     host = "data.statmt.org" if path.startswith("wmt19") else "www.statmt.org"
     return Download((f"https://{host}/{path}", f"http://{host}/{path}"), size, sha256)
 
@@ -57,7 +57,7 @@ _DEV = _statmt(
 
 
 def _texts(foreign: str) -> Iterator[CorpusText]:
-    """Describe the texts of both tasks; English is the target side of the archives."""
+    """Describe the texts of both tasks; English is the target side in the archives."""
     pair = f"{foreign}-en"
     for language in ("en", foreign):
         side = "ref" if language == "en" else "src"
@@ -160,7 +160,7 @@ def find_corpus(name: str) -> KnownCorpus:
     """
     Look a corpus up by name.
 
-    OPUS has thousands of corpora at addresses of one form, so a name is enough.
+    OPUS has thousands of corpora at addresses that follow one pattern, so a name is enough.
 
     Raises `UserError` if no corpus has this name.
     """
@@ -207,7 +207,7 @@ def _multi30k() -> KnownCorpus:
 
 
 def _stanford(name: str, about: str, pairs: int, folder: str, *stems: str) -> KnownCorpus:
-    """Describe a corpus of Stanford's NMT project, whose files are plain text."""
+    """Describe a corpus from Stanford's NMT project, whose files are plain text."""
     languages = tuple(folder.rpartition(".")[2].split("-"))
     names = [f"{stem}.{language}" for stem in stems for language in languages]
     base = f"https://nlp.stanford.edu/projects/nmt/data/{folder}"
@@ -259,7 +259,7 @@ def _iwslt14() -> KnownCorpus:
 
 
 def _iwslt17(foreign: str, pairs: int, size: int, sha256: str) -> KnownCorpus:
-    """Describe the TED talks of 2017 between English and another language."""
+    """Describe the TED talks of 2017 in English and another language."""
     pair = f"en-{foreign}"
     sets = ("dev2010", *(f"tst{year}" for year in range(2010, 2016)))
     texts = []
@@ -319,12 +319,12 @@ def _tanaka() -> KnownCorpus:
 
 
 def _with_name(name: str, about: str, license: str, corpus: KnownCorpus) -> KnownCorpus:
-    """Give a corpus of OPUS its name and description in the registry."""
+    """Give a corpus from OPUS its name and description in the registry."""
     return replace(corpus, name=name, about=about, license=license)
 
 
 def _opus_corpora() -> list[KnownCorpus]:
-    """Describe a few well-known corpora of OPUS."""
+    """Describe a few well-known corpora from OPUS."""
     corpora = []
     for language in ("de", "fr"):
         tatoeba = opus("Tatoeba", "v2023-04-12", "en", language)

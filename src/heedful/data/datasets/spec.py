@@ -54,7 +54,7 @@ class CorpusText:
 
     @property
     def stem(self) -> str:
-        """Name without the language: “train” of “train.en”."""
+        """Name without the language: “train” for “train.en”."""
         return self.name.rpartition(".")[0]
 
 
@@ -88,10 +88,10 @@ class KnownCorpus:
 
 def opus(corpus: str, version: str, source: str, target: str) -> KnownCorpus:
     """
-    Describe a corpus of OPUS from its name in OPUS.
+    Describe a corpus from OPUS by its name there.
 
-    Addresses and member names have the form that mtdata uses for all of OPUS, with codes in
-    alphabetical order.
+    Addresses and member names have the form that mtdata uses for all of OPUS, with language codes
+    in alphabetical order.
 
     >>> opus("Tatoeba", "v2023-04-12", "en", "de").downloads[0].addresses[0]
     'https://object.pouta.csc.fi/OPUS-Tatoeba/v2023-04-12/moses/de-en.txt.zip'

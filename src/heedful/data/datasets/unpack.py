@@ -115,7 +115,7 @@ def _members(path: Path, names: Container[str]) -> Iterator[tuple[str, BufferedR
 
 
 def _open_decompressed(path: Path) -> BufferedIOBase:
-    """Open a file, decompressed according to its suffix."""
+    """Open a file, and decompress it according to its suffix."""
     if path.suffix in (".gz", ".tgz"):
         return gzip.open(path)
     return lzma.open(path) if path.suffix == ".xz" else open_ordinary(path)

@@ -2,7 +2,7 @@
 Sentence pairs as subword ids on disk.
 
 Training reads pairs in any order, so ids are stored in flat files and only the parts in use are
-read. The operating system caches these parts, so a corpus may be larger than the memory. For each
+read. The operating system caches these parts, so a corpus may be larger than main memory. For each
 side, a folder holds the concatenated ids of all sentences (``source.ids``) and the start of each
 sentence (``source.offsets``). ``meta.json`` records their origin and the digests of all blocks, and
 ``report.json`` the counts of dropped pairs.
@@ -39,7 +39,7 @@ AGAIN = (
     "delete the folder and repeat the command that wrote it (heedful data prepare, or heedful "
     "train with --resume)"
 )
-"""Remedy for damage, for messages."""
+"""Remedy for damage, for use in error messages."""
 
 _SIDES = ("source", "target")
 
@@ -62,7 +62,7 @@ class EncodedPairs:  # numpydoc ignore=PR02
     report: CleaningReport
     """Counts of kept and dropped pairs."""
     unknown_share: dict[str, float]
-    """Share of unknown ids, 0 to 1, of “source” and “target”."""
+    """Share of unknown ids, from 0 to 1, for “source” and “target”."""
     digest: str
     """BLAKE2b of the ids, 32 hexadecimal digits; equal if training reads the same ids."""
 

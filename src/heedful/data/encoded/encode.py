@@ -66,7 +66,7 @@ def encode_corpus(
 
     `leaks`: counts the pairs that pass the rules for text but repeat held-out text.
 
-    Text is processed in shards of a few megabytes, so memory is constant, except for the hashes
+    Text is processed in shards of a few megabytes, so memory use is constant, except for the hashes
     that find duplicates. The files are written into a hidden folder, synced and renamed, so
     `folder` is complete or absent. After an interruption, the text is read and filtered again, and
     only missing shards are encoded.

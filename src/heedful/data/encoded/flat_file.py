@@ -2,8 +2,8 @@
 Flat files for rows of different lengths.
 
 One file contains the concatenated values of all rows; the other file contains the start of each
-row. Values are read when they are used, so a text may be larger than the memory; the starts are
-read at once.
+row. Values are read when they are used, so a text may be larger than main memory. All starts are
+read when the files are opened.
 """
 
 import os
@@ -24,7 +24,7 @@ from heedful.errors import RunFolderError
 from heedful.files import open_ordinary
 
 BLOCK_BYTES = 64 << 20
-"""Number of bytes with a common digest; a multiple of the size of every value."""
+"""Number of bytes that share one digest; a multiple of the size of every type of value."""
 _DIGEST_BYTES = 16
 # Number of bytes of a block that are checked at once, so that little memory is needed.
 _PIECE_BYTES = 1 << 20
@@ -73,7 +73,7 @@ class FlatFile:
         return values
 
     def fill(self, view: memoryview, place: int) -> None:
-        """Fill a view with bytes from `place` on; raises `RunFolderError` if the file ends."""
+        """Fill a view with bytes from `place` on; raises `RunFolderError` if too few are left."""
         with reading(self.path, self.again):
             while view:
                 if not (size := os.preadv(self._descriptor, (view,), place)):

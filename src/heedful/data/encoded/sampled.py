@@ -52,14 +52,16 @@ def sampled_epoch(
     augment: str = "",
 ) -> EncodedPairs:
     """
-    Encode all pairs for one epoch. `augment`: the shares in the form of `data.augment`.
+    Encode all pairs for one epoch.
+
+    `augment`: the share of each augmentation, in the format of `data.augment`.
 
     No pair is dropped here, so batches can be planned across epochs. A script that uses more than
     one process needs the guard ``if __name__ == "__main__":``, as always with spawned processes.
 
     Raises `StorageError` if the disk is full or the folder cannot be written. Raises
     `RunFolderError` if the text or the tokenizer is missing or damaged, or `out` holds something
-    else. Raises `TokenizerError` if this kind of tokenizer has nothing to sample.
+    else. Raises `TokenizerError` if this kind of tokenizer cannot sample.
     """
     job = _Job(
         Path(texts), Path(tokenizer), sampling, seed, epoch, max_length, SHARD_PAIRS, augment

@@ -1,5 +1,5 @@
 """
-Shards: a few thousand pairs encoded and stored together.
+Shards: groups of up to 10,000 pairs that are encoded and stored together.
 
 Shards let several processes work on one text and let an interrupted preparation continue. The name
 of a shard's file contains a digest of its inputs, so an existing file is always valid.
@@ -103,7 +103,7 @@ def read_numbers(path: Path) -> NDArray[np.int64]:
     """
     Read the line numbers, from 1, of the pairs that a shard kept.
 
-    With these numbers, the text of the pairs is found without filtering it again.
+    With these numbers, the text of the pairs can be found without filtering it again.
 
     Raises `RunFolderError` if the file cannot be read.
     """

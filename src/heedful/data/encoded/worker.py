@@ -2,9 +2,9 @@
 The worker process that encodes shards.
 
 `heedful.data.encoded.worker_pool` starts it, and it reads jobs from its standard input. The first
-line is JSON with the subwords and limits to use. Each shard then takes two lines: JSON with the
-name of the file to write, and the shard itself. The process answers each job with a line of JSON:
-an empty object, or the error. Only text goes in and out; torch is never loaded.
+line is JSON with the tokenizer's folder and the limits to use. Each shard then takes two lines:
+JSON with the name of the file to write, and the shard itself. The process answers each job with a
+line of JSON: an empty object, or the error. Only text goes in and out; torch is never loaded.
 """
 
 import json

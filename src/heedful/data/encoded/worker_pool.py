@@ -2,7 +2,7 @@
 A pool of worker processes that encode shards.
 
 Workers are separate programs, not forks, so they inherit no memory, threads or modules. A script
-that uses heedful needs no guard `if __name__ == "__main__"`. The protocol is described in
+that uses this pool needs no guard `if __name__ == "__main__"`. The protocol is described in
 `heedful.data.encoded.worker`.
 """
 

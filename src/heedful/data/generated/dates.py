@@ -39,7 +39,7 @@ def sample_dates(seed: int) -> Iterator[Pair]:
 
 def number_words(number: int) -> str:
     """
-    Spell a number below a hundred.
+    Spell out a number below a hundred.
 
     >>> number_words(7), number_words(40), number_words(98)
     ('seven', 'forty', 'ninety-eight')
@@ -52,7 +52,7 @@ def number_words(number: int) -> str:
 
 def ordinal_words(number: int) -> str:
     """
-    Spell an ordinal number below a hundred.
+    Spell out an ordinal number below a hundred.
 
     >>> ordinal_words(3), ordinal_words(20), ordinal_words(31)
     ('third', 'twentieth', 'thirty-first')
@@ -74,7 +74,7 @@ def ordinal_digits(number: int) -> str:
 
 def year_words(year: int) -> list[str]:
     """
-    Spell a year from 1900 to 2099 in the usual ways.
+    Spell out a year from 1900 to 2099 in the usual ways.
 
     >>> year_words(1905)
     ['nineteen oh five', 'nineteen hundred and five']

@@ -5,9 +5,9 @@ English words and their phonemes, from the CMU Pronouncing Dictionary (the packa
 
     “attention”  →  “AH T EH N SH AH N”
 
-Phonemes are written in ARPAbet without stress digits, as in most published figures. If a word
-has several pronunciations, the first is learned; held-out words have only one, so that a match is
-exact.
+Phonemes are written in ARPAbet without stress digits, as in most published results. If a word has
+several pronunciations, the first is learned; held-out words have only one, so exact match is well
+defined.
 """
 
 import random

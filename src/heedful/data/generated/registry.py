@@ -30,11 +30,11 @@ class GeneratedText:
     about: str
     """Its contents, in one line."""
     languages: tuple[str, str]
-    """Suffixes of the files of source and target."""
+    """Suffixes of the source and target files."""
     sizes: Sizes
     """Numbers of training, validation and test pairs."""
     recipe: str
-    """Recipe of `heedful train` for it."""
+    """Recipe for training on it with `heedful train`."""
     write: Callable[[Path], None]
     """Function that writes all files into a folder."""
 
@@ -69,7 +69,7 @@ def _random_pairs(
 
 
 def _sample_phonemes(seed: int) -> Iterator[Pair]:
-    """Draw words and phonemes of the installed dictionary."""
+    """Draw words and phonemes from the installed dictionary."""
     return phonemes.sample_phonemes(phonemes.read_dictionary(), sum(_WORDS[1:]), seed)
 
 

@@ -1,10 +1,10 @@
 """
 Hashes of lines and of their word 4-grams, computed for thousands of lines at once.
 
-A Python loop over words takes 15 times as long, and every line of the training text is hashed here.
-A character's hash is the sum over its folded letters and marks. A word's hash is the sum over its
-characters, so neither case nor the order of marks matters. Anagrams have equal hashes, so matching
-lines are compared by text afterwards (`heedful.data.overlap.lines`).
+A Python loop over words would take 15 times as long, and every line of the training text is hashed
+here. A character's hash is the sum over its folded letters and marks. A word's hash is the sum over
+its characters, so neither case nor the order of marks matters. Anagrams have equal hashes, so
+matching lines are compared by text afterwards (`heedful.data.overlap.lines`).
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class LineHashes:
 
 
 class _Tables:
-    """Kind and hash by code point, filled for the characters that occur."""
+    """The kind and the hash of each code point, computed when a character first occurs."""
 
     def __init__(self) -> None:
         self.kinds = np.full(_CODES, _UNKNOWN, np.uint8)

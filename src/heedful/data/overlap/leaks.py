@@ -35,8 +35,8 @@ class Leaks:
 
     A pair repeats a held-out pair exactly if one of its sides repeats a held-out side exactly. It
     nearly repeats the pair if a side nearly repeats a held-out side and no side repeats one exactly
-    (`heedful.data.overlap.lines`). Sources are compared with sources alone, without their language
-    tags, and targets with targets.
+    (`heedful.data.overlap.lines`). Sources, without their language tags, are compared only with
+    sources, and targets only with targets.
     """
 
     def __init__(self, held_out: HeldOutPairs, corpus: str = "") -> None:
@@ -46,7 +46,10 @@ class Leaks:
         self.both = 0
         """Number of pairs that equal a held-out pair on both sides; `exact` includes them."""
         self.near = 0
-        """Number of pairs with a side that nearly repeats a held-out side, and no equal side."""
+        """
+        Number of pairs with a side that nearly repeats a held-out side, and no side that equals
+        one.
+        """
         self._examples: dict[str, list[str]] = {"=": [], "~": []}
         sides = [split_tag(line)[1] for line in held_out.sources], held_out.targets
         self._index = [HeldOutLines(side) for side in sides]

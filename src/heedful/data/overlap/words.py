@@ -17,7 +17,7 @@ from heedful.text.reading.terms import UNSPACED
 GRAM = 4
 """Number of consecutive words that are compared as a unit."""
 BREAK, MARK, LETTER, ALONE = range(4)
-"""Kinds of characters: separator, mark of the character before, part of a word, a word."""
+"""Kinds of characters: separator, mark of the character before, part of a word, whole word."""
 
 Gram = tuple[str, ...]
 # Rare ideographs are in planes 2 and 3.
@@ -34,7 +34,7 @@ class Character(NamedTuple):
 
 
 class _Characters(dict[str, Character]):
-    """A cache of the roles of characters; a language has few characters."""
+    """A cache of the roles of characters; it stays small because a language has few characters."""
 
     def __missing__(self, character: str) -> Character:
         lower = unicodedata.normalize("NFD", character).casefold()

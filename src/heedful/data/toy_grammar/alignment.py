@@ -26,9 +26,9 @@ class TaggedWord(NamedTuple):
 
 class SurfaceToken(NamedTuple):
     """
-    One or more words that are written without a space.
+    One or more words that are written without a space between them.
 
-    Alignments count these tokens, which are separated by spaces.
+    Alignments link these tokens, which are separated by spaces.
     """
 
     text: str
@@ -47,7 +47,7 @@ def tag_words(text: str, of: str) -> list[TaggedWord]:
 
 
 def nest_words(part: str, words: Iterable[TaggedWord]) -> list[TaggedWord]:
-    """Prefix the nodes of words with a larger node."""
+    """Prefix each word's node with a larger node."""
     # Distinguishes the noun of the subject from the noun of the object.
     return [TaggedWord(form, f"{part} {of}", core) for form, of, core in words]
 

@@ -79,7 +79,7 @@ def sample_aligned(count: int, seed: int) -> list[AlignedPair]:
 
 def split_aligned(train: int, held_out: int, seed: int) -> tuple[list[Pair], list[AlignedPair]]:
     """
-    Draw a training set, and sentences that are not in it with their word alignments.
+    Draw a training set, and sentences outside it with their word alignments.
 
     `train`: how many pairs to train on; at least 0. `held_out`: how many pairs to hold out; at
     least 1.

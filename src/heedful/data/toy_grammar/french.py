@@ -42,7 +42,7 @@ _PAS = TaggedWord("pas", "negation")
 
 
 def french(tree: Tree) -> list[SurfaceToken]:
-    """Realize a tree in French. “Le bel arbre”, “l'arbre”, “le hibou”, “près du jardin”."""
+    """Realize a tree in French: “le bel arbre”, “l'arbre”, “le hibou”, “près du jardin”."""
     words = _clause(tree) if isinstance(tree, Clause) else _noun_phrase(tree)
     tokens: list[SurfaceToken] = []
     for word in choose_forms(words, _VOWELS, _ASPIRATED):

@@ -50,7 +50,7 @@ class SentenceGenerator:
         self._random = source
 
     def sentence(self) -> Tree:
-        """Draw a sentence; the shapes and their choices have fixed probabilities."""
+        """Draw a sentence; its type and all choices within it have fixed probabilities."""
         shapes = (self._mention, self._act, self._deed, self._state, self._pursuit, self._reason)
         (shape,) = self._random.choices(shapes, weights=(24, 14, 26, 12, 14, 10))
         return shape()
@@ -123,7 +123,7 @@ class SentenceGenerator:
         return self._noun_phrase(nouns, indefinite=not definite, bare_plural=not definite)
 
     def _intransitive(self, subject: Nominal) -> VerbPhrase:
-        """Draw a verb without object, often with a place."""
+        """Draw a verb without an object, often with a place."""
         place = self._place() if self._maybe(0.4) else None
         return self._verb_phrase(subject, self._random.choice(INTRANSITIVE), place=place)
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 @dataclass(frozen=True)
 class Noun:  # numpydoc ignore=PR02
-    """A noun in singular and plural."""
+    """A noun in the singular and the plural."""
 
     singular: str
     plural: str
@@ -35,7 +35,7 @@ class Adjective:  # numpydoc ignore=PR02
     english: str
     """The English form."""
     group: str
-    """Opinion, measure or color: its position among English adjectives."""
+    """Opinion, measure or color, which determines its position among English adjectives."""
     side: str
     """Its position relative to the French noun, “before” or “after”."""
     un: str

@@ -76,7 +76,7 @@ def _noun_phrases(clause: Clause) -> list[NounPhrase]:
 
 
 def _question(clause: Clause, draw: random.Random) -> Pair:
-    """Ask for a part of a sentence, or ask a yes-no question."""
+    """Ask about a part of a sentence, or ask a yes-no question."""
     phrase = clause.phrase
     assert isinstance(phrase, VerbPhrase)
     doer, thing = _noun_phrases(clause)

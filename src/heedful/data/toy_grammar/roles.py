@@ -18,9 +18,9 @@ class RoledSentence(NamedTuple):
     """
     A sentence with agent, verb and patient.
 
-    Agent and patient are the noun or pronoun, without article and adjectives. The verb is the main
-    verb, not “did”. Relative clauses and sequels are ignored. A sequel may have a pronoun: “the
-    girl finds an apple and eats it”.
+    Agent and patient are each a noun or a pronoun, without article and adjectives. The verb is the
+    main verb, not “did”. Relative clauses and sequels are ignored. A sequel may have a pronoun:
+    “the girl finds an apple and eats it”.
     """
 
     text: str

@@ -107,7 +107,7 @@ class Clause:
     link: str = ""
     """The conjunction: and, but or because."""
     pronoun: Pronoun | None = None
-    """The pronoun of the subject after the conjunction."""
+    """The pronoun that stands for the subject after the conjunction."""
     sequel: VerbPhrase | CopulaPhrase | None = None
     """The second predicate."""
 

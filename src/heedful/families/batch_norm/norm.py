@@ -2,9 +2,10 @@
 Batch norm over the real positions of a batch (Ioffe and Szegedy 2015).
 
 Layer norm computes mean and variance over the features of one position. Batch norm computes them
-for each feature, over all real positions of a batch. So the result of a sentence depends on the
-other sentences of its batch, and the result of a position also on later positions. In evaluation
-mode, running averages from training replace the batch statistics (`docs/explain/normalization.md`).
+for each feature, over all real positions of a batch. So the result for a sentence depends on the
+other sentences of its batch, and the result for a position depends on later positions. In
+evaluation mode, running averages from training replace the batch statistics
+(`docs/explain/normalization.md`).
 """
 
 import torch
@@ -51,7 +52,7 @@ class BatchNorm(nn.BatchNorm1d, PaddedNorm):
     def _normalize(
         self, tokens: Float[Tensor, "tokens d_model"], by_batch: bool
     ) -> Float[Tensor, "tokens d_model"]:
-        """Normalize by batch statistics and update the running averages, or normalize by them."""
+        """Normalize with batch statistics, updating the averages, or with the running averages."""
         mean, variance = self.running_mean, self.running_var
         assert mean is not None and variance is not None
         exact = torch.promote_types(tokens.dtype, torch.float32)

@@ -23,7 +23,7 @@ class ByteNet(Family):
         return bytenet_clashes(model, memory)
 
     def no_attention(self, model: ModelSettings) -> str:
-        """Name the family, because its decoder never attends."""
+        """Name `model.decoder`, because ByteNet's decoder never attends."""
         del model
         return "`model.decoder` is bytenet"
 

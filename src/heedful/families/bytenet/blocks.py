@@ -25,13 +25,13 @@ class ByteNetSizes:
     """The sizes of a stack of blocks."""
 
     width: int
-    """Width of the states between blocks, 2d of the paper."""
+    """Width of the states between blocks, 2d in the paper."""
     channels: int
-    """Width inside a block, d of the paper."""
+    """Width inside a block, d in the paper."""
     kernel: int
     """Number of positions that a dilated convolution reads."""
     dilations: tuple[int, ...]
-    """Distance between these positions in each block."""
+    """Distance between neighboring positions that the convolution of each block reads."""
     dropout: float
     """Dropout probability of the output of each block and of the last ReLU."""
     norm_epsilon: float = 1e-6
@@ -131,7 +131,7 @@ class Unfolding(nn.Module):
         return source.change(self._room)
 
     def _room(self, lengths: Lengths) -> Lengths:
-        """Round a |s| up and add b."""
+        """Compute ceil(a |s|) + b."""
         return -(-lengths * self.numerator // self.denominator) + self.offset
 
 
@@ -150,9 +150,9 @@ class ByteNetStack(nn.Module, Initialized):
         """
         Draw all matrices within Glorot's bound; a kernel counts as one matrix over its window.
 
-        The last matrix of a block is divided by the root of the number of blocks, because nothing
-        normalizes the sum of the blocks. Otherwise a network of 60 blocks would begin with a loss
-        of 2 ln V, where V is the size of the vocabulary.
+        The last matrix of a block is divided by the square root of the number of blocks, because
+        nothing normalizes the sum of the blocks. Otherwise a network of 60 blocks would begin with
+        a loss of 2 ln V, where V is the size of the vocabulary.
         """
         for module in self.modules():
             if isinstance(module, Linear | Convolution):

@@ -186,5 +186,5 @@ class ByteNetDecoder(ByteNetStack, TargetDecoder):
         return x if self.embedding_proj is None else self.embedding_proj(x)
 
     def _read_out(self, x: Tensor) -> Float[Tensor, "*positions width"]:
-        """Compute the input of the output matrix: one more convolution, 1x1, and a ReLU."""
+        """Compute the input of the output matrix with a final 1x1 convolution and a ReLU."""
         return self.final_dropout(torch.relu(self.final(x)))

@@ -1,9 +1,10 @@
 """
 The recipe of ByteNet as published: settings that differ from the defaults, with their sources.
 
-A comment names the source; “ours” is a choice for which no source was found. Two reimplementations
-quote the paper's sizes and search: dhpollack/bytenet.pytorch (train_bytenet_wmt.py) and a
-reproduction of the paper's experiments. Encoder and decoder have equal settings.
+A comment names the source; “ours” marks a choice for which no source was found. Two
+reimplementations quote the paper's sizes and search: dhpollack/bytenet.pytorch
+(train_bytenet_wmt.py) and a reproduction of the paper's experiments. Encoder and decoder have equal
+settings.
 """
 
 from typing import Any

@@ -39,7 +39,7 @@ def build_decoder(settings: ModelSettings, encoder: SourceEncoder) -> ConvS2SDec
 
 
 def _attending(settings: ModelSettings) -> list[int]:
-    """List the layers of the decoder that attend, from 1."""
+    """List the numbers of the decoder layers that attend, counted from 1."""
     convs2s = settings.part(ConvS2SConfig)
     return attending_layers(convs2s.attention, len(layers_of(convs2s.decoder_layers)))
 

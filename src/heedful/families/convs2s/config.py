@@ -61,7 +61,7 @@ def layers_of(text: str) -> list[LayerText]:
 
 
 def attending_layers(text: str, layers: int) -> list[int]:
-    """List the layers that attend, from 1."""
+    """List the numbers of the layers that attend, counted from 1."""
     named = {"all": range(1, layers + 1), "first": [1], "last": [layers]}
     return list(named[text]) if text in named else sorted(map(int, set(text.split())))
 

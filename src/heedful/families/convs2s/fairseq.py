@@ -278,7 +278,7 @@ def _check_count(items: list[Any]) -> list[Any]:
 
 
 def _unreadable(name: str, value: object) -> ExchangeError:
-    """Explain a setting that is not a list of layers."""
+    """Build the error for a setting that is not a list of layers."""
     return ExchangeError(
         f"The setting `{name}` must be a list such as [(512, 3)] * 9 with at most "
         f"{MOST_LAYERS} layers, but got {str(value)[:40]!r}; the checkpoint is damaged."

@@ -1,5 +1,5 @@
 """
-Convolutional sequence to sequence learning (Gehring et al. 2017), as fairseq computes it.
+Convolutional sequence to sequence learning (Gehring et al. 2017), as fairseq implements it.
 
 ::
 
@@ -72,7 +72,7 @@ class ConvS2SWiring:
     """Dropout probability of each layer's input, and of a decoder's output."""
     weight_norm: bool = True
     gradient_scale: float = 1.0
-    """Factor of the gradient of an encoder's output."""
+    """Factor by which the gradient of an encoder's output is multiplied."""
     attending: tuple[bool, ...] = ()
     """Whether each layer of a decoder attends to the memory."""
     out_embed_dim: int = 0

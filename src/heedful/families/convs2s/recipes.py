@@ -1,9 +1,9 @@
 """
 Recipes of ConvS2S: shapes from fairseq, training settings from its guide or from the paper.
 
-A comment names the source; “ours” is a choice for which no source was found. The shapes of fairseq
-(`fairseq/models/fconv.py` at 3d262bb2) differ from the paper's later text. The text has 10, 3 and 2
-layers for English-German, and embeddings of 512. “README” is fairseq's
+A comment names the source; “ours” marks a choice for which no source was found. The shapes of
+fairseq (`fairseq/models/fconv.py` at 3d262bb2) differ from the paper's later text. The text has 10,
+3 and 2 layers for English-German, and embeddings of width 512. “README” is fairseq's
 examples/translation/README.md, and sections are those of Gehring et al. (2017). Two things differ
 in heedful. The output matrix has no weight normalization. Both languages share one vocabulary,
 whose size is the number of joint BPE codes in fairseq's scripts.

@@ -32,9 +32,9 @@ class ExpertsConfig(SettingsTable):
     count: Annotated[int, Field(ge=1, le=100_000)] | None = None
     """Number of experts in a mixture. None means no mixtures."""
     per_token: Annotated[Width, EXPERTS] = 2
-    """Number of experts per token; with groups, number of groups and of experts in each group."""
+    """Number of experts per token; with groups, groups per token and experts in each group."""
     gating: Annotated[Literal["noisy", "balanced"], EXPERTS] = "noisy"
-    """Noisy top-k, or balanced: in training, experts serve equally many tokens per micro-batch."""
+    """Noisy top-k, or balanced: experts get equal numbers of tokens per training micro-batch."""
     groups: Annotated[Annotated[int, Field(ge=2, le=10_000)] | None, EXPERTS] = None
     """Number of groups of a two-level gate. None means one level."""
     d_ff: Annotated[Width | None, EXPERTS] = None
@@ -56,7 +56,7 @@ class ExpertsConfig(SettingsTable):
 
 
 def mixture_layers(text: str, layers: int) -> tuple[int, ...]:
-    """Read the numbers of the layers with a mixture, from 1."""
+    """Read the numbers of the layers with a mixture, counted from 1."""
     if text == "none":
         return ()
     if text == "all":
@@ -65,7 +65,7 @@ def mixture_layers(text: str, layers: int) -> tuple[int, ...]:
 
 
 def layers_with_mixtures(model: ModelSettings, side: str) -> tuple[int, ...]:
-    """List the layers of an encoder or decoder that have a mixture, from 1."""
+    """List the layers of an encoder or decoder that have a mixture, counted from 1."""
     experts = model.part(ExpertsConfig)
     if experts.count is None or getattr(model, side) not in names_with("networks"):
         return ()

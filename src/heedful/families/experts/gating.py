@@ -36,7 +36,7 @@ class Routing(NamedTuple):
     penalty: Float[Tensor, ""] | None = None
     """Penalty for imbalance, only in training."""
     load: Float[Tensor, " experts"] | None = None
-    """Expected tokens of each expert if noise is drawn again (appendix A); None without noise."""
+    """Expected number of tokens per expert if noise is redrawn (appendix A); None without noise."""
 
 
 class GateFlops(NamedTuple):

@@ -1,7 +1,7 @@
 """
 Recipes of the translation models of Shazeer et al. 2017, with the source of each setting.
 
-A comment names the appendix; “ours” is a choice for which no source was found. The largest model
+A comment names the appendix; “ours” marks a choice for which no source was found. The largest model
 has 2,048 experts; each token uses two in each of two groups.
 """
 

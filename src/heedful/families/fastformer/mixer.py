@@ -45,7 +45,7 @@ class Fastformer(Mixer):
     """
     Fastformer's self-attention, in place of `MultiHeadAttention`.
 
-    Wu et al. 2021, arXiv 2108.09084. It has no weights between pairs of positions to record. Its
+    Wu et al. 2021, arXiv 2108.09084. It has no attention weights for pairs of positions. Its
     initial weights are Glorot's, as in our other layers; the authors draw from N(0, 0.02). Their
     code also has a dense layer after the attention, as in BERT.
     """
@@ -94,7 +94,7 @@ class Fastformer(Mixer):
                 nn.init.zeros_(linear.bias)
 
     def flops(self, lengths: RowLengths, leaves_out: bool) -> int:
-        """Count the operations of rows; the sums include removed padding."""
+        """Count the operations for all rows; removed padding is restored for the sums."""
         pooled = (self.query_score, self.key_score, self.out_proj)
         places, projected = int(lengths.places.sum()), int(lengths.computed(leaves_out).sum())
         return (
@@ -159,7 +159,7 @@ class RunningSums:
     layers: tuple[list[RunningMean], ...]
     """Running means of queries and of keys; empty lists before the first token."""
     mask_bias: Float[Tensor, "sentences width 0"]
-    """An empty mask, because nothing is attended to."""
+    """An empty mask, because there are no keys to attend to."""
 
     @classmethod
     def empty(cls, layers: int, like: Tensor) -> "RunningSums":
@@ -179,7 +179,7 @@ class RunningSums:
         return RunningSums(tuple([*layer] for layer in self.layers), bias)
 
     def write(self, layer: int, add: Callable[[list[RunningMean]], Any]) -> Any:
-        """Let a layer's attention add to its means."""
+        """Let a layer's mixer update its means."""
         return add(self.layers[layer])
 
 

@@ -8,7 +8,7 @@ from heedful.settings.model import ModelSettings
 
 
 class Pooled(Family):
-    """The mean or the sum of the embeddings as the states of every position."""
+    """The mean or the sum of the embeddings as the state of every position."""
 
     encoders = ("average", "sum")
     help: ClassVar = {

@@ -3,7 +3,7 @@ Recurrent layers: LSTM, GRU and plain cells, for whole sequences or one step.
 
 Cells are torch's, gate by gate and bias by bias: weights of `torch.nn.LSTM`, `GRU` and `RNN` are
 the same tensors in the same order. A GRU applies its reset gate after the matrix multiplication, as
-in torch and cuDNN; in Cho et al. (2014) and Bahdanau et al. (2015) it does so before.
+in torch and cuDNN; in Cho et al. (2014) and Bahdanau et al. (2015), the gate is applied first.
 """
 
 from collections.abc import Callable

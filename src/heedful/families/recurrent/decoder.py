@@ -10,7 +10,7 @@ Recurrent decoders: one class for the different designs in the literature.
     3. readout of state and c                      3. readout of state and c
     4. c or the readout is fed to step t + 1
 
-Known targets go through the same step as a search, position by position. Only projections of
+Known targets go through the same steps as in a search, position by position. Only projections of
 embeddings, and readouts that are not fed back, are computed for all positions at once. A decoder
 without feedback runs its layers one after the other over all positions, and all queries attend at
 once.
@@ -45,7 +45,7 @@ class RecurrentState(RowState):
     of_source: ClassVar[tuple[str, ...]] = ("keys", "values", "mask")
 
     layers: tuple[CellState, ...]
-    """h, and c of an LSTM, of each layer, shape (rows, width)."""
+    """h of each layer, and c of each LSTM layer, each of shape (rows, width)."""
     fed: Tensor | None
     """Vector that the next step reads in addition to its embedding, shape (rows, width)."""
     keys: Tensor | None
@@ -141,7 +141,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
 
     @property
     def _bottom_attends_alone(self) -> bool:
-        """Whether only the bottom layer queries and reads the context, before other layers run."""
+        """Whether only the bottom layer gives the query and reads the context."""
         wiring = self.wiring
         alone = wiring.query == "previous" and wiring.feed_layers == "first"
         return alone and wiring.feed == "context" and not wiring.fast_forward
@@ -160,7 +160,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
     def _run_over_time(
         self, packed: PackedSequence, states: Sequence[CellState], above: int = 0
     ) -> PackedSequence:
-        """Run the layers after the first `above` over all positions from their first `states`."""
+        """Run the layers above layer `above` over all positions, starting from `states`."""
         for number, layer in enumerate(self.layers, start=1):
             if number <= above:
                 continue
@@ -174,7 +174,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         self, x: Tensor, state: RecurrentState, real: Tensor
     ) -> tuple[Tensor, Tensor | None]:
         """
-        Run all layers position by position; compute results that are not fed back afterwards.
+        Run layers position by position, then compute the results that are not fed back.
 
         Rows are sorted by length, so that rows whose target has ended leave the loop.
         """
@@ -400,7 +400,7 @@ class _KnownInput(NamedTuple):
     gates: Tensor
     """The embedding's part of the first layer's gates, shape (rows, gates)."""
     fed_weight: Tensor
-    """The first layer's weights of the fed input, shape (gates, fed)."""
+    """The first layer's weights for the fed input, shape (gates, fed)."""
     products: StepProducts
     """The matrix multiplications of the loop that reads the target."""
 

@@ -25,7 +25,7 @@ from heedful.model.parts import Parts
 
 class RecurrentEncoder(RecurrentStack, SourceEncoder):
     """
-    A recurrent encoder that reads the source in the directions of one of four publications.
+    A recurrent encoder, whose directions follow one of four publications.
 
     Bahdanau et al. 2015 use two directions, and Sutskever et al. 2014 use one direction over the
     reversed source. Wu et al. 2016 use two directions in the first layer, and Zhou et al. 2016
@@ -74,7 +74,7 @@ class RecurrentEncoder(RecurrentStack, SourceEncoder):
     def _run(
         self, column: Parts[RecurrentLayer], x: Tensor, real: Tensor, backward: bool
     ) -> tuple[Tensor, list[FinalState]]:
-        """Run one column; interleaved layers change their direction from layer to layer."""
+        """Run one column; in an interleaved encoder, the direction alternates between layers."""
         finals, known = [], None
         interleaved = self.wiring.direction == "interleaved"
         for number, layer in enumerate(column, start=1):
@@ -108,7 +108,7 @@ def _widths(wiring: RecurrentWiring) -> list[int]:
 
 
 def _is_bidirectional(wiring: RecurrentWiring) -> list[bool]:
-    """List which layers of one column read in both directions."""
+    """Return for each layer of one column whether it reads in both directions."""
     return [
         wiring.direction == "bidirectional"
         or (wiring.direction == "first-bidirectional" and number == 0)

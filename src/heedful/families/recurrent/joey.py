@@ -1,7 +1,7 @@
 """
 Recurrent models of Joey NMT: a bidirectional encoder, and a decoder with attention.
 
-`RecurrentEncoder` and `RecurrentDecoder` of version 2.3.0 are one of our designs: the current top
+`RecurrentEncoder` and `RecurrentDecoder` of version 2.3.0 match one of our designs: the current top
 state attends, and the readout is Luong's attentional state. Joey NMT has one module for all layers,
 and heedful has one for each layer. The scale of embeddings is multiplied into our tables.
 """
@@ -147,7 +147,7 @@ def read_model(
 def _key_map(
     shapes: Mapping[str, Shape], source: RowMap, target: RowMap, layers: Sequence[int]
 ) -> KeyMap:
-    """Build the key map; tied tables are one of our tensors."""
+    """Build the key map; tied tables become one of our tensors."""
     rows = (source, target, target)
     entries = [
         Entry(ours, (theirs,), order)

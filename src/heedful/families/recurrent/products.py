@@ -2,8 +2,8 @@
 The matrix multiplications of a loop over target positions.
 
 Every step of the loop multiplies by the same weights and the same memory. Autograd would compute
-their gradients step by step: it would add a small product to a sum as large as the weight in each
-step. Instead `LoopProducts` keeps both factors of each step, and multiplies all of them at once
+their gradients step by step: in each step, it would add a small product to a sum as large as the
+weight. Instead `LoopProducts` keeps both factors of each step, and multiplies all of them at once
 when the backward pass has reached the first step. `StepProducts` is the plain version.
 
 The matrices of a step are small, so torch's own kernels multiply them; a call of oneDNN costs 0.1
@@ -41,7 +41,7 @@ class StepProducts:
         return nn.functional.linear(x, weight, bias)
 
     def compare(self, query: Queries, keys: Memory) -> Scores:
-        """Multiply each query with each key of its sentence."""
+        """Multiply each query by each key of its sentence."""
         return torch.bmm(query, keys[: len(query)].transpose(1, 2))
 
     def compare_additively(

@@ -1,7 +1,7 @@
 """
 Recipes of published recurrent models: settings that differ from the defaults, with sources.
 
-A comment names the source; “ours” is a choice for which no source was found. For all recipes:
+A comment names the source; “ours” marks a choice for which no source was found. For all recipes:
 
 - Batches are counted in tokens here and in sentences in the papers. A recipe multiplies the number
   of sentences by their mean length.
@@ -9,7 +9,7 @@ A comment names the source; “ours” is a choice for which no source was found
   the learning rate, and divides the clipping norm, by the number of tokens per sentence.
 - Adam replaces Adadelta, which heedful lacks. A run has one optimizer, so GNMT's second half,
   with SGD, is a run of its own (`docs/explain/recurrent.md`).
-- A vocabulary has one size for both languages. Embeddings and output matrix are not shared.
+- The vocabularies of both languages are equally large. Embeddings and output matrix are not shared.
 - LSTM and GRU are torch's, with two biases per gate. Bahdanau's GRU applies its
   reset gate before the matrix multiplication.
 - The linear layers of the first state, of the readout and of Deep-Att's memory have biases, which

@@ -22,7 +22,7 @@ _WITH_INNER_WIDTH = ("additive", "normed-additive", "product")
 
 class RecurrentAttention(nn.Module):
     """
-    Attention of a recurrent decoder to the memory, with one of these scores of query q and state h.
+    Attention of a recurrent decoder to the memory; a score compares query q with state h.
 
     - dot: q h
     - general: q W h

@@ -25,7 +25,7 @@ class RecurrentStack(nn.Module, Initialized):
 
     def initialize(self, generator: torch.Generator) -> None:
         """
-        Draw all weights except the number g of a score and the weights of mixtures.
+        Draw all weights except the factor g of a score and the weights of mixtures.
 
         The distribution is uniform within a range, as in Luong et al. 2015, or within Glorot's
         bound for each gate separately, as in Joey NMT.
@@ -67,14 +67,14 @@ class RecurrentStack(nn.Module, Initialized):
         return 2 * weights * tokens + above
 
     def add_networks(self, widths: Sequence[int]) -> None:
-        """Build the networks on top of layers that are `widths` wide."""
+        """Build the networks on top of the layers. `widths`: output width of each layer."""
         build, layers = self.wiring.networks
         for number, width in enumerate(widths, start=1):
             if build is not None and number in layers:
                 self.mixtures[str(number)] = build(width)
 
     def add_residual(self, number: int, out: Tensor, below: Tensor) -> Tensor:
-        """Add a layer's input to its output, from the first layer with a residual connection."""
+        """Add a layer's input to its output, if the layer has a residual connection."""
         begin = self.wiring.residual_from
         return out if begin is None or number < begin else out + below
 

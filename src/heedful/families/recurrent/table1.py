@@ -19,7 +19,7 @@ class RecurrenceUnderTest(nn.Module):
         self.layer = RecurrentLayer("lstm", s.d, s.d)
 
     def forward(self, x: States) -> States:
-        """Run as a model does."""
+        """Run the layer as a model does."""
         return self.layer(x, x.new_ones(x.shape[:2], dtype=torch.bool))[0]
 
     def unrolled(self, x: States, joined: int | None = None) -> Float[Tensor, "batch width"]:

@@ -46,7 +46,7 @@ class RecurrentWiring:
     feed: Literal["none", "context", "readout"] = "none"
     """Vector that the layers read in addition to the embedding."""
     feed_layers: Literal["first", "all"] = "first"
-    """The layers that read this vector."""
+    """The layers that read the vector chosen by `feed`."""
     readout: Literal["state", "state-context", "attentional", "maxout"] = "state"
     """The vector that the output matrix multiplies."""
     readout_size: int = 0

@@ -6,10 +6,10 @@ Buckets of distances, as in T5 (Raffel et al. 2020, arXiv 1910.10683, section 2.
     distance of the key    0  1  2  ...  e-1 | e ................... max_distance and beyond
     bucket                 0  1  2  ...  e-1 | e + floor(log(distance / e) / log(max / e) * (n - e))
 
-Half of the n buckets, e of them, have one distance each. The other buckets grow logarithmically, so
-distances of far keys are coarse. An encoder has n buckets for keys before a query and n for keys
-after it; a decoder sees no later keys. Each head has one learned number per bucket, which is added
-to the score before the softmax. All layers of a side share them.
+Half of the n buckets, e of them, have one distance each. The other buckets are spaced
+logarithmically, so large distances are coarse. An encoder has n buckets for keys before a query and
+n for keys after it; a decoder sees no later keys. Each head has one learned number per bucket,
+which is added to the score before the softmax. All layers of a side share these numbers.
 """
 
 import math
@@ -29,7 +29,7 @@ class RelativeBuckets(ScoreBias):
 
     `bidirectional`: whether keys may follow the query, as in an encoder.
 
-    Initial numbers are zero, so all distances are equal before training.
+    Initial numbers are zero, so distances have no effect before training.
     """
 
     bounds: Tensor

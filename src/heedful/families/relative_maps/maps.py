@@ -66,6 +66,6 @@ class RelativeMaps(Mixer):
         nn.init.zeros_(self.convolution.bias)
 
     def flops(self, lengths: RowLengths, leaves_out: bool) -> int:
-        """Count the operations of rows, including padding, which is restored."""
+        """Count the operations for all rows, including restored padding."""
         del leaves_out
         return 2 * self.convolution.weight.numel() * int(lengths.places.sum())

@@ -10,7 +10,7 @@ Each number of the first half of a head is paired with a number of the second ha
 paper pairs neighbors, which corresponds to another order of the rows of W^Q and W^K. The difference
 between the angles of a query at i and a key at j depends only on j - i. So does their dot product.
 
-Angles are computed in double precision, so that position 100,000 is as exact as position 1. Types
+Angles are computed in double precision, so that position 100,000 is as exact as position 1. Tensors
 with fewer bits than fp32 are rotated in fp32.
 """
 
@@ -25,7 +25,7 @@ from heedful.model.relations import Places, Rotation
 
 class RotaryPositions(Rotation):
     """
-    Rotation of pairs of numbers of each head by their position.
+    Rotation of pairs of numbers in each head by the position of the token.
 
     `d_k`: width of a head. `base`: pairs rotate by 1 down to nearly 1 / base radians per position.
     """

@@ -7,7 +7,7 @@ from heedful.families.shaw.config import NAME, SHAW, ShawSettings
 
 
 class ShawFamily(DistanceFamily):
-    """Vectors of distances (Shaw et al. 2018)."""
+    """Relative position vectors (Shaw et al. 2018)."""
 
     positions = (NAME,)
     settings = ShawSettings

@@ -1,4 +1,4 @@
-"""Vectors of distances from settings."""
+"""Relative position vectors from settings."""
 
 from heedful.families.shaw.config import ShawSettings
 from heedful.families.shaw.vectors import DistanceVectors

@@ -1,4 +1,4 @@
-"""The settings of vectors of distances."""
+"""The settings of relative position vectors."""
 
 from typing import Annotated, ClassVar
 
@@ -12,7 +12,7 @@ SHAW = ActsIf("model.positions", (NAME,))
 
 
 class ShawSettings(SettingsTable):
-    """Vectors of distances, as in Shaw et al. 2018."""
+    """Relative position vectors, as in Shaw et al. 2018."""
 
     table: ClassVar[str] = "model.shaw"
 

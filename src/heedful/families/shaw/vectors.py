@@ -1,5 +1,5 @@
 """
-Vectors of distances (Shaw, Uszkoreit and Vaswani 2018, arXiv 1803.02155).
+Relative position vectors (Shaw, Uszkoreit and Vaswani 2018, arXiv 1803.02155).
 
 ::
 

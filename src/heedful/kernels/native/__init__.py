@@ -1,1 +1,1 @@
-"""C functions of search and training, compiled if there is a compiler and never required."""
+"""Optional C functions for search and training, from the wheel or compiled on this machine."""

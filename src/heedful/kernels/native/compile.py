@@ -4,7 +4,7 @@ C functions from the wheel, or compiled on this machine and cached.
 A wheel for Linux on x86 has a library for each kind of processor (`variants.py`). Elsewhere, as in
 a checkout, the compiler `cc` (or the environment's ``CC``) compiles a library into the user's cache
 folder. The name of the library depends on the sources, the compiler's options and the processor. A
-change of any of these causes a new compilation. The name also contains the library's SHA-256,
+change to any of these causes a new compilation. The name also contains the library's SHA-256,
 because loading a truncated library would end the process. If there is no compiler, or it fails,
 there is no library, and callers compute without it.
 """
@@ -35,12 +35,12 @@ Functions = Callable[[ctypes.CDLL], Sequence[str]]
 
 
 class NoLibrary(Exception):
-    """The error that there are no compiled functions; its text is the reason."""
+    """Raised if there are no compiled functions; its text gives the reason."""
 
 
 def native_library(name: str, functions: Functions = lambda _: ()) -> ctypes.CDLL:
     """
-    Load the library of a C file of this package, or compile it. `name`: without its suffix.
+    Load the library of a C file of this package, or compile it. `name`: the file's stem.
 
     ``HEEDFUL_NATIVE`` in the environment: ``0`` disables compiled functions, ``compile`` compiles
     for this processor even if the wheel has a library. Raises `NoLibrary` if no library with all
@@ -172,5 +172,5 @@ def _fingerprint(source: Path, command: list[str]) -> str:
 
 
 def _processor() -> bytes:
-    """Describe the instruction sets, because machines with a common cache folder may differ."""
+    """Describe the processor, because machines that share a cache folder may differ."""
     return "".join(sorted(set(processor_facts("flags", "model name")))).encode()

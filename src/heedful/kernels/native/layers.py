@@ -82,7 +82,7 @@ class AttendedStates:
     """
     The keys and values that positions may attend to, in every layer.
 
-    The keys and values of the newest position are written to the last slots in use.
+    The keys and values of the newest positions are written to the last slots in use.
     """
 
     layers: Sequence[
@@ -101,9 +101,9 @@ class AttendedStates:
     filled: int
     """Number of slots in use."""
     distances: Float[Tensor, "heads distances"] | None = None
-    """Bias of scores by the key's position minus the query's; the middle entry is for zero."""
+    """Score bias for each distance, key position minus query position; zero is in the middle."""
     is_step: bool = False
-    """Whether a key's position is its rank among open slots; otherwise, the slot's index."""
+    """Whether a key's position is its rank among open slots; otherwise, it is the slot's index."""
 
     def describe(self) -> _Attended:
         """Fill the C struct ``Attended`` of ``steps.c``."""
@@ -126,7 +126,7 @@ class NativeLayers:
     """
     The layers of a stack, run by compiled functions.
 
-    Uses as many threads as torch does at the time of the call. Several threads may call the same
+    A call uses as many threads as torch does at that time. Several threads may call the same
     object. `dtype` is the type of keys and values.
     """
 
@@ -244,8 +244,8 @@ def best_of_rows(
     `wanted`: numbers per row, at most `width`. Returns the numbers, largest first, with their
     indices; None without compiled functions.
 
-    The result equals `torch.topk`, which is slow on a CPU. Rows with too few finite numbers are
-    filled with minus infinity at index 0.
+    The result equals that of `torch.topk`, which is slow on a CPU. Rows with too few finite numbers
+    are filled with minus infinity at index 0.
     """
     library = native_products()
     if library is None:

@@ -96,7 +96,7 @@ def native_products() -> ctypes.CDLL | None:
 
 
 FLOATS = (torch.float32, torch.bfloat16)
-"""Types of tensors that the C functions of training read."""
+"""Types of tensors that the C functions for training read."""
 
 
 def is_plain(x: Tensor) -> bool:
@@ -108,10 +108,10 @@ def kernels_kind(device: torch.device) -> str:
     """
     Name the kernels of attention, loss and dropout in training; kinds differ in rounding.
 
-    `torch` means functions of torch alone, and `plain` means kernels that are not compiled.
+    On a CPU, `torch` means functions of torch alone, and `plain` means uncompiled kernels.
     `compiled-16` and `compiled-8` give the number of values in a vector, which determines the order
-    of sums. On a GPU, `tiles` means the kernels of `heedful.kernels.varlen` and other kernels in
-    Triton.
+    of sums. On a GPU, `plain` means functions of torch alone, and `tiles` means the kernels of
+    `heedful.kernels.varlen` and other kernels in Triton.
     """
     if is_plain_torch():
         return "torch" if device.type == "cpu" else "plain"
@@ -228,7 +228,7 @@ class NativeLinear(nn.Module):
 
 
 class NativeFp32Linear(NativeLinear):
-    """A linear layer in fp32, by compiled functions."""
+    """A linear layer in fp32, computed by compiled functions."""
 
     def __init__(
         self, weight: Tensor, bias: Tensor | None, library: ctypes.CDLL | None = None
@@ -241,7 +241,7 @@ class NativeFp32Linear(NativeLinear):
 
 class NativeBf16Linear(NativeLinear):
     """
-    A linear layer in bf16, by compiled functions: inputs and weights are rounded, sums are fp32.
+    A linear layer in bf16 with compiled functions; inputs and weights are rounded, sums are fp32.
 
     Use this class only if `can_multiply_bf16`.
     """
@@ -261,7 +261,7 @@ class NativeBf16Linear(NativeLinear):
 
 class NativeInt8Linear(NativeLinear):
     """
-    A linear layer in 8 bits, by compiled functions.
+    A linear layer in 8 bits, computed by compiled functions.
 
     `nonnegative`: whether inputs come from a ReLU.
 

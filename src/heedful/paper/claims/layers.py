@@ -72,7 +72,7 @@ def measure_batch_norm() -> Measured:
     apart = f"by at most {most:.0e}" if most else "not at all"
     return Measured(
         [min(differences["batch norm"]) > 1e-2, most < 1e-5],
-        "In a batch with other sentences, a sentence's states change in training by up to "
+        "In training mode, other sentences in the batch change a sentence's states by up to "
         f"{max(differences['batch norm']):.2f} with batch norm, and {apart} with layer norm.",
         (SizePanel("other sentences", others, _curves(differences), "largest difference"),),
     )
@@ -156,8 +156,8 @@ def measure_additive_cost() -> Measured:
     return Measured(
         [sign((low, high)) for low, high in beyond],
         f"Additive attention takes {min(times):.1f} to {max(times):.1f} times as long as "
-        f"dot-product attention. The lowest limit of the 95% intervals is {surely:.1f}, and the "
-        f"claim holds above {_MUCH:g}. Additive attention takes {min(larger):.1f} to "
+        f"dot-product attention. The lowest limit of the 95% intervals is {surely:.1f}; the claim "
+        f"holds if it is above {_MUCH:g}. Additive attention takes {min(larger):.1f} to "
         f"{max(larger):.1f} times the memory. Forward passes with {_HEADS} heads were timed in "
         f"{_ROUNDS} rounds on this machine. Sequences have {_LENGTHS[2]} positions where d_k "
         f"varies, and d_k is {_D_MODEL} where their length varies. Each additive score needs d_k "
@@ -204,9 +204,9 @@ def measure_parallel() -> Measured:
         f"In sequences {times} times as long, the number of sequential matrix products is "
         f"{_as_many(growth['recurrent'])} in a recurrent layer, as its equations say. It is "
         f"{_as_many(growth['self-attention'])} in self-attention and "
-        f"{_as_many(growth['convolution'])} in a convolution. For the same {_POSITIONS:,} "
-        f"positions in longer sequences, times grow by these factors ({_ROUNDS} rounds on this "
-        "machine, 95% intervals): "
+        f"{_as_many(growth['convolution'])} in a convolution. If the same number of positions "
+        f"({_POSITIONS:,}) is in fewer, longer sequences, times change by these factors "
+        f"({_ROUNDS} rounds on this machine, 95% intervals): "
         + ", ".join(
             f"{name} {estimate.value:.1f} ± {estimate.margin:.1f}"
             for name, estimate in slower.items()

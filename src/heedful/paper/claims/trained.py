@@ -317,7 +317,7 @@ def measure_cost(trained: Trainings) -> Measured:
     ]
     return Measured(
         [sign(ratio.interval) for ratios in times.values() for ratio in ratios],
-        "At the planned rates, the recurrent model takes the following multiples of the "
+        "At the speeds in the plan, the recurrent model takes the following multiples of the "
         f"Transformer's cost: {'; '.join(comparisons)}. There are {len(curves['transformer'])} "
         f"seeds of each model. The Transformer has {next(weights):,} weights, and the recurrent "
         f"model has {next(weights):,}. {_published_costs()}",

@@ -28,7 +28,9 @@ from heedful.text.reading.letter_case import (
 from heedful.text.reading.vocabulary import LACKING, SourceVocabulary
 
 LineCase = Literal["", "upper", "title", "sentence"]
-"""Case of the whole translation: unchanged, capitals, each word or the first word capitalized."""
+"""
+Case of the whole translation: unchanged, all capitals, or a capital for each or the first word.
+"""
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 # A short word in capitals may be an abbreviation; a word of this many letters rarely is.
@@ -71,7 +73,7 @@ def restore_word(source: str, target: str, languages: Languages = UNKNOWN) -> st
 
 
 def restore_line(words: Sequence[str], line: LineCase, language: str = "") -> list[str]:
-    """Give the words of a translation the case of the source. `language`: the translation's."""
+    """Give the words of a translation the case of the source. `language`: the target language."""
     if line == "upper":
         return [upper_case(word, language) for word in words]
     if line == "title":
@@ -94,8 +96,8 @@ def _case_of(words: Sequence[str], capitalizes_nouns: bool) -> LineCase:
     """
     Decide in which case a line as a whole is written.
 
-    `capitalizes_nouns`: whether the language does so; then a line with any word in lower case is
-    not a heading.
+    `capitalizes_nouns`: whether the language capitalizes nouns; if so, a line with any word in
+    lower case is not a heading.
     """
     cased = [word for word in words if word.lower() != word.upper()]
     if all(map(is_upper_case, cased)) and max(map(_count_letters, cased)) > 1:

@@ -8,7 +8,7 @@ Division of a line into text for the model and pieces that are held back.
 
 Strings that no model translates, such as placeholders (`heedful.text.reading.patterns`), and
 protected strings are held back. So are parts that the vocabulary lacks, such as an emoji sequence,
-a number or a word of another script. Placeholders, and protected strings that normalization would
+a number or a word in another script. Placeholders, and protected strings that normalization would
 change, are found before blanks and accents are normalized, so they are restored byte for byte.
 """
 
@@ -129,7 +129,7 @@ def unbroken_spans(
 
 
 def single_spaces(text: str) -> str:
-    """Reduce each run of blanks to a space, at the ends too."""
+    """Reduce each run of blanks to a single space, including runs at the ends."""
     return " ".join(f"x{text}x".split())[1:-1]
 
 

@@ -75,7 +75,7 @@ class ReadLine:
         return gap.piece.kind == "term" or all(any(map(str.isalnum, side)) for side in sides)
 
     def copy(self) -> RestoredLine:
-        """Return the line itself as its translation, with the terms of the user replaced."""
+        """Return the line itself as its translation, with the user's terms replaced."""
         terms = [piece for piece in self.pieces if piece.put not in ("", piece.text)]
         text = "".join(piece.put or piece.text for piece in self.pieces)
         if not terms:
@@ -136,7 +136,7 @@ class LineReader:
         return unbroken_spans(text, self.terms, languages, holds=self.reads_text)
 
     def read(self, line: str, target_language: str = "") -> ReadLine:
-        """Prepare a line for the model, by the case rules of its language."""
+        """Prepare a line for the model, with the case rules of its language."""
         languages = Languages(self.vocabulary.language, target_language)
         pieces = cut_line(
             line,

@@ -9,7 +9,7 @@ Where = Literal["edge", "aligned", "end"]
 
 
 class HeldNote(NamedTuple):
-    """A piece that was held back, or a term of the user."""
+    """A piece that was held back, or one of the user's terms."""
 
     text: str
     """Its text in the source."""

@@ -1,5 +1,5 @@
 r"""
-Pieces of text that no model translates, by their form: placeholders, addresses, paths, versions.
+Patterns of text that no model translates: placeholders, addresses, paths, versions.
 
 Only forms that never occur in running text are included: ``50 % sure`` contains no format
 specifier, and ``and/or`` is not a path. Users name further strings with `protected`.

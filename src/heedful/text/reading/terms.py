@@ -52,7 +52,7 @@ class _Term(NamedTuple):
 
 class _Index:
     """
-    Terms by their first letter, their length and their text.
+    Terms, indexed by their first letter, length and text.
 
     Each position of a line needs one lookup for each length, however many terms there are. If
     several terms have the same text, the first is used.
@@ -71,7 +71,7 @@ class _Index:
         """Lengths of the terms, by first letter."""
 
     def find(self, text: str, languages: Languages) -> str | None:
-        """Return the replacement of a text; a term with the same capitals wins."""
+        """Return the replacement for a text; a term with the same capitals wins."""
         if (put := self._exact.get(text)) is not None:
             return put
         lower = lower_case(text, languages.source)
@@ -128,7 +128,11 @@ class Terms:
     def of(
         cls, glossary: Mapping[str, str] | None, protected: Sequence[str] | None
     ) -> "Terms | None":
-        """Check and join the arguments; None if empty. A `ChainMap` holds several glossaries."""
+        """
+        Check and join the arguments; return None if both are empty.
+
+        A `ChainMap` holds several glossaries.
+        """
         layers = glossary.maps if isinstance(glossary, ChainMap) else [glossary or {}]
         glossaries = tuple(filter(None, map(Glossary.of, layers)))
         strings = _on_lines(tuple(protected or ()))
@@ -153,7 +157,7 @@ class Terms:
         return Terms(changed, _changed_strings(self.protected))
 
     def matches(self, text: str, languages: Languages = UNKNOWN) -> Iterator[Match]:
-        """Find the terms of a line, in order; they do not overlap."""
+        """Find the terms in a line, in order; they do not overlap."""
         end = 0
         for place in _WORD_START.finditer(text):
             start, letter = place.start(), _index_letter(place[0])
@@ -174,7 +178,7 @@ class Terms:
 
 @lru_cache(maxsize=8)
 def _protected_index(strings: tuple[str, ...]) -> _Index:
-    """Index protected strings, also with composed letters."""
+    """Index protected strings, including their forms with composed letters."""
     terms = [_Term(text, text, False) for text in strings]
     return _Index([*terms, *_compose(terms)])
 
@@ -222,7 +226,7 @@ def read_glossary(path: Path, warn: Callable[[str], None]) -> dict[str, str]:
 
 
 def read_protected(path: Path) -> list[str]:
-    """Read protected strings, one a line; empty lines are skipped."""
+    """Read protected strings, one per line; empty lines are skipped."""
     return [line.strip() for line in plain_lines(path) if line.strip()]
 
 

@@ -1,1 +1,1 @@
-"""Extension of a trained vocabulary with subwords of another language; old ids stay."""
+"""Extension of a trained vocabulary with subwords of another language; old ids are kept."""

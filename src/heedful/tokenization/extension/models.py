@@ -1,8 +1,8 @@
 """
-Extension of subword models; old ids stay.
+Extension of subword models; old ids are kept.
 
 New subwords come after the old subwords. In a byte-pair model they are merged last. In a unigram
-model each new subword is slightly more probable than its two halves together, so it only replaces
+model each new subword is slightly more probable than its two halves together, so it replaces only
 these halves. Subwords that were learned earlier get better scores, because ties are broken
 differently by different programs.
 """
@@ -102,7 +102,7 @@ class ExtensibleModel:
 
     def extended(self, own: Sequence[NewPiece], listed: Sequence[str]) -> SubwordModel:
         """
-        Return the model with further subwords.
+        Return the model with new subwords.
 
         `own`: new subwords into which the model splits text. `listed`: all new entries that get an
         id, in this order; includes tags, and the subwords of both sides if the vocabulary is
@@ -144,7 +144,7 @@ class ExtensibleModel:
                 yield list(self._symbols(row))
 
     def _symbols(self, row: Sequence[str]) -> Iterator[str]:
-        """Split unknown text into characters, and join bytes to characters."""
+        """Split unknown text into characters, and join bytes into characters."""
         waiting = b""
         for piece in row:
             byte = _BYTE.fullmatch(piece) if piece not in self.ordinary else None

@@ -1,1 +1,1 @@
-"""A training on a GPU: steps of fixed shapes, replayed from graphs."""
+"""Training on a GPU: steps of fixed shapes, replayed from graphs."""

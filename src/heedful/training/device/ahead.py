@@ -29,7 +29,7 @@ class PackedSource(BatchSource, Protocol):
         """Return a `Room` that is large enough for any micro-batch of these batches."""
 
     def pack(self, rows: Rows, room: Room) -> PackedBatch:
-        """Pack pairs into tensors of the sizes of a `Room`."""
+        """Pack pairs into tensors with the sizes of a `Room`."""
 
 
 @dataclass(frozen=True)

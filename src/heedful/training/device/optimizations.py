@@ -33,7 +33,7 @@ def why_padded(
     ranks: int = 1,
 ) -> str:
     """
-    Return the reason why a training computes padding and waits after each step; empty if none.
+    Return the reason why training computes padding and waits after each step; empty if none.
 
     `optimizer`: name of the optimizer. `objective`: the likelihood if None. `ranks`: number of
     processes.
@@ -53,7 +53,7 @@ def why_padded(
 
 
 def describe_steps(padded: str) -> str:
-    """Describe the steps of a training on a GPU for its log; `padded`: from `why_padded`."""
+    """Describe the steps of training on a GPU for the log; `padded`: result of `why_padded`."""
     if padded:
         return f"steps: with padding, collated one at a time: {padded}"
     return "steps: without padding, compiled, replayed from graphs, prepared ahead"

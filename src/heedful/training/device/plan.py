@@ -1,15 +1,17 @@
 """
-A plan of a training on GPUs: memory, and hours computed from a measured rate.
+A plan for training on GPUs: memory, and hours computed from a measured rate.
+
+::
 
     state     fp32 weights, rounded copies in bf16, fp32 gradients, the optimizer's moments
     states    all tensors that the forward pass keeps for the backward pass
     hours     steps x passes x target tokens of a step / rate, on one device
     several   a batch is divided among n devices; after the backward pass each device sends and
-    receives 2 (n - 1) / n of the fp32 gradients, as in a ring all-reduce
+              receives 2 (n - 1) / n of the fp32 gradients, as in a ring all-reduce
 
 The forward pass runs on torch's device `meta`, which computes only shapes. For the base model and
-the paper's batch, the plan estimates 8.3 GB; 8.8 GB were measured. Each of several devices computes
-a smaller part of a batch, less efficiently. The plan ignores this.
+the paper's batch, the plan estimates 8.3 GB; a measurement gave 8.8 GB. Each of several devices
+computes a smaller part of a batch, less efficiently. The plan ignores this.
 """
 
 from dataclasses import dataclass
@@ -30,7 +32,7 @@ _GRADIENT_BYTES = 4
 
 @dataclass(frozen=True)
 class Devices:
-    """The devices for which a training is planned."""
+    """The devices for which training is planned."""
 
     rate: float
     """Number of target tokens per second, measured on one device."""
@@ -48,7 +50,7 @@ class Devices:
 
 @dataclass(frozen=True)
 class PlannedTraining:
-    """The properties of a training that are needed for a plan."""
+    """The properties of a training run that are needed for a plan."""
 
     parameters: int
     steps: int
@@ -70,7 +72,7 @@ class PlannedTraining:
         cls, model: EncoderDecoder, settings: TrainConfig, target_share: float = 1.0
     ) -> "PlannedTraining":
         """
-        Describe a training of a model on `meta`.
+        Describe the training of a model that is on device `meta`.
 
         `target_share`: target tokens of a step, divided by the tokens on its longer side.
         """
@@ -116,7 +118,7 @@ class PlannedTraining:
 
 
 def plan_lines(training: PlannedTraining, devices: Devices) -> list[str]:
-    """Format the plan: a line for memory, one device, and several devices."""
+    """Format the plan: one line each for memory, one device, and several devices."""
     single = Devices(devices.rate)
     lines = [
         f"memory      {memory_text(training)}, computed",

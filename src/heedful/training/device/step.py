@@ -66,7 +66,7 @@ class PendingResults:
 
 class DeviceStep:
     """
-    The steps of a training with tensors of fixed size.
+    Training steps with tensors of fixed size.
 
     `clip_norm`: maximum norm of the mean gradient; None for no limit. `say`: receives messages for
     the log, such as a failure of the compiler.

@@ -32,7 +32,7 @@ class _Started(NamedTuple):
     prepared: PreparedStep
     results: PendingResults
     requests: StepTotals
-    """Counts of the step, and requests to stop or save from the time it was started."""
+    """Counts of the step, and the requests to stop or save when the step was started."""
 
 
 class DeviceTrainer(Trainer):
@@ -51,7 +51,7 @@ class DeviceTrainer(Trainer):
         self._read_at, self._waited, self._logged_waiting = 0.0, 0.0, (0.0, 0.0)
 
     def check_memory(self) -> None:
-        """Do nothing: the first step needs the maximum memory, and fails before any update."""
+        """Do nothing: a lack of memory shows in the first step, before any update."""
 
     def _run_epoch(self, batches: Sequence[Rows]) -> str:
         """Take the remaining steps of an epoch; return the reason to stop, or an empty string."""
@@ -83,7 +83,7 @@ class DeviceTrainer(Trainer):
         return self.batches
 
     def _fit_room(self, batches: Sequence[Rows]) -> DeviceStep:
-        """Return the `DeviceStep` for the batches; record a new one if they need a larger room."""
+        """Return the `DeviceStep` for the batches; create a new one if they need a larger room."""
         room = self._source.room(batches)
         if self._step is None or not self._step.buffers.room.holds(room):
             if self._step is not None:

@@ -1,1 +1,1 @@
-"""Checks at each validation that a training is going well."""
+"""Health checks of a training run, made at each validation."""

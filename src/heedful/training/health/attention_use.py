@@ -76,7 +76,7 @@ class AttentionUse:
         return figures | {name: float(value) / tokens for name, value in nats.items()}
 
     def warning(self, figures: Figures) -> str | None:
-        """Warn if the decoder attends to one position, or if its loss needs no attention."""
+        """Warn if the decoder attends to one position, or if uniform attention costs it little."""
         first, last = figures.get("first", 0.0), figures.get("last", 0.0)
         nats = figures["nats_of_uniform"]
         if max(first, last) > MOST_ON_ONE_PLACE:
@@ -135,7 +135,7 @@ def _loss(model: EncoderDecoder, memory: Memory, batch: Batch) -> float:
 
 
 def _uniform(memory: Memory) -> Memory:
-    """Replace each state by the mean of the states of its sentence."""
+    """Replace each state with the mean of the states of its sentence."""
     real = memory.mask[:, 0, 0].unsqueeze(2)  # (batch, source, 1)
     mean = (memory.states * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True)
     return replace(memory, states=mean.expand_as(memory.states).contiguous())

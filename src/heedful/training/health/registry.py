@@ -1,5 +1,5 @@
 """
-The list of checks of a training, and the code that runs them at a validation.
+The list of health checks, and the code that runs them at a validation.
 
 ::
 
@@ -56,13 +56,13 @@ def measure_all(sample: HeldOutSample) -> dict[str, Figures]:
 
 
 class HealthWarnings:
-    """The warnings of a training: one for each check that fails, but not early in the training."""
+    """The warnings of a training run: one for each check that fails, but none early in the run."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say, self._warned = say, set[str]()
 
     def warn(self, line: Mapping[str, Any], share: float, past_warmup: bool) -> None:
-        """Warn if a validation line fails checks. `share`: completed share of the training."""
+        """Warn if a validation line fails checks. `share`: completed share of training."""
         if share < _EARLY or line["step"] < _FIRST_UPDATES or not past_warmup:
             return
         measured = line.get(KEY, {})

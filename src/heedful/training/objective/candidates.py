@@ -83,11 +83,11 @@ class CandidateObjective(ABC):
     allowed: AllowedTokens
     """Tokens that searches may generate; probabilities are normalized over these tokens."""
     micro_batch_tokens: int
-    """Maximum number of candidate tokens, padding included, that are computed at once."""
+    """Maximum number of candidate tokens, padding included, that are processed at once."""
 
     @abstractmethod
     def describe(self) -> str:
-        """Describe the objective for the first lines of a training."""
+        """Describe the objective for the messages at the start of training."""
 
     @abstractmethod
     def propose(

@@ -20,7 +20,7 @@ _WIDTH = 0.2
 
 
 class GuidedAttention:
-    """A penalty on attention off the diagonal that fades linearly."""
+    """A linearly fading penalty on attention off the diagonal."""
 
     def __init__(self, strength: float, steps: int) -> None:
         self.strength, self.steps = strength, steps

@@ -42,7 +42,7 @@ class Objective(Protocol):
         """Name of `StepTotals.figure` in the log; empty if the objective has no figure."""
 
     def describe(self) -> str:
-        """Describe the objective for the first lines of a training."""
+        """Describe the objective for the messages at the start of training."""
 
     def parts(self, model: Seq2Seq, batch: Batch, rows: Rows, step: int) -> Iterator[LossPart]:
         """
@@ -66,7 +66,7 @@ class Objective(Protocol):
 
         Notes
         -----
-        The gradient is divided by the target tokens of the whole batch.
+        The gradient is divided by the number of target tokens of the whole batch.
         """
 
 
@@ -85,7 +85,7 @@ class Likelihood:
         self.smoothing, self.form, self.weight, self.guide = smoothing, form, weight, guide
 
     def describe(self) -> str:
-        """Describe the objective for the first lines of a training."""
+        """Describe the objective for the messages at the start of training."""
         guided = self.guide and f", attention guided for {self.guide.steps:,} steps"
         return f"likelihood of the references{guided or ''}"
 

@@ -35,7 +35,7 @@ class ExpectedReward(CandidateObjective):
 
     figure = "reward"
     seed: int
-    """The seed of the training."""
+    """The seed of the training run."""
 
     def describe(self) -> str:
         return f"expected reward of {self.candidates} samples of each pair"

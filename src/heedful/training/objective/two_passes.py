@@ -22,7 +22,7 @@ which doubles the weight of the same alpha. Here the loss is half of the paper's
 
     (CE(p) + CE(q)) / 2 + alpha / 4 (KL(p || q) + KL(q || p))
 
-so that a token counts once, as in any other training, and clipping and the learning rates of SGD
+so that a token counts once, as with any other objective, and clipping and the learning rates of SGD
 have the same meaning.
 """
 
@@ -62,7 +62,7 @@ class TwoPasses:
         self.single_pass_steps = single_pass_steps
 
     def describe(self) -> str:
-        """Describe the objective for the first lines of a training."""
+        """Describe the objective for the messages at the start of training."""
         cut = f", {100 * self.cut:g}% of the tokens cut in the second" if self.cut else ""
         start = f" from step {self.single_pass_steps + 1:,}" if self.single_pass_steps else ""
         return f"{self.name}, two passes{start}{cut}"
