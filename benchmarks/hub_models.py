@@ -293,7 +293,7 @@ def _ratio(theirs: dict[str, Any] | None, ours: dict[str, Any] | None) -> str:
 _HEAD = (
     "The table shows how many lines each toolkit translates per second of processor time, "
     "from text to text on one thread. Each speed is a median, in the toolkit's fastest precision "
-    "(named in parentheses). All toolkits have "
+    "(named in parentheses). All toolkits use "
     f"the same random weights, the same lines, beam {BEAM} and {LENGTH} subwords a line. “Both in "
     "fp32” is the speed of heedful divided by that of CTranslate2, both in fp32. “Lines equal” "
     "counts lines for which CTranslate2 and transformers write the same subwords in fp32. The "

@@ -39,21 +39,21 @@ class LaterPart(NamedTuple):
 
 
 PARTS = {
-    "rotary": LaterPart("rotary positions", "rotary", ("model.positions=rotary",)),
-    "shaw": LaterPart("relative positions", "shaw", ("model.positions=shaw",)),
+    "rotary": LaterPart("rotary position embeddings", "rotary", ("model.positions=rotary",)),
+    "shaw": LaterPart("relative position vectors", "shaw", ("model.positions=shaw",)),
     "gated": LaterPart(
-        "gated network (SwiGLU), as many weights",
+        "gated feed-forward network (SwiGLU), as many weights",
         "gated",
         ("model.gated=true", "model.activation=silu", "model.d_ff=341"),
     ),
     "rms-norm": LaterPart("RMS norm", "rms-norm", ("model.norm_kind=rms",)),
-    "qk-norm": LaterPart("norms of queries and keys", "qk-norm", ("model.attention.qk_norm=rms",)),
+    "qk-norm": LaterPart("query-key norm", "qk-norm", ("model.attention.qk_norm=rms",)),
     "two-keys": LaterPart(
-        "two heads of keys and values", "grouped-keys", ("model.attention.kv_heads=2",)
+        "grouped-query attention, two heads of keys and values",
+        "grouped-keys",
+        ("model.attention.kv_heads=2",),
     ),
-    "one-key": LaterPart(
-        "one head of keys and values", "grouped-keys", ("model.attention.kv_heads=1",)
-    ),
+    "one-key": LaterPart("multi-query attention", "grouped-keys", ("model.attention.kv_heads=1",)),
     "shared-layers": LaterPart(
         "six layers that share the weights of three",
         "shared-layers",

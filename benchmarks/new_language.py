@@ -131,7 +131,8 @@ def body(record: Record) -> str:
         [
             head,
             table("model | English to French | English to German", cells, rows),
-            f"Signature of chrF: `{signature}`. [How to add a language](../howto/new-language.md).",
+            f"Signature of chrF: `{signature}`. See [how to add a "
+            "language](../howto/new-language.md).",
         ]
     )
 

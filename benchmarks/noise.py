@@ -61,12 +61,12 @@ TASKS = {
     "grammar": NoiseTask(
         "tiny",
         ("train.steps=800", "train.validate_steps=800"),
-        "the grammar of the quickstart, in fewer steps",
+        "the grammar of the quickstart, with fewer steps",
     ),
     "multi30k": NoiseTask(
         "tiny",
         ("data.vocabulary_size=4000", "train.steps=1500", "train.validate_steps=750"),
-        "Multi30k, English to German, by a small model in minutes",
+        "Multi30k, English to German, with a small model",
     ),
 }
 

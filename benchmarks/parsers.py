@@ -268,7 +268,7 @@ _HEAD = (
     f"{PENALTY}."
 )
 _TRIALS = (
-    "Each parser is trained with five learning rates, each time for as many steps as take "
+    "Each neural parser is trained with five learning rates, each time for as many steps as take "
     f"{TRIAL_MINUTES:.0f} minutes. The rate with the lowest perplexity on files 160 to 179 is "
     "chosen."
 )

@@ -46,20 +46,19 @@ _HEAD = (
     "sentences, parsed from words alone. Parsers use the average of the last ten checkpoints, beam "
     f"{BEAM} and length penalty {PENALTY}; beam and penalty were chosen on the Wall Street "
     "Journal's sentences. A vanilla grammar is a PCFG estimated from the first training trees; it "
-    "parses by CKY. Intervals (95%) are bootstrapped over sentences. “Malformed” is the share of "
+    "parses with CKY. Intervals (95%) are bootstrapped over sentences. “Malformed” is the share of "
     "sentences for which an unconstrained greedy search does not write a tree. “Next words” and "
     "“numbers” are [two settings](../explain/parsing.md#trees-as-symbols) that help if there are "
     "few trees."
 )
 _TAIL = (
     "“News” means sentences from WMT for which the first two Transformers write the same tree. "
-    "Trained on all trees of a treebank, each of the [recipes](../explain/parsing.md) with next "
-    "words scores higher than the grammar learned from these trees. For Transformers trained on "
-    "500 or 1,000 trees, the results do not show that they score higher than the grammar learned "
-    "from the same number of trees. The paper's Table 4 uses other sentences and about 40,000 "
-    "trees, so its scores cannot be compared with these. [Three parsers with the same "
-    "tuning](parsers.md) are "
-    "scored on sentences that were not used for any choice."
+    "Each parser with next words ([recipes](../explain/parsing.md)) that is trained on all trees "
+    "of a treebank scores higher than the grammar learned from these trees. For Transformers "
+    "trained on 500 or 1,000 trees, the results do not show that they score higher than the "
+    "grammar learned from the same number of trees. The paper's Table 4 uses other sentences and "
+    "about 40,000 trees, so its scores cannot be compared with these. [Three parsers with the same "
+    "tuning](parsers.md) are scored on sentences that were not used for any choice."
 )
 
 

@@ -52,8 +52,8 @@ def table2(record: Record) -> str:
             "diverges at the best rate. BLEU is cased, on test_2016_flickr, with beam 4 and the "
             f"average of the last checkpoints. {_steps(measured)}. Perplexity is per subword, and "
             "for Deep-Att per word. The last column is the BLEU on the validation text after "
-            "equally many operations. An ensemble averages the probabilities of models with three seeds; "
-            "the published ensembles have eight models.",
+            "equally many operations. An ensemble averages the probabilities of models with three "
+            "seeds; the published ensembles have eight models.",
             markdown(table.rows),
             "![Validation BLEU by number of operations](table2.svg)",
             " ".join(table.reservations),
@@ -171,8 +171,8 @@ def claims(record: Record) -> str:
                 "Time and origin of the trainings",
                 [
                     f"Minutes planned for each claim (`--threads 1`): {minutes}. All models of a "
-                    "claim read the same number of positions, padding included. The command uses "
-                    "the plans in `docs/results/claims.json` again.",
+                    "claim read the same number of positions, padding included. The command reuses "
+                    "the plans in `docs/results/claims.json`.",
                     *_earlier_origins(record, "Decided"),
                 ],
             ),

@@ -80,8 +80,9 @@ def test_a_training_is_kept_with_its_scores(results, tmp_path):
         (tmp_path / name).write_text(text, encoding="utf-8")
     keep_training(tmp_path, "abc")
     assert (
-        "9 steps and 1.5 minutes. The training read 1,000 target tokens, at the end 500,000 a "
-        "second, and used 8.0 GB. The device waited for batches for 1.0% of the time"
+        "9 steps and 1.5 minutes. The training read 1,000 target tokens and used 8.0 GB of memory; "
+        "its last logged rate was 500,000 target tokens a second. The device waited for batches "
+        "for 1.0% of the time"
     ) in PAGE.text()
     assert "31.0 BLEU and perplexity 7.39" in PAGE.text()
     assert "not used in training, they have BLEU 30.5, chrF 55.0, TER 50.0." in PAGE.text()

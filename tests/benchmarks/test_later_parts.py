@@ -48,6 +48,6 @@ def test_a_row_is_marked_beyond_the_noise_of_seeds(longer):
     }
     page = body(Record("abc", "m", {"here": here}))
     lines = {line.split(" | ")[0]: line for line in page.splitlines() if "explain" in line}
-    assert "*" not in lines["| [rotary positions](../explain/rotary.md)"]
-    assert lines["| [relative positions](../explain/shaw.md)"].count("*") == 1
-    assert "Not trained: gated network" in page
+    assert "*" not in lines["| [rotary position embeddings](../explain/rotary.md)"]
+    assert lines["| [relative position vectors](../explain/shaw.md)"].count("*") == 1
+    assert "Not trained: gated feed-forward network" in page

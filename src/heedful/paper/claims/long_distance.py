@@ -54,10 +54,10 @@ def measure_long_distance(trained: Trainings) -> Measured:
         "Each translation ends with a name that the source does not contain. The numbers are the "
         f"probability of the correct name among all names if it also occurred {DISTANCES[0]} or "
         f"{DISTANCES[-1]} words before (chance is {1 / len(NAMES):.1f}). {' '.join(sentences)}"
-        f"{'' if learned else doubt} A model keeps the name if the whole interval is below "
-        f"{_KEPT:g}, and loses the name if the whole interval is above this limit. Whatever it "
-        "learns, a convolution with 2 layers of kernel width 3 sees only 5 tokens; a convolution "
-        f"with 5 layers of width 9 sees 41. {_practice(trained)} Weights: "
+        f"{'' if learned else doubt} A model keeps the name if the whole interval of this "
+        f"difference is below {_KEPT:g}. It loses the name if the whole interval is above "
+        f"{_KEPT:g}. Whatever it learns, a convolution with 2 layers of kernel width 3 sees only "
+        f"5 tokens; a convolution with 5 layers of width 9 sees 41. {_practice(trained)} Weights: "
         + "; ".join(f"{model.title} {trained.systems[model.name].parameters:,}" for model in LONG)
         + ".",
         (

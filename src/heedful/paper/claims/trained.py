@@ -254,9 +254,9 @@ def measure_heads(trained: Trainings) -> Measured:
         "the source. Sharpness alone makes heads differ: "
         f"{counted['untrained and sharpened']} are different in an untrained model whose queries "
         "are multiplied until each layer's attention is as sharp as after training. Its heads "
-        "attend to random positions, so heads can hardly differ more. A trained model with more "
-        "different heads than this model supports the statement. A trained model with fewer "
-        "different heads than before training refutes it.",
+        "attend to random positions, so heads can hardly differ more. A trained model with a "
+        "larger number than this model supports the statement. A trained model with a smaller "
+        "number than before training refutes it.",
         (
             SizePanel("heads", HEAD_COUNTS, curves, "different heads of a layer", "x"),
             SizePanel("heads", HEAD_COUNTS, (bleu,), "BLEU", "x"),
