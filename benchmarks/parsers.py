@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.parsing import BEAM, PENALTY, with_interval, write_trees
+from benchmarks.parsing import BEAM, PENALTY, with_interval, write_brackets, write_trees
 from benchmarks.pcfg import WSJ, measure_grammar, read_treebank
 from benchmarks.report import ResultPage, arguments, data_folder, measurements_of, outputs_of
 from benchmarks.training import last_line, read_log, train
@@ -193,7 +193,7 @@ def measure_seed(training: Training, run: Path, parts: SampleParts) -> dict[str,
         lines = [" ".join(tree.words) for tree in gold]
         parses = parser.parse(lines, options, [tree.tags for tree in gold])
         scores[name] = with_interval(score_trees(gold, [parse.tree for parse in parses]))
-        trees[name] = [str(parse.tree) for parse in parses]
+        trees[name] = [write_brackets(parse.tree) for parse in parses]
     return scores
 
 

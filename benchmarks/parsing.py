@@ -24,6 +24,7 @@ from heedful.experiments.record import Record
 from heedful.paper.parsing.pcfg import Pcfg
 from heedful.search.settings import SearchOptions
 from heedful.tasks.parsing.parser import Parser
+from heedful.tasks.parsing.trees.linearize import linearize
 from heedful.tasks.parsing.trees.score import TreeScore, score_trees
 from heedful.tasks.parsing.trees.tree import Tree
 
@@ -219,7 +220,12 @@ def measure(
         "malformed_when_free": sum(not parse.is_tree for parse in greedy),
         **describe_training(runs[0], "f1"),
     }
-    return row, list(map(str, trees))
+    return row, list(map(write_brackets, trees))
+
+
+def write_brackets(tree: Tree) -> str:
+    """Write the brackets of a parse without its words, which belong to the treebank."""
+    return " ".join(linearize(tree, "vinyals"))
 
 
 def compare_trees(gold: list[Tree], trees: list[Tree], grammar: TreeScore) -> dict[str, Any]:
