@@ -159,6 +159,6 @@ _TRIALS = (
 )
 _SPEEDS = (
     "The fastest combination of precision and threads is used for the trials and the hour. Joey "
-    "NMT has no setting for bf16 on a processor: its driver sets the precision of its autocast."
+    "NMT has no setting for bf16 on a CPU: its driver sets the precision of its autocast."
 )
 PAGE = ResultPage("same-hour", "The same hour for four toolkits", {"same-hour": body})

@@ -217,5 +217,5 @@ PAGE = ResultPage(
     },
     "This page has the results of `heedful paper` for the paper's tables and claims. Another page "
     "describes [how they are measured, and which conclusions they allow](../howto/tables.md). "
-    "Table 4 has [its own page](parsing.md).",
+    "Table 4 has [its own page](parsing.md), and so has a [comparison of parsers](parsers.md).",
 )

@@ -1,8 +1,8 @@
 """
 Measure the size and the structure of this repository: `make house`.
 
-    python tools/house.py            lines by package, circles, files of a step; 1 if over budget
-    python tools/house.py --write    set each budget in tools/budgets.toml to today's value
+    python tools/house.py           lines by package, circles, files of a step; fails if over budget
+    python tools/house.py --write   set each budget in tools/budgets.toml to today's value
 
 How lines are counted
     A code line holds at least one token that is neither a comment nor part of a docstring. A
@@ -17,9 +17,9 @@ Which lines a step runs
     loop. Lines are recorded by `sys.settrace`, because `sys.monitoring` needs Python 3.12.
 
 Which imports count
-    Every `import` counts, at the top, inside a function, or under TYPE_CHECKING. A circle is a
-    strongly connected component of modules. Circles of packages are found in the same way. A task
-    has parts in several layers, so each of its modules counts as a package.
+    Every `import` counts, at the top, inside a function, or under TYPE_CHECKING. Circles are
+    import cycles: the strongly connected components of modules. Circles of packages are found in
+    the same way. A task has parts in several layers, so each of its modules counts as a package.
 
 Budgets
     tools/budgets.toml limits the code lines of each package and of the Transformer alone, the
@@ -302,7 +302,7 @@ class StepRecorder:
 
 
 def run_steps() -> dict[str, dict[Path, set[int]]]:
-    """Train a few steps and translate a sentence; return the lines that each second step runs."""
+    """Train and translate briefly; return the lines that run in the second step of both."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         write_grammar_text(home / "text", (2_000, 20, 20))
@@ -363,7 +363,7 @@ def write_budgets(measured: dict[str, dict[str, int]]) -> None:
 def over_budget(
     measured: dict[str, dict[str, int]], budgets: dict[str, dict[str, int]]
 ) -> list[str]:
-    """Describe each value above its budget or without a budget."""
+    """Describe each value above its budget or without one, and each budget without a value."""
     problems = []
     for table, values in measured.items():
         limits = budgets.get(table, {})

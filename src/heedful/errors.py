@@ -17,7 +17,7 @@ Exceptions and their messages to the user.
         ├── TokenizerError             subwords that cannot be trained or read
         ├── RunFolderError             a run folder that is missing, in use or damaged
         ├── ExchangeError              a model that cannot be converted from or to a toolkit
-        ├── PluginError                a plugin that is missing, fails or is not the run's own
+        ├── PluginError                a plugin that is missing, fails or differs from the run's
         ├── DeviceError                a device that is missing or too small
         └── MissingExtra               an optional package that is not installed
 
@@ -114,7 +114,7 @@ class RunFolderError(UserError):
 
 
 class ExchangeError(UserError):
-    """A model of another toolkit cannot be read, or our model cannot be expressed in its format."""
+    """A model of another toolkit cannot be read, or a heedful model does not fit its format."""
 
 
 class PluginError(UserError):

@@ -1,5 +1,5 @@
 """
-Atomic writes of files and folders: a kill or a full disk leaves no partial file under its name.
+Atomic writes of files and folders: no partial file gets its final name, even after a kill.
 
 Each file is written under a temporary name, synced and then renamed, so it is complete or absent.
 The same holds for folders.
@@ -214,7 +214,7 @@ def tidy(parent: Path, only: str = "") -> None:
     Clean up the unfinished changes of a killed process in a folder.
 
     A folder that was moved away and not yet replaced is restored; partial folders are deleted.
-    `only`: the name of a single folder to restore; empty for all.
+    `only`: the name of the only folder to clean up; empty for all.
     """
     if not parent.is_dir():
         return

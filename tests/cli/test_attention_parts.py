@@ -85,7 +85,7 @@ def test_info_and_a_dry_run_count_the_same_parameters_and_name_the_layers(
     told = heedful_cli("info", run, "--json")
     count = json.loads(told.stdout)["parameters"]
     layers = json.loads(told.stdout)["layers"]
-    assert layers.startswith("compiled" if name in COMPILED else "plain on a processor: ")
+    assert layers.startswith("compiled" if name in COMPILED else "plain on a CPU: ")
     arguments = train_arguments(text, tmp_path / "dry", *COMMON, *PARTS[name][0])
     done = heedful_cli(*arguments, "--dry-run")
     assert done.returncode == 0, done.stderr

@@ -144,7 +144,7 @@ def _layers(model: EncoderDecoder) -> dict[str, str]:
     if not isinstance(model, Transformer):
         return {}
     reason = why_not_compiled(model)
-    return {"layers": f"plain on a processor: {reason}" if reason else "compiled on a processor"}
+    return {"layers": f"plain on a CPU: {reason}" if reason else "compiled on a CPU"}
 
 
 def _objective(settings: TrainConfig) -> dict[str, str]:

@@ -296,7 +296,7 @@ def _search(visit: Visit) -> Iterator[dict[str, Any]]:
 
 
 def _peers_train(visit: Visit) -> Iterator[dict[str, Any]]:
-    """Compare the step of the first shape with other toolkits."""
+    """Compare the step of the first shape with the steps of other toolkits."""
     shape = next(iter(visit.size.steps.values()))
     request = _step_request(visit, shape)
     work = _step_work(shape, request)
@@ -306,7 +306,7 @@ def _peers_train(visit: Visit) -> Iterator[dict[str, Any]]:
 
 
 def _peers_search(visit: Visit) -> Iterator[dict[str, Any]]:
-    """Compare searches with other toolkits."""
+    """Compare searches with those of other toolkits."""
     for batch, request, work in _search_requests(visit):
         yield from _in_turns(visit, "translate", request, {"batch": batch} | work)
 

@@ -1,5 +1,5 @@
 """
-Comparison of a device's results with the CPU's, and its peak rates, in a separate process.
+A separate process compares a device's results with the CPU's and measures its peak rates.
 
 The CPU in fp32 is the reference for a step and for a search. A device adds numbers in another
 order, so its results are close but not equal. In bf16 each number has two to three significant

@@ -30,7 +30,7 @@ class SpeedMeasurement:
     rate: float | None
     """GFLOP/s of matrix products on this machine in the same precision."""
     memory: int
-    """Peak bytes of the system's process, or of the GPU."""
+    """Peak memory of the system's process, or of the GPU, in bytes."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Further facts: versions, agreement, scores."""
 

@@ -17,8 +17,8 @@ def products_alone(work: Callable[[], object]) -> float | None:
     """
     Compute the seconds of the matrix products of a function, without its other operations.
 
-    Each product is repeated several times with its operands, and the median is taken. None if this
-    torch version does not show the products of a backward pass (`heedful.kernels.operations`).
+    Each product is repeated several times with its operands, and the median is taken. Returns None
+    if this torch version hides the products of a backward pass (`heedful.kernels.operations`).
     """
     recorder = _ProductRecorder()
     with observe_operations(recorder.observe):

@@ -149,7 +149,7 @@ def _seconds(products: Sequence[NativeLinear], rows: int) -> float:
 
 
 def _call(linear: NativeLinear, rows: int) -> Callable[[], object]:
-    """Prepare the call of a C function, because Python's overhead is significant for few rows."""
+    """Prepare a call to a C function, because Python's overhead is significant for few rows."""
     x, out = torch.rand(rows, linear.inner), torch.empty(rows, linear.outer)
     product, (rounded, largest) = linear.product, linear.room(rows)
     function = partial(

@@ -27,7 +27,7 @@ class Conditions:
     peers: Path | None = None
     """Folder of the peers; None for no peers."""
     only: tuple[str, ...] = ()
-    """Names of the measured systems; all if empty."""
+    """Names of the systems to measure; all if empty."""
     rounds: int = 1
     """Number of rounds in which all systems are measured."""
 

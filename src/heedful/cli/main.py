@@ -2,8 +2,8 @@
 The `heedful` command and its subcommands.
 
 Heavy modules such as torch are imported only when a command needs them, so `--help` is quick. Every
-error that a user can cause gives one paragraph on standard error and an exit code. The code is 1 if
-the run failed, 2 if the command or its input is wrong.
+error that a user can cause gives one paragraph on standard error and an exit code. The code is 2 if
+the command line or the input is wrong, and 1 after any other failure.
 """
 
 import signal

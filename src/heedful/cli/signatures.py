@@ -1,4 +1,4 @@
-"""Commands whose options are changed by a decorator."""
+"""Support for decorators that change the options of commands."""
 
 import inspect
 from collections.abc import Callable, Sequence

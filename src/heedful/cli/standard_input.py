@@ -15,8 +15,8 @@ def standard_input() -> Iterator[bytes]:
     """
     Read lines from the file descriptor itself; refuse a closed descriptor at once.
 
-    A thread that waits in `sys.stdin.buffer` holds its lock. If Python exits meanwhile, it aborts,
-    for example at Ctrl-C or when the program that reads the output has ended.
+    A thread that waits in `sys.stdin.buffer` holds its lock. If Python exits meanwhile, for example
+    on Ctrl-C or because the program that reads the output has ended, it aborts.
     """
     try:
         os.read(0, 0)

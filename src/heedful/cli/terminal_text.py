@@ -89,7 +89,7 @@ def _replace(error: UnicodeError) -> tuple[str, int]:
 
 
 def _number(letter: str) -> str:
-    """Write a character, or a byte that is not a character, as an escape sequence of Python."""
+    """Write a character, or a byte that is not a character, as a Python escape sequence."""
     if "\udc80" <= letter <= "\udcff":
         return f"\\x{ord(letter) - 0xDC00:02x}"
     return letter.encode("unicode_escape").decode("ascii")

@@ -364,7 +364,7 @@ def _prepend_tag(line: str, tag: str) -> str:
 
 
 def _sampling(wanted: bool, details: dict[str, Any]) -> Sampling | None:
-    """Collect the sampling options that were set; refuse them without --sample."""
+    """Collect the sampling options that were set; refuse them without --sample or --mbr."""
     chosen = {name: value for name, value in details.items() if value is not None}
     if wanted:
         return Sampling(**chosen)

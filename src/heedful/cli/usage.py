@@ -55,7 +55,7 @@ def _find_command(command: Any, arguments: Sequence[str]) -> tuple[tuple[str, ..
 def _explain_unknown(
     error: Any, path: tuple[str, ...], command: Any, arguments: Sequence[str]
 ) -> str:
-    """Suggest the intended option for a misspelled name or a name of another toolkit."""
+    """Suggest the intended option for a misspelled name or a name from another toolkit."""
     place, name = " ".join(path), str(error.option_name)
     if len(name) == 2:  # typer reads -src as -s, -r and -c
         words = (word.partition("=")[0] for word in arguments if word.startswith(name))

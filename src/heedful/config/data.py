@@ -60,4 +60,4 @@ class DataConfig(SettingsTable):
     unescape: bool = False
     """Whether escapes of Moses' tokenizer, such as &apos; and @-@, are undone."""
     mixing_temperature: Annotated[float, Field(ge=1)] = 1.0
-    """Temperature of sampling from corpora without weights; 1 is in proportion to their sizes."""
+    """Sampling temperature for corpora without weights; 1 samples in proportion to their sizes."""

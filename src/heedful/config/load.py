@@ -1,11 +1,11 @@
 """
-Reading of settings from a recipe or TOML file plus ``key=value`` changes; writing as TOML.
+Read settings from a recipe or a TOML file, apply ``key=value`` changes, and write TOML.
 
-A settings file has the tables ``model``, ``data``, ``train`` and ``search``, and tables of tasks.
+A settings file has the tables ``model``, ``data``, ``train`` and ``search``, and one for each task.
 ``base = "small"`` above them names the recipe to start from; without a base, unset settings have
-their defaults. ``plugins = ["mine.py"]`` names files in the folder of the settings file that are
-loaded first (`heedful.plugins`). TOML has no null, so ``"none"`` means null for settings that may
-be null.
+their defaults. ``plugins = ["mine.py"]`` names plugins (`heedful.plugins`) that are loaded first,
+with paths relative to the folder of the settings file. TOML has no null, so ``"none"`` means null
+for settings that may be null.
 """
 
 import json
@@ -85,9 +85,9 @@ def setting_list(settings: Settings) -> list[str]:
 
 def to_toml(config: RunConfig) -> str:
     """
-    Write all active settings as a TOML file, each below its help text.
+    Format all active settings as TOML, each below its help text.
 
-    Defaults are also written, so the file has the same meaning in a later version.
+    Defaults are included, so the text has the same meaning in a later version.
     """
     values, acting = flat(config.to_dict()), acting_settings(config)
     lines = []

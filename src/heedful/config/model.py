@@ -61,7 +61,7 @@ class _ComposedSettings(ModelSettings):
 
 
 def _named_fields(table: type[SettingsTable]) -> dict[str, Any]:
-    """Return the fields of a table that choose families, with the names and help of families."""
+    """Return the fields of a table that choose families, with their names and help texts."""
     fields: dict[str, Any] = {}
     for name, old in table.model_fields.items():
         if values := values_of(setting := f"{table.table}.{name}"):
@@ -85,7 +85,7 @@ def _family_fields() -> dict[str, Any]:
 
 
 def _compose_attention() -> Any:
-    """Build the table of attention with the names that families and plugins add."""
+    """Build the table of attention settings with the names that families and plugins add."""
     return create_model(
         "AttentionConfig",
         __base__=AttentionSettings,
@@ -96,7 +96,7 @@ def _compose_attention() -> Any:
 
 
 def _compose_model() -> Any:
-    """Build the table of the model with the names and the tables that families add."""
+    """Build the table of model settings with the names and the tables that families add."""
     return create_model(
         "ModelConfig",
         __base__=_ComposedSettings,

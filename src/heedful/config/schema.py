@@ -113,7 +113,7 @@ class _RunSettings(SettingsTable):
         """
         Return a changed copy, checked again as a whole.
 
-        `inherited`: changes that `settings` override.
+        `inherited`: changes that `settings` overrides.
 
         All changes are made before the check, so that dependent settings may change together. A
         setting that `settings` does not name and that no longer acts is reset to its default.

@@ -55,7 +55,7 @@ class SearchConfig(SettingsTable):
     length_limit_policy: Literal["cut", "end", "force", "keep"] = "cut"
     """At the length limit, a hypothesis ranks last, gets a free EOS, pays for EOS, or is kept."""
     renormalise: bool = False
-    """Whether the probabilities of the allowed subwords are normalized to a sum of one."""
+    """Whether the probabilities of the allowed subwords are normalized to sum to one."""
     forbidden_ids: Ids = ""
     """Space-separated ids that are never written, in addition to padding and the start symbol."""
     min_length: Annotated[int, explained(MIN_LENGTH)] = 0

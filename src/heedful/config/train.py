@@ -36,7 +36,7 @@ class TrainConfig(SettingsTable):
     steps: Count = 100_000
     """Updates until training ends."""
     minutes: Positive | None = None
-    """Maximum minutes of training, including the time before a resume. None means no limit."""
+    """Maximum minutes of training, including time before it was resumed. None means no limit."""
     batch_tokens: Count = 25_000
     """Tokens per update, counted on the side with more tokens."""
     batch_counting: Literal["real", "padded"] = "real"
@@ -50,7 +50,7 @@ class TrainConfig(SettingsTable):
     warmup: CountOrZero = 4000
     """Updates during which the learning rate rises. 0 means none."""
     learning_rate_factor: Annotated[Positive, ActsIf("train.schedule", ("paper",))] = 1.0
-    """Factor of the paper's learning rate."""
+    """Factor by which the paper's learning rate is multiplied."""
     learning_rate: Annotated[Positive | None, ActsIf("train.schedule", unless=("paper",))] = None
     """Peak of the learning rate, reached at the end of the warm-up; it must be set."""
     min_learning_rate: Annotated[
@@ -152,7 +152,7 @@ class TrainConfig(SettingsTable):
 
     @property
     def mean_passes(self) -> float:
-        """Mean number of passes per step over the training."""
+        """Mean number of passes per step over the course of training."""
         return 2.0 - self.single_pass_steps / self.steps
 
     @model_validator(mode="after")

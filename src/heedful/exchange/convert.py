@@ -1,7 +1,8 @@
 """
-Import and export of models, with a comparison of results, which only an import may lack.
+Import and export of models, with a comparison of results.
 
-A folder gets its final name after the comparison, so a failed comparison leaves no folder.
+Only an import can do without the comparison, if heedful cannot run the other toolkit. A folder gets
+its final name after the comparison, so a failed comparison leaves no folder.
 """
 
 from collections.abc import Sequence
@@ -126,8 +127,8 @@ def import_model(
     Import another toolkit's model as a run folder.
 
     `kind`: name of the toolkit, or `huggingface` for the class that config.json names. Raises
-    `ExchangeError` if the model cannot be read, and `ParityFailed` if the results of heedful
-    differ. An error leaves no new folder `out`.
+    `ExchangeError` if the model cannot be read, and `ParityFailed` if heedful's results
+    differ from the toolkit's. If an error occurs, the folder `out` is not created.
     """
     kind = reader_name(kind)
     origin, goal = Path(path), Path(out)
@@ -225,10 +226,11 @@ def export_model(
     Export a run's model for another toolkit, with a model card.
 
     `kind`: name of the toolkit, or `huggingface` for its first class that can express the model.
-    `facts`: facts for the card that the run does not record.
+    `facts`: facts that the run does not record, for the card.
 
     Raises `ExchangeError` with all reasons if the format cannot express the model, and
-    `ParityFailed` if the toolkit's results differ. An error leaves no new folder `out`.
+    `ParityFailed` if the toolkit's results differ. If an error occurs, the folder `out` is not
+    created.
     """
     kind, meant = writer_name(kind), class_meant(kind)
     options, goal = options or WriteOptions(), Path(out)

@@ -34,9 +34,9 @@ def find_splitters(
     """
     Find the tokenizer files of both sides.
 
-    The names of SentencePiece's files end in ``.model`` or ``.spm``; names of files with BPE codes
-    contain a part ``codes``, ``code``, ``bpecodes`` or ``bpe``. Raises `ExchangeError` if several
-    files match, or if the file that the user names does not exist.
+    The names of SentencePiece's files end in ``.model`` or ``.spm``. One of the dot-separated parts
+    in the name of a file with BPE codes is ``codes``, ``code``, ``bpecodes`` or ``bpe``. Raises
+    `ExchangeError` if several files match, or if the file that the user names does not exist.
     """
     place = options.tokenizer or folder
     if not place.exists():

@@ -1,7 +1,7 @@
 """
 The interface for another toolkit: functions that read, write and run its models.
 
-A reader or writer is a module with these functions; `heedful.exchange.registry` lists all of them.
+A reader or writer is a module with these functions; `heedful.exchange.registry` lists the modules.
 """
 
 import json
@@ -46,7 +46,7 @@ class ModelBundle:
 
 @dataclass(frozen=True)
 class ExportResult:
-    """The result of an export; both sides translate with the same search."""
+    """The result of an export; in the parity check, both sides use its search settings."""
 
     search: SearchConfig
     """Search settings of the exported model, in our terms."""
@@ -58,13 +58,13 @@ class ExportResult:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Import options that files do not contain; a reader ignores options that it does not need."""
+    """Import options; a reader ignores options that it does not need."""
 
     source_language: str = ""
     target_language: str = ""
     """Codes of the languages."""
     tokenizer: Path | None = None
-    """A SentencePiece model or a codes file, or a folder that contains such files."""
+    """A SentencePiece model or a file of BPE codes, or a folder that contains such files."""
     task: str = ""
     """Name of a task of the model, which sets a prefix and search settings."""
     source_prefix: str = ""
@@ -114,7 +114,7 @@ class Writer(Protocol):
 
 @dataclass
 class Problems:
-    """A collection of reasons against an operation, so that one run shows all of them."""
+    """A collection of reasons against an operation, so that one error lists all of them."""
 
     messages: list[str] = field(default_factory=list)
     """Reasons so far."""

@@ -3,9 +3,9 @@ The checks of an import, with and without the other toolkit.
 
 The key map must contain every tensor of the original and every weight of our model
 (`heedful.families.keymap`). No two of our ids may map to the same row of an original table
-(`heedful.tokenization.id_mapping`). The report counts the sentences that keep their subwords when
-they are joined and split again. If the toolkit itself can run, both models compute and translate
-the same sentences (`heedful.exchange.parity`).
+(`heedful.tokenization.id_mapping`). The report counts the sentences whose subwords do not change
+when they are joined and split again. If the toolkit itself can run, both models translate the same
+sentences, and their log-probabilities are compared (`heedful.exchange.parity`).
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class ImportReport:
     sentences: int
     """Number of sentences that were split into subwords."""
     round_trips: int
-    """Number of sentences that keep their subwords when they are joined and split again."""
+    """Number of sentences whose subwords do not change when they are joined and split again."""
     parity: Parity | None
     """The comparison with the toolkit itself; None if there was no comparison."""
     why_alone: str = ""
@@ -47,7 +47,7 @@ class ImportReport:
 
 
 def count_round_trips(tokenizer: Tokenizer, sentences: Sequence[str]) -> int:
-    """Count the sentences that keep their subwords when they are joined and split again."""
+    """Count the sentences whose subwords do not change when they are joined and split again."""
     rows = tokenizer.encode_source(sentences)
     joined = [tokenizer.decode_source(row) for row in rows]
     return sum(map(eq, rows, tokenizer.encode_source(joined)))

@@ -1,10 +1,10 @@
 """
 Import of Joey NMT models, from run folders of version 2.
 
-The folder has ``config.yaml``, ``best.ckpt`` (a pickle), two lists of words and the copied codes or
-sentencepiece model. Transformers are read here, other models by their families (`Family.readers`).
-By default, the layers of a Transformer's encoder are pre-norm, but the stack has no final norm. The
-default of the decoder is post-norm, as in the paper.
+The folder has ``config.yaml``, ``best.ckpt`` (a pickle), two lists of words, and a copy of the BPE
+codes or the sentencepiece model. Transformers are read here, other models by their families
+(`Family.readers`). By default, the layers of a Transformer's encoder are pre-norm, but the stack
+has no final norm. The default of the decoder is post-norm, as in the paper.
 """
 
 from collections.abc import Mapping
@@ -53,7 +53,7 @@ _CODES_NOTE = (
     "the unknown symbol"
 )
 SIDES = ("src", "trg")
-"""Joey NMT's names of the two sides."""
+"""Joey NMT's names for the two sides."""
 # Default norms of encoder and decoder, as values of our norm settings.
 _DEFAULT_NORMS = ("pre-no-final", "post")
 
@@ -185,7 +185,7 @@ def _find_splitter(path: Path, text: Mapping[str, Any], options: ReadOptions) ->
 
 
 def _text_notes(texts: list[dict[str, Any]], splitter: str) -> list[str]:
-    """Describe text preprocessing of Joey NMT that heedful does not do."""
+    """Describe the text preprocessing that Joey NMT does, but heedful does not."""
     notes = []
     for name in ("lowercase", "normalize"):
         if any(text.get(name) for text in texts):

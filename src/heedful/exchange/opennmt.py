@@ -48,7 +48,7 @@ TENSOR_NAMES = TensorNames(
     output_bias="generator.bias",
 )
 PAD_PIECES = ("<blank>", "<pad>")
-"""Spellings of padding."""
+"""Spellings of the padding symbol."""
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu"}
 _POSITIONS = "{}.embeddings.make_embedding.pe.pe"
 _IGNORED = ("*.pe.pe", "decoder.transformer_layers.*.mask")

@@ -2,7 +2,7 @@
 Parity checks, which compare two models on the same sentences.
 
 Both sides use our ids. They tokenize the same text, compute log-probabilities of the same
-translations, and search, each by its own rule. `Parity.check` compares log-probabilities.
+translations, and translate, each with its own search. `Parity.check` compares log-probabilities.
 Translations may differ even so, because two equally probable words may be ranked in either order;
 `Parity.check_outputs` requires most of them to be equal.
 
@@ -57,7 +57,7 @@ class ReferenceModel(Protocol):
         """
         Compute log-probabilities of all symbols at each position of a translation and after it.
 
-        Symbols that this side lacks have minus infinity. Engines that do not return distributions
+        Symbols that this side lacks get minus infinity. Engines that do not return distributions
         give only the log-probability of the symbol at each position.
         """
         ...
@@ -78,7 +78,7 @@ class DoublePrecisionReference(ReferenceModel, Protocol):
 
 @dataclass(frozen=True)
 class Parity:
-    """The result of a parity check; its seconds only show whether something is very slow."""
+    """The result of a parity check; the times only show whether something is very slow."""
 
     reference: str
     """Name of the other side."""
@@ -117,7 +117,7 @@ class Parity:
         """
         Raise `ParityFailed` if fewer than 95% of translations are equal.
 
-        `folder`: the folder that stays; None if the model would be uploaded.
+        `folder`: the imported or exported folder, which is kept; None before an upload.
         """
         if self.same_outputs >= _EQUAL * self.sentences:
             return

@@ -1,9 +1,9 @@
 """
 Permutation of a model's dimensions.
 
-The outputs of a Transformer do not change if all of its weights reorder the dimensions of states
-in the same way. Only positions have a fixed order, so a permutation converts one layout
-of the sinusoids to another with the same columns.
+The outputs of a Transformer do not change if the dimensions of its states are reordered in the same
+way in all weights. Only positions have a fixed order, so a permutation converts one layout of the
+sinusoids to another with the same columns.
 """
 
 from collections.abc import Mapping

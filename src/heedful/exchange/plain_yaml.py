@@ -60,7 +60,7 @@ class _Values:
         return self._scalar(node)
 
     def _mapping(self, node: Any, depth: int) -> dict[str, Any]:
-        """Convert a mapping; merged keys come first."""
+        """Convert a mapping; its own keys override merged keys."""
         merged: dict[str, Any] = {}
         own: dict[str, Any] = {}
         for key, inner in node.value:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from heedful.errors import ExchangeError
 
 HUGGING_FACE = "huggingface"
-"""The name that selects a class: by `model_type` in imports, by the run in exports."""
+"""The name for any Hugging Face class; imports choose it by `model_type`, exports by the run."""
 
 
 class Toolkit(NamedTuple):
@@ -119,17 +119,17 @@ def list_toolkits(names: dict[str, str]) -> str:
 
 
 def reader_name(kind: str) -> str:
-    """Find a toolkit by name or alias; refuse toolkits without imports."""
+    """Find a toolkit by name or alias; refuse toolkits without a reader."""
     return _name(kind, reader_names(), "--from")
 
 
 def load_reader(kind: str) -> Any:
-    """Import the reader of a toolkit; each class of Hugging Face has its own name."""
+    """Import the reader of a toolkit, or of one Hugging Face class; `huggingface` has no reader."""
     return import_module(TOOLKITS[reader_name(kind)].reader)
 
 
 def writer_name(kind: str) -> str:
-    """Find a toolkit by name or alias; refuse toolkits without exports."""
+    """Find a toolkit by name or alias; refuse toolkits without a writer."""
     return _name(kind, writer_names(), "--format")
 
 

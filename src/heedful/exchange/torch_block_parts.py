@@ -2,7 +2,7 @@
 Parameter names of torch's layers, and differences that prevent a conversion.
 
 Both sides keep the same matrices in the same order, so nothing has to be transposed: a conversion
-copies parameters by name. If one side has no bias, the bias of the other side is removed.
+copies parameters by name. If the original has no bias, the bias of the copy is removed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -120,7 +120,7 @@ def attention_to_torch_reasons(ours: MultiHeadAttention, path: str) -> Iterator[
 def layer_from_torch_reasons(
     theirs: nn.Module, kind: type[nn.Module], parts: Mapping[str, str], path: str
 ) -> Iterator[str]:
-    """List features of a torch layer that ours lacks; types reveal replaced sub-modules."""
+    """List features of a torch layer that ours lacks, such as sub-modules of other types."""
     if not isinstance(theirs, kind):
         yield f"{path} is a {type(theirs).__name__}, not a torch.nn.{kind.__name__}"
         return
@@ -176,7 +176,7 @@ def layer_to_torch_reasons(ours: OurLayer, parts: Mapping[str, str], path: str) 
 
 
 def shape_of_torch(theirs: TorchLayer) -> LayerConfig:
-    """Read the sizes and choices of a torch layer."""
+    """Read the sizes and options of a torch layer."""
     return LayerConfig(
         d_model=theirs.self_attn.embed_dim,
         d_ff=theirs.linear1.out_features,

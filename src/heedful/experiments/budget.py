@@ -15,9 +15,9 @@ from heedful.experiments.system import TableSystem
 from heedful.experiments.task import TableTask
 
 _TRAINING_SHARE = 0.7
-"""Share of the budget for training; the remaining time is for preparation, validation, scoring."""
+"""Share of the budget for training; the rest is for preparation, validation and scoring."""
 SECONDS_OF_VALIDATION = 2.5
-"""Seconds that one validation takes on the embedded text."""
+"""Seconds that one validation takes on the text of the embedded grammar."""
 _FEWEST = 10
 _SCORING = 6
 """Seconds that each system needs apart from its steps: start, validations, averaging, scoring."""
@@ -95,7 +95,7 @@ def why_left_out(
     """
     Explain why some systems of a table are not trained; the keys are the names of these systems.
 
-    `left_out`: the names of the systems that its plan leaves out.
+    `left_out`: the names of the systems that the table's plan leaves out.
     """
     titles = {system.name: system.title for system in systems}
     reasons: dict[str, str] = {}

@@ -49,7 +49,7 @@ def grammar_corpus(folder: Path) -> TableCorpus:
 
 
 def find_corpus(folder: Path, source: str = "en", vocabulary: int = 4000) -> TableCorpus:
-    """Find the six files of a folder; raises `TextError` if one is missing or lengths differ."""
+    """Find the six files in a folder; raises `TextError` if one is missing or lengths differ."""
     if not folder.is_dir():
         raise TextError(
             f"the data must be a folder with train, valid and test in two languages, but {folder} "
@@ -83,5 +83,5 @@ def find_corpus(folder: Path, source: str = "en", vocabulary: int = 4000) -> Tab
 
 
 def choose_corpus(data: Path | None, source: str, vocabulary: int, folder: Path) -> TableCorpus:
-    """Find the text of a folder; if no folder is given, write sentences of the embedded grammar."""
+    """Find the text in a folder; if no folder is given, write sentences of the embedded grammar."""
     return grammar_corpus(folder) if data is None else find_corpus(data, source, vocabulary)

@@ -35,7 +35,7 @@ class Estimate(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float] | Float[np.ndarray, " repeats"]) -> "Estimate":
-        """Compute the mean and margin of two or more repeats; the mean of many is almost normal."""
+        """Compute the mean and margin of two or more repeats, by Student's t for up to 30."""
         every = np.asarray(values, dtype=float)
         student = STUDENT[len(every) - 2] if len(every) - 2 < len(STUDENT) else _NORMAL
         return cls(float(every.mean()), student * float(every.std(ddof=1)) / math.sqrt(len(every)))

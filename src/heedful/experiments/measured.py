@@ -87,9 +87,10 @@ def train_and_measure(
     out: Path,
 ) -> MeasuredSystem:
     """
-    Train a system, or several for an ensemble, and score the average of its last checkpoints.
+    Train a system unless it is an ensemble, and score it.
 
-    `planned`: the systems of an ensemble, or the system itself.
+    The last checkpoints are averaged. `planned`: the members of an ensemble, which are already
+    trained, or the system itself.
 
     If `out` already has results of the system, they are returned.
     """

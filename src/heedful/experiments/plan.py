@@ -1,7 +1,7 @@
 """
-The plan of a table: a time budget is converted into steps of each system before training begins.
+The plan of a table: before training, a time budget is converted into steps for each system.
 
-The training rate of each system is measured once for all its seeds, as by `heedful bench train`,
+The training rate of each system is measured once for all its seeds, as `heedful bench train` does,
 with sentences as long as in the text. During this measurement the systems take turns. The plan is
 saved, so the run can be repeated on any machine. A repeated run takes steps and threads from the
 plan, whatever the rates of that machine are.

@@ -29,7 +29,7 @@ class Record:
     machine: str
     measurements: dict[str, Any]
     commands: list[str] = field(default_factory=list)
-    """The commands as one types them in a shell."""
+    """The commands as typed in a shell."""
     date: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
     settings: dict[str, Any] = field(default_factory=dict)
     outputs: dict[str, Any] = field(default_factory=dict)

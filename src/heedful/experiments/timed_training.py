@@ -92,7 +92,7 @@ class FixedBatch:
         return Room.of_batches(batches, source, target, self.micro_batch_tokens)
 
     def pack(self, rows: Rows, room: Room) -> PackedBatch:
-        """Pack pairs into buffers of a fixed size, which is part of the timed step, too."""
+        """Pack pairs into buffers of a fixed size; this is part of the timed step."""
         source, target = (
             FlatIds(
                 np.concatenate([side[row] for row in rows]),
@@ -103,7 +103,7 @@ class FixedBatch:
         return pack(source, target, self._collator, room)
 
     def collate(self, rows: Rows) -> Batch:
-        """Collate pairs into tensors, which is part of the timed step, as in a training."""
+        """Collate pairs into tensors, as in a training; this is part of the timed step."""
         chosen = rows.tolist()
         return self._collator.batch(
             [self._sources[row] for row in chosen], [self._targets[row] for row in chosen]

@@ -1,7 +1,7 @@
 """
 Workloads of measurements: pairs of given lengths and their operation counts.
 
-Only the operations of real tokens count. A toolkit that computes padding gets no credit for it, so
+Only the operations of real tokens count. A toolkit that processes padding gets no credit for it, so
 shares of the peak rate compare useful work.
 """
 

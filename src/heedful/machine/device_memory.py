@@ -1,4 +1,4 @@
-"""Device memory during training: its use, and the message when it is full."""
+"""Device memory during training: its peak, its limit, and the check that the weights fit."""
 
 from contextlib import AbstractContextManager, nullcontext
 
@@ -22,7 +22,7 @@ def bound_of(device: torch.device) -> AbstractContextManager[None]:
 
 
 def require_room(parameters: int, device: torch.device) -> None:
-    """Refuse to train a model whose weights, on a CPU with gradients, exceed the free memory."""
+    """Refuse a model whose weights, or on a CPU weights and gradients, exceed the free memory."""
     # On a CPU, gradients need as much memory again. For a GPU, weights are first initialized on the
     # CPU.
     free, needed = free_memory(), parameters * (8 if device.type == "cpu" else 4)

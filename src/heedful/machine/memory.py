@@ -155,7 +155,7 @@ def lack_of_memory(error: BaseException) -> str:
 
 
 def _lack(error: BaseException | None) -> str | None:
-    """Return an error's sentence about a lack of memory, or an empty one; None for other errors."""
+    """Return an error's sentence about a lack of memory, which may be empty, or None."""
     while error is not None:
         for sentence in str(error).split(". "):
             if any(words in sentence.lower() for words in _LACK_OF_MEMORY):

@@ -1,4 +1,4 @@
-"""Checks of the paper's claims about positions and scaling, as tables and pictures."""
+"""Checks of position encodings and of the paper's claims about scaling, as tables and pictures."""
 
 import math
 from collections.abc import Sequence
@@ -157,7 +157,7 @@ class MeasuredScaling:
 
     @property
     def sheet(self) -> ReportPage:
-        """The results as a table."""
+        """The results as a table with a title and a caption."""
         header = ("scale", "d_k", "variance", "theory", "gradient", "theory", "reaches the query")
         rows = [
             (
@@ -221,7 +221,7 @@ class MeasuredScaling:
 
 
 def measure_scaling(largest: int, keys: int, queries: int, seed: int) -> MeasuredScaling:
-    """Measure dot products and softmax for all widths."""
+    """Measure dot products and the softmax for all widths."""
     return MeasuredScaling(
         keys,
         queries,
@@ -230,7 +230,7 @@ def measure_scaling(largest: int, keys: int, queries: int, seed: int) -> Measure
 
 
 def _curve(points: Sequence[Point], scale: str, name: str) -> Curve:
-    """Collect the curve of one number for one scale."""
+    """Collect the values of one quantity for one scale as a curve."""
     own = [point for point in points if point.scale == scale]
     measured: list[Estimate] = [getattr(point, name) for point in own]
     theory = [getattr(point, f"{name}_theory", math.nan) for point in own]
@@ -243,7 +243,7 @@ def _curve(points: Sequence[Point], scale: str, name: str) -> Curve:
 
 
 def _with_margin(estimate: Estimate) -> str:
-    """Format a number with the decimals that its margin allows."""
+    """Format a number and its margin with the decimal places that the margin allows."""
     decimals = max(0, 1 - math.floor(math.log10(estimate.margin))) if estimate.margin > 0 else 6
     return f"{estimate.value:.{decimals}f} ± {estimate.margin:.{decimals}f}"
 

@@ -1,5 +1,5 @@
 """
-Counts of a layer's dependent matrix products and of its multiply-adds, recorded while it runs.
+Counts of a layer's sequential matrix products and its multiply-adds, recorded while it runs.
 
 The sequential operations of Table 1 are the longest chain of products in which each product needs
 the result of the previous one.
@@ -17,10 +17,10 @@ from heedful.paper.layer_build import build_layer
 
 
 class CountedProducts(NamedTuple):
-    """Numbers of a layer's products and multiply-adds."""
+    """The longest chain of a layer's products, and the number of its multiply-adds."""
 
     chain: int
-    """Length of the longest chain of products that depend on each other."""
+    """Length of the longest chain of products in which each needs the result of the one before."""
     multiply_adds: int
     """Multiply-adds of all products."""
 

@@ -212,7 +212,7 @@ def structure(
     Returns four numbers for each head. Sharpness is 1 if each word attends to one word, and 0 if
     all weights are equal. The second number is the largest mean weight at one distance. Overlap is
     1 if all words have the same attention. Structure is sharpness x (1 - the larger of the second
-    and third number).
+    and third numbers).
 
     The paper chose its heads by eye. A head that always attends to the previous word, or to the
     period, is sharp but does not depend on the sentence. The overlap of two distributions is the
@@ -260,7 +260,7 @@ def _query_sheet(
     query_words: Sequence[int],
     key_words: Sequence[int],
 ) -> ReportPage:
-    """Describe where each head attends from the query words."""
+    """Describe to which words each head attends from the query words."""
     name = " ".join(attention.words[index] for index in query_words)
     answer = " ".join(attention.words[index] for index in key_words)
     known = [f"on “{answer}”", "from the others"] if answer else []
@@ -289,7 +289,7 @@ def _query_sheet(
 def _structure_sheet(
     source: str, weights: Float[np.ndarray, "heads words words"], layer: int, heads: Sequence[int]
 ) -> ReportPage:
-    """Describe the sharpness of each head, and how much of it distance or position explains."""
+    """Describe the sharpness of each head, and the part explained by distance or position."""
     names = ("head", "drawn", "sharpness", "at one distance", "in common", "structure")
     rows = [
         (f"head {head}", "yes" if head in heads else "", *(f"{value:.2f}" for value in values))

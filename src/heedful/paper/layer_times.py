@@ -53,7 +53,7 @@ class LayerTimes:
     """Seconds of the forward pass of each layer, one sequence at a time."""
 
     rounds: tuple[dict[str, float], ...]
-    """The seconds of each round, by the key of the point."""
+    """The seconds of every point in each round, by the key of the point."""
     threads: int
 
     def estimate(self, name: str, axis: Axis, size: int) -> Estimate:
@@ -61,7 +61,7 @@ class LayerTimes:
         return Estimate.of([seconds[_key(name, axis, size)] for seconds in self.rounds])
 
     def exponent(self, name: str, axis: Axis) -> Estimate:
-        """Estimate the exponent with which time grows with size, from a slope for each round."""
+        """Estimate the exponent of the growth of time with size, from one slope per round."""
         sizes = np.log2(_sizes(axis)[-FITTED:])
         slopes = [
             float(np.polyfit(sizes, np.log2(self._seconds(seconds, name, axis)[-FITTED:]), 1)[0])
@@ -74,7 +74,7 @@ class LayerTimes:
         Find the sizes, between measured sizes, at which the faster layer changes.
 
         Each round has its own crossings. They are averaged over the largest group of rounds that
-        agree. None if no two rounds agree.
+        agree. Returns None if no two rounds agree.
         """
         results = []
         for seconds in self.rounds:

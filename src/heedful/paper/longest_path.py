@@ -28,7 +28,7 @@ def find_longest_path(name: str, s: LayerSizes, causal: bool) -> int | None:
 
 
 def _least(holds: Callable[[int], bool], most: int) -> int | None:
-    """Find the smallest number that fulfills a condition, up to the power of two above `most`."""
+    """Find the smallest number that meets a condition; numbers below twice `most` are tried."""
     low, high = 0, 1
     while not holds(high):
         if high >= most:

@@ -165,7 +165,7 @@ def _sinusoid(layout: str, d_model: int) -> Callable[[int], Table]:
 
 
 def _distances(table: Table) -> Float[np.ndarray, " steps"]:
-    """Compute the distance between the vectors of each two neighboring positions."""
+    """Compute the distances between the vectors of neighboring positions."""
     distances: np.ndarray = np.linalg.norm(np.diff(table, axis=0), axis=1)
     return distances
 

@@ -29,7 +29,7 @@ class RoleReport(Figure):
 def find_in_sentence(
     translator: Translator, sentence: str, query: str, answers: Mapping[str, str], top: int = 3
 ) -> RoleReport:
-    """Find heads that answer questions about a sentence; `SettingError` if a word is missing."""
+    """Find heads that answer questions about a sentence; a missing word raises `SettingError`."""
     attention = word_attention(translator, sentence)
     query_words = attention.find(query, "--query")
     rated = {
@@ -124,7 +124,7 @@ def _panel(
     attention: WordAttention,
     query_words: tuple[int, ...],
 ) -> Panel:
-    """Build the panel of the best head that answers a question; it is empty if no head does."""
+    """Build the panel of the best head that answers a question; without such a head it is empty."""
     answering = (head for head in heads if head.rank == 1 and head.weight > head.others)
     best = next(answering, None)
     if best is None:

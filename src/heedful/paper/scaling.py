@@ -1,8 +1,8 @@
 """
 Scaling of dot products by the square root of d_k (section 3.2.1).
 
-The paper's footnote: if the components of q and k are independent with mean 0 and variance 1, q.k
-has variance d_k; and large products push “the softmax function into regions where it has extremely
+According to the paper, q.k has variance d_k if the components of q and k are independent with mean
+0 and variance 1. Large products push “the softmax function into regions where it has extremely
 small gradients”. Both are measured here with random queries and keys, and compared with theory. A
 third measurement shows why the scale is 1/sqrt(d_k) and not 1/d_k.
 """
@@ -54,7 +54,7 @@ def widths(largest: int) -> list[int]:
     """
     List the widths to measure.
 
-    The paper's d_k are 16 to 512 (Table 3).
+    The paper's values of d_k are 16 to 512 (Table 3).
 
     >>> widths(6)
     [1, 2, 4, 6]
@@ -98,7 +98,7 @@ def measure_attention(
     key: Float[np.ndarray, "queries keys d_k"],
     scale: float,
 ) -> tuple[float, float, float]:
-    """Return the scores' variance, the Jacobian's mean trace, and the query's median gradient."""
+    """Return the scores' variance, the Jacobian's mean trace, and the median gradient norm."""
     # The Jacobian of the softmax is diag(p) - p p^T, so the derivatives with respect to the query
     # are scale x p_j (k_j - sum of p_i k_i).
     scores = np.einsum("qd,qkd->qk", query, key, dtype=np.float64) * scale

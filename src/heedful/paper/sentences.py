@@ -15,7 +15,7 @@ class PaperExample(NamedTuple):
     A sentence in the paper, and what its figure shows.
 
     All three figures show the encoder's self-attention “at layer 5 of 6”, of a model that
-    translates from English. Both sentences are from newstest2013.
+    translates from English. Their two sentences are from newstest2013.
     """
 
     text: str

@@ -1,5 +1,5 @@
 """
-Reproduction of Table 2: scaled-down systems of the paper, trained on one text for equal time.
+Reproduction of Table 2: scaled-down systems of the paper, trained on one text for the same time.
 
 All systems have about 4.5 million weights, except the big Transformer, which is twice as wide as
 the base model, as in the paper. They share subwords, batches, optimizer and schedule. They differ

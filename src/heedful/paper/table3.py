@@ -1,5 +1,5 @@
 """
-Reproduction of Table 3: scaled-down rows of the paper, trained on one text for equal steps.
+Reproduction of Table 3: scaled-down rows, trained on one text for the same number of steps.
 
 Widths are a quarter of the paper's (an eighth on the embedded grammar), and there are half as many
 layers; heads, dropout and label smoothing are the paper's. The big model takes three times as many
@@ -286,7 +286,7 @@ class Table3:
         return any(noise.exceeds(value) for noise, value in self._against(system))
 
     def _against(self, system: MeasuredSystem) -> list[tuple[Noise, float]]:
-        """Pair each score of a system with its noise."""
+        """Pair each score of a system with the noise of this score."""
         return list(zip(self.noises, (_perplexity(system), system.valid_bleu), strict=True))
 
 

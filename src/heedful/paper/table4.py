@@ -1,9 +1,9 @@
 """
 Table 4: the published parsers, and heedful's parsers on the user's trees.
 
-Published rows are F1 on section 23 of the Wall Street Journal; they cannot be compared with scores
-on other trees. Baselines and grammars can be compared with heedful's parsers, because all are
-scored on the same sentences. They learn from the training trees if these are given.
+Published rows are F1 scores on section 23 of the Wall Street Journal, which cannot be compared with
+scores on other trees. Baselines and grammars can be compared with heedful's parsers, because all
+are scored on the same sentences. They learn from the training trees if these are given.
 """
 
 from collections.abc import Callable, Sequence
@@ -55,7 +55,7 @@ PUBLISHED = (
 
 @dataclass(frozen=True)
 class ScoredParser:
-    """A neural parser, a grammar or a floor, with its score."""
+    """A neural parser, a grammar or a baseline, with its score."""
 
     name: str
     score: TreeScore
@@ -140,7 +140,7 @@ def make_table4(
     say: Callable[[str], object] = lambda _: None,
 ) -> Table4:
     """
-    Score parsers, floors, and two grammars learned from `train_trees`, on the same trees.
+    Score parsers, baselines, and two grammars learned from `train_trees`, on the same trees.
 
     Raises `ArgumentError` if runs or training trees are given without trees for scoring.
     """
@@ -171,7 +171,7 @@ def make_table4(
 def _baselines(
     gold: Sequence[Tree], learned: Sequence[Tree], say: Callable[[str], object]
 ) -> list[tuple[str, list[Tree]]]:
-    """Parse with two floors and, if there are training trees, with two grammars."""
+    """Build two baselines and, if there are training trees, parse with two grammars."""
     # Flat and right-branching trees need only labels. Without training trees, the labels come from
     # the gold trees.
     floors = TreeFloors(learned or gold)
@@ -197,7 +197,7 @@ def _score_parser(
 
 
 def _comparisons(parsers: Sequence[ScoredParser]) -> list[ScoreDifference]:
-    """Compare each parser that has learned something with the next-best parser."""
+    """Compare each useful parser with the next-best one, unless neither is neural."""
     able = (parser for parser in parsers if parser.is_floor or parser.score.f1 >= LEARNED)
     ranked = sorted(able, key=lambda parser: -parser.score.f1)
     pairs = []

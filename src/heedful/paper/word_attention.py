@@ -1,10 +1,10 @@
 """
 Word-to-word encoder attention of a run.
 
-Models attend between subwords, while the paper's figures show words. Weights are summed over the
-subwords of a key word and averaged over the subwords of a query word, so rows still sum to one.
-Punctuation at the ends of a word is separate, as in the paper's figures. The end symbol counts as a
-word, because inactive heads attend to it.
+Models compute attention between subwords, while the paper's figures show words. Weights are summed
+over the subwords of a key word and averaged over the subwords of a query word, so rows still sum to
+one. Punctuation at the ends of a word is separate, as in the paper's figures. The end symbol counts
+as a word, because inactive heads attend to it.
 """
 
 from collections.abc import Sequence
@@ -161,7 +161,7 @@ def _sizes(spelled: Sequence[str]) -> list[int]:
 
 
 def _bare(word: str) -> str:
-    """Remove case and punctuation from a word; a word of punctuation only is returned unchanged."""
+    """Fold the case and remove punctuation; a word of only punctuation is returned unchanged."""
     return "".join(letter for letter in word.casefold() if letter.isalnum()) or word
 
 

@@ -81,7 +81,7 @@ async def _answer(request: Request, error: Exception) -> Response:
 
 
 async def _convert(request: Request, error: Exception) -> Response:
-    """Convert an error of the framework to our format."""
+    """Convert an error from the framework to our format."""
     del request
     assert isinstance(error, HTTPException)
     text = _HTTP_MESSAGES.get(error.status_code, "the request cannot be read.")

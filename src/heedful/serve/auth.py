@@ -47,7 +47,7 @@ class Auth:
     """
     API keys and rate limits.
 
-    `per_minute`: maximum number of requests per minute of one key or, without keys, of one
+    `per_minute`: maximum number of requests per minute with one key or, without keys, from one
     address; 0 for no limit. `wrong_keys`: maximum number of wrong keys per minute from one
     address; 0 for no limit.
 

@@ -118,7 +118,7 @@ class Connection(H11Protocol):
             self._end(408, f"a request must arrive within {self._limits.read_seconds:g} s.")
 
     def _stop_reading_clock(self) -> None:
-        """Cancel the timer of the headers."""
+        """Cancel the timer for the request headers."""
         if self._reading is not None:
             self._reading.cancel()
             self._reading = None

@@ -1,4 +1,4 @@
-"""Translated files, which stay in memory for some minutes under unguessable names."""
+"""Translated files, which stay in memory for a few minutes under unguessable names."""
 
 import asyncio
 import secrets

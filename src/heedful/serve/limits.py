@@ -7,7 +7,7 @@ from heedful.arguments import flag
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one client and of the server; each is an option of `heedful serve`."""
+    """Limits on each client and on the server; each is an option of `heedful serve`."""
 
     max_characters: int = flag("Maximum number of characters in a request.", 20_000, least=1)
     max_lines: int = flag("Maximum number of texts in a request.", 512, least=1)
@@ -38,7 +38,7 @@ class Limits:
 
 class HttpError(Exception):
     """
-    A refused request, with its HTTP status and message.
+    A refused or failed request, with its HTTP status and message.
 
     `closes`: whether to close the connection, because the start of its next request is unknown.
     """

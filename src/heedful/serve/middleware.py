@@ -63,7 +63,7 @@ class ServerState:
 
 class LimitsMiddleware:
     """
-    ASGI middleware with limits, allowed hosts, headers, metrics and log.
+    ASGI middleware with limits, allowed hosts, headers, metrics and logging.
 
     It logs one line per request, with the route but never with the text, address or key.
     """

@@ -111,7 +111,7 @@ class ServedModel:
         return (direction.source, direction.target) if has_many else ("", "")
 
     def check_coverage(self, options: SearchOptions) -> None:
-        """Refuse a coverage penalty that cannot be computed; raises `SettingError`."""
+        """Raise `SettingError` for a coverage penalty that cannot be computed."""
         if not options.coverage_penalty:
             return
         if self.no_coverage:
@@ -135,7 +135,7 @@ class ModelLoader:
     device: str = "auto"
     precision: str = "auto"
     threads: int = 0
-    """Number of CPU threads; 0 for all."""
+    """Number of CPU threads; 0 for `OMP_NUM_THREADS` or, if it is not set, one per core."""
     beam: int | None = None
     """Default beam size; the model's setting if None."""
     reading: Reading | None = None
@@ -204,7 +204,7 @@ class Models:
         return by_source
 
     def find(self, name: str | None) -> tuple[ServedModel, ...]:
-        """Return the models with a name, or all models if the name is None."""
+        """Return the models with this name, or all models if the name is None."""
         return tuple(model for model in self.current if name in (None, model.name))
 
 

@@ -31,7 +31,7 @@ def drop_tag(translation: Translation, tag: str) -> Translation:
 
     `tag`: such as ``>>fra<<``; empty for none.
 
-    Only alignments contain the tag.
+    The tag is removed only from alignments.
     """
     alignment = translation.alignment
     if not tag or alignment is None or alignment.source_words[:1] != (tag,):

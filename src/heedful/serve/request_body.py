@@ -93,7 +93,7 @@ def error_response(refused: HttpError) -> Response:
 
 
 def _check_charset(content_type: str) -> None:
-    """Refuse charsets other than UTF-8; the form parser would accept any codec of Python."""
+    """Refuse charsets other than UTF-8; the form parser would accept any Python codec."""
     charset = parse_options_header(content_type)[1].get(b"charset", b"utf-8")
     if charset.lower() not in (b"utf-8", b"utf8"):
         raise HttpError(

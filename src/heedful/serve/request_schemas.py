@@ -124,7 +124,7 @@ class _BodyWithTexts(RequestBody):
 
 
 class TranslateRequest(_BodyWithTexts):
-    """The body of ``POST /translate``, as LibreTranslate defines it."""
+    """The body of ``POST /translate``: LibreTranslate's fields, `join_lines` and `protected`."""
 
     source: Language = Field(description="Code of the text's language, or auto.")
     target: Language = Field(description="Code of the language to translate into.")
@@ -207,7 +207,7 @@ class SearchRequest(RequestBody):
     """
     Fields of every ``/v1`` body: languages, model and search.
 
-    Unknown fields are refused; otherwise a misspelled option would have no effect and no error.
+    Unknown fields are refused; otherwise a misspelled option would be silently ignored.
     """
 
     model_config = ConfigDict(extra="forbid")

@@ -35,7 +35,7 @@ class TranslateResponse(ResponseBody):
 
 
 class TranslateFileResponse(ResponseBody):
-    """The response of ``POST /translate_file``; the file is deleted after some minutes."""
+    """The response of ``POST /translate_file``; the file is deleted after a few minutes."""
 
     translatedFileUrl: str = Field(description="Address of the translated file.")  # noqa: N815
 

@@ -42,7 +42,7 @@ def text_translation(result: TextResult, shows_reading: bool = False) -> TextTra
 def sentence_translation(
     source: str, translation: Translation, model: str, shows_reading: bool = False
 ) -> SentenceTranslation:
-    """Build the response for a sentence: a part of `text_translation`, and an event of a stream."""
+    """Build the response for a sentence, as a part of a text's response or as an event."""
     return SentenceTranslation(source=source, **_best(translation, model, shows_reading))
 
 

@@ -1,4 +1,4 @@
-"""The terms of a server's own files, and the terms of a request."""
+"""Terms from the files of a server, and terms from a request."""
 
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,7 @@ from heedful.text.reading.terms import Glossary, Terms, read_glossary, read_prot
 
 class ServedTerms:
     """
-    The terms of the server's files, which apply to every request.
+    Terms from the server's files, which apply to every request.
 
     `glossary`, `protected`: the files, as for `heedful translate`. `warn`: called with a warning
     about each term with two translations.

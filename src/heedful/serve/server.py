@@ -222,7 +222,7 @@ def serve(
     """
     Serve models until a signal arrives; call it in the main thread, which receives signals.
 
-    `is_passed`: whether the sockets stay open after this process.
+    `is_passed`: whether the sockets stay open after this process has ended.
     """
 
     def report_ready() -> None:

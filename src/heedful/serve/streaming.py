@@ -2,8 +2,8 @@
 Streamed responses: one line of JSON per event.
 
 The worker thread reports every step. Up to 64 steps wait here for the client to read them; beyond
-that, only the newest step of each sentence waits. A client can follow even a very short search, and
-a slow client receives fewer steps, so it uses no more memory.
+that, only the newest step of each sentence waits. So a client can follow even a very short search.
+A slow client receives fewer steps, so that it does not fill the server's memory.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ class Stream:
         """
         Start translating and wait for the first event.
 
-        Errors until then raise `HttpError`, because the response can still have an HTTP status.
+        Errors until then raise `HttpError`, because the HTTP status has not been sent yet.
         """
         self._task = asyncio.ensure_future(
             translate(

@@ -1,5 +1,5 @@
 """
-Listening sockets that systemd passes to a service, and its address for status messages.
+Listening sockets that systemd passes to a service, and status messages to systemd.
 
 The sockets belong to systemd and stay open while the service restarts: clients that connect
 meanwhile wait in the kernel's queue. sd_listen_fds(3) and sd_notify(3) describe the protocols.

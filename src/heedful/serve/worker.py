@@ -6,8 +6,8 @@ The worker thread that translates for all clients in batches.
     requests ─ sentences wait ─ a batch of one model, one search, similar lengths ─ answers
 
 A batch waits a few milliseconds for more sentences, including those of clients that were just
-answered. Otherwise, two halves of the clients could alternate forever. Sentences of disconnected
-clients are dropped before they are translated.
+answered. Otherwise, the clients could split into two groups whose batches alternate forever.
+Sentences of disconnected clients are dropped before they are translated.
 
 The event loop submits jobs (`Worker.translate`), and the thread runs them. The lock `_shared`
 protects their common state.
@@ -88,7 +88,7 @@ class Worker:
             _resolve(job.done, HttpError(503, "the server is stopping.", 1))
 
     def join(self, seconds: float = 10.0) -> None:
-        """Wait for the running batch."""
+        """Wait for the running batch to end."""
         # Call after `stop`: a process that ends while a thread computes may crash.
         if self._thread.is_alive():
             self._thread.join(seconds)
@@ -196,7 +196,7 @@ class Worker:
         self._post(_resolve, call.done, result)
 
     def _translate(self, batch: list[QueuedSentence]) -> None:
-        """Translate a batch; if that fails, translate each request's part alone."""
+        """Translate a batch; if that fails, translate each request's part separately."""
         batch = [row for row in batch if not row.sentences.gone]
         if not batch:
             return

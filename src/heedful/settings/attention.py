@@ -40,7 +40,7 @@ class AttentionSettings(SettingsTable):
     """Self-attention window r: r // 2 positions per side, or a decoder's last r. None means all."""
 
     def changed(self) -> list[tuple[str, object]]:
-        """List settings that differ from the paper, except dropout, which only trainings use."""
+        """List settings that differ from the paper, except dropout, which only training uses."""
         values = self.model_dump(exclude={"dropout"})
         paper = {name: field.default for name, field in type(self).model_fields.items()}
         return [(f"{self.table}.{name}", v) for name, v in values.items() if v != paper[name]]

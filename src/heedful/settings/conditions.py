@@ -17,10 +17,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ActsIf:
-    """The condition that another setting acts and has certain values."""
+    """The condition that another setting acts and has one of certain values."""
 
     settings: str | tuple[str, ...]
-    """Dotted name of the other setting; of several settings, at least one must have the value."""
+    """Dotted name of the other setting; of several, at least one must fulfill the condition."""
     values: tuple[object, ...] = ()
     """The other setting's values that fulfill the condition; empty for all except `unless`."""
     unless: tuple[object, ...] = ()
@@ -64,7 +64,7 @@ class ActsIf:
 
 
 NamesWith = Callable[[str, tuple[str, ...]], tuple[str, ...]]
-"""Maps a trait and names of settings to those values that name families with the trait."""
+"""Finds the values of the given settings that name families with a given trait."""
 Conditions = Mapping[str, tuple[ActsIf, ...]]
 """Conditions by dotted names of settings; all conditions of a setting must hold."""
 
@@ -116,7 +116,7 @@ def list_values(values: tuple[object, ...]) -> str:
 
 
 def _holds(condition: ActsIf, values: Mapping[str, Any], conditions: Conditions) -> bool:
-    """Return whether one of the other settings has a required value and acts itself."""
+    """Return whether one of the other settings fulfills the condition and itself acts."""
     return any(
         condition.holds_for(values.get(name)) and acts(name, values, conditions)
         for name in condition.names

@@ -26,7 +26,7 @@ DEPTHS = [ActsIf(side, families_with="layers") for side in SIDES]
 
 
 class ModelSettings(SettingsTable):
-    """The shape of a Transformer and every choice inside it."""
+    """The settings of a Transformer, and the settings that all models share."""
 
     table: ClassVar[str] = "model"
 
@@ -123,7 +123,7 @@ class ModelSettings(SettingsTable):
 
     def clashes(self, has_positions: bool) -> Iterator[str]:
         """
-        List conflicts: heads must divide the width, and sinusoids need an even width.
+        List conflicts: the number of heads must divide the width; sinusoids need an even width.
 
         `has_positions`: whether a family of the model adds positions to its embeddings.
         """
@@ -148,7 +148,7 @@ class ModelSettings(SettingsTable):
         return [name for name in dict.fromkeys(deciding) if self.d_model % getattr(self, name)]
 
     def _near_divisors(self, name: str) -> str:
-        """Report that the heads must divide the width, and name the nearest divisors."""
+        """Report that the number of heads must divide the width, and name the nearest divisors."""
         heads = getattr(self, name)
         most = min(self.d_model, 100_000)  # bounds the time; no model has so many heads
         divisors = [n for n in range(1, most + 1) if self.d_model % n == 0]

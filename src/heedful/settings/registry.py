@@ -1,8 +1,8 @@
 """
 Registries of the parts that settings name: heedful's own parts, and those of plugins.
 
-One of heedful's parts may be written as ``module:name``, which is imported when the part is used.
-So the names are known without torch.
+Heedful's own parts may be given as ``module:name``, which is imported when the part is used. So the
+names are known without torch.
 """
 
 import inspect
@@ -84,7 +84,7 @@ class Registry(Mapping[str, Part]):
 
         Notes
         -----
-        Raises `PluginError` if the name is taken, or if the part is not of this kind.
+        Raises `PluginError` if the name is invalid or taken, or if the part is not of this kind.
         """
         if not (isinstance(name, str) and _NAME.fullmatch(name)):
             raise PluginError(
@@ -119,7 +119,7 @@ class Registry(Mapping[str, Part]):
             self._notify()
 
     def watch(self, function: Callable[[], None]) -> None:
-        """Call a function after each change of the registry."""
+        """Call a function after each change to the registry."""
         self._watchers.append(function)
 
     def _notify(self) -> None:

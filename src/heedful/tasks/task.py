@@ -30,17 +30,17 @@ class Task:
     text: ClassVar[str] = ""
     """
     The module that finds the task's text, with `find_text(files, tokenizer)` for training data and
-    `held_out(files, config)` for validation; empty for text of two languages.
+    `held_out(files, config)` for validation; empty for text in two languages.
     """
     text_options: ClassVar[type[Any] | None] = None
     """
-    A dataclass of two options for the text of training and validation; None for text of two
-    languages. The options are keywords of `heedful.train` and flags of the task's command.
+    A dataclass of two options for training and validation text; None for text in two languages. The
+    options are keywords of `heedful.train` and flags of the task's command.
     """
     alone: ClassVar[str] = ""
     """A clause for messages, which states that the task learns only from its own text."""
     other_text: ClassVar[str] = ""
-    """The message for a training of this task on the text of another task."""
+    """The error message if this task is trained on the text of another task."""
     shared: ClassVar[tuple[str, ...]] = ()
     """Settings that must be equal in all members of an ensemble, by their dotted names."""
     models: ClassVar[str] = "translators"

@@ -145,8 +145,8 @@ def learning_curves(
     compared. The training loss has its own panel. Panels without values are left out. A curve with
     too many points for the page is drawn as the mean of neighboring points. A band shows the
     smallest and largest of these points. Training curves other than the learning rate are averaged
-    over `smooth` lines of the log; if there is more than one line, a faint curve of the unsmoothed
-    values replaces the band.
+    over `smooth` lines of the log; if `smooth` is above 1, a faint curve of the unsmoothed values
+    replaces the band.
 
     Raises `SettingError` for an unknown suffix of `out`, `ValueError` if there is no run, and
     `StorageError` if the file cannot be written.
@@ -169,8 +169,9 @@ def moving_mean(values: Line, lines: int) -> Line:
     """
     Compute a moving average.
 
-    The window is centered, so the average does not lag behind the values. It is NaN where `values`
-    is NaN. Cumulative sums make the cost independent of the window's width.
+    The window is centered, and narrower at both ends, so the average does not lag behind the
+    values. The average is NaN where `values` is NaN. Cumulative sums make the cost independent of
+    the window's width.
 
     >>> moving_mean(np.array([1.0, 2.0, 6.0, 4.0]), 3).tolist()
     [1.0, 3.0, 4.0, 4.0]

@@ -114,7 +114,7 @@ def cut_end(text: str, longest: int) -> str:
 
 def three_digits(value: float) -> str:
     """
-    Format a positive number with three significant digits.
+    Format a positive number with three digits, or as an integer if it is 100 or more.
 
     Unlike the format ``.3g``, it keeps trailing zeros and never uses exponents.
 

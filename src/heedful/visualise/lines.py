@@ -1,8 +1,8 @@
 """
 Attention as lines between words, as in the paper's figures 3 to 5.
 
-The sentence is drawn above and below. Lines lead from each word above to the words that it attends
-to; lines of larger weights are darker and wider. A head has the same color in every figure. If only
+The sentence is drawn twice. Lines lead from each word at the top to the words that it attends to;
+lines of larger weights are darker and wider. A head has the same color in every figure. If only
 some words are queries, each head's lines end in a separate square at the key word. With several
 heads, each head's number is then on its strongest line. A scale below shows how weights are drawn.
 """
@@ -106,7 +106,7 @@ def attention_lines(
 
 
 def _draw(panels: Sequence[Panel], words: list[str], run: str) -> "Figure":
-    """Draw the panels below each other, and the scale below them."""
+    """Draw the panels one below the other, and the scale below them."""
     from matplotlib.figure import Figure
 
     room = max(_length(word) for word in words) + _PAD

@@ -62,7 +62,7 @@ def _draw(panels: Sequence[PublishedPanel]) -> "Figure":
 
 
 def _draw_panel(axes: "Axes", panel: PublishedPanel) -> None:
-    """Draw points with their names, and the band of no difference."""
+    """Draw points with their names, and the band of values that count as no difference."""
     axes.set_title(panel.title, loc="left", color=INK, fontweight="bold", fontsize=_LETTERS)
     draw_grid(axes)
     axes.axhspan(*panel.band, color=_BAND, linewidth=0)

@@ -121,7 +121,7 @@ class ModelRecord:
                 raise ValueError(f"a phrase must lie within the tokens, but is {phrase}")
 
     def document(self) -> dict[str, Any]:
-        """Convert to JSON values; numbers are rounded to the digits that the page can show."""
+        """Convert to JSON values; numbers are rounded to six significant digits."""
         return {
             "name": self.name,
             "text": self.text,

@@ -1,1 +1,1 @@
-"""Import and export of BART, mBART and M2M100 (NLLB) models, in Hugging Face's folders."""
+"""Import and export of BART, mBART and M2M100 (NLLB) models, in Hugging Face's folder format."""

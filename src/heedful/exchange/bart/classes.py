@@ -1,5 +1,5 @@
 """
-The classes that descend from BART, and their differences.
+The classes of BART and of models derived from it, and their differences.
 
 ::
 
@@ -8,8 +8,9 @@ The classes that descend from BART, and their differences.
     mBART        pre      learned                yes                  yes
     BART         post     learned                yes                  yes
 
-All classes have the same epsilon in layer norms, and biases in all linear layers except the output
-layer. Both embeddings and the output layer share one table unless `tie_word_embeddings` is false.
+All classes have the same epsilon in layer norms, and biases in all linear layers of the encoder and
+the decoder. Both embeddings and the output layer share one table unless `tie_word_embeddings` is
+false.
 """
 
 from collections.abc import Mapping
@@ -32,7 +33,7 @@ _USUAL: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class BartClass:
-    """A class that descends from BART."""
+    """The class of BART or of a model derived from it."""
 
     title: str
     """Name of the class in messages."""

@@ -1,7 +1,7 @@
 """
 Tensor names of Hugging Face's BART, mBART and M2M100 classes.
 
-Layers are named as in the Marian class. The other tensors are::
+Layers, tables and the bias of logits are named as in the Marian class. The other tensors are::
 
     model.{encoder,decoder}.layer_norm              after the last layer (mBART, M2M100)
     model.{encoder,decoder}.layernorm_embedding     of embeddings and positions (BART, mBART)
@@ -53,8 +53,8 @@ def written_tables(tie: str) -> tuple[dict[str, str], dict[str, str]]:
     """
     Name the tensors that hold our tables, and the copies of these tensors that the classes need.
 
-    `tie`: our `model.tie_embeddings`. Without tied tables the classes store three tables, and a
-    fourth that they never use.
+    `tie`: our `model.tie_embeddings`. Unless all tables are tied, the classes store three tables,
+    and a fourth that they never use.
     """
     if tie == "all":
         return {"embed_source.weight": SHARED}, {}

@@ -140,7 +140,7 @@ def _check_start_symbol(forced: int | None, id_mapping: IdMapping, reasons: Prob
 
 
 def _start(settings: Mapping[str, Any], tokenizer: Tokenizer, reasons: Problems) -> str:
-    """Return the decoder start setting, and check the special ids."""
+    """Return the value of `model.decoder_start`, and check the special ids."""
     id_mapping, frame = numbering_of(tokenizer, 0), tokenizer.frame
     assert frame is not None
     for name, number in (("eos_token_id", END), ("pad_token_id", PAD)):

@@ -23,7 +23,7 @@ MASK = "<mask>"
 
 
 def renumber_pieces(tokenizer: Tokenizer) -> Tokenizer:
-    """Return a tokenizer with ids in the order of the classes; unchanged if it has this order."""
+    """Return a tokenizer with ids in the exported order; unchanged if it has this order already."""
     model, frame = tokenizer.models[0], tokenizer.frame
     if not isinstance(model, ImportedModel) or frame is None or not frame.languages:
         return tokenizer
@@ -52,7 +52,7 @@ def subwords_of(model: ImportedModel) -> set[str]:
 def _places(
     mapping: IdMapping, languages: set[int], subwords: set[str]
 ) -> dict[int, tuple[int, int]]:
-    """Return the group and the original id of each row, by our id."""
+    """Return the sort key of each row by our id: its group and its original id."""
     numbered = {ours: n for ours, n in enumerate(mapping.origins) if n is not None}
     first = min(numbered[language] for language in languages)
     places = {}

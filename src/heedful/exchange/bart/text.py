@@ -58,7 +58,7 @@ class Text:
     special: Mapping[str, str]
     """Spellings of the special symbols."""
     content: bytes
-    """Content of a sentencepiece model, or of merges for BART."""
+    """Content of a sentencepiece model, or, for BART, of ``merges.txt``."""
     spelled: Mapping[str, Any]
     """Content of `tokenizer_config.json`."""
 
@@ -116,7 +116,7 @@ def build_tokenizer(
     start: object = None,
 ) -> tuple[Tokenizer, tuple[str, ...]]:
     """
-    Build the tokenizer, and a note if the user did not name the languages.
+    Build the tokenizer, and notes for the user on unset languages or an unset start symbol.
 
     `forced`: id of the first token that `generate` forces, if the settings name a token. `start`:
     id of the token that the decoder starts with.
@@ -233,7 +233,7 @@ def _fairseq_numbers(
 
 
 def _numbers_of(tokenizer_json: Mapping[str, Any], path: Path) -> dict[str, int]:
-    """Read the ids of `tokenizer.json`."""
+    """Read the ids of the tokens in `tokenizer.json`."""
     model = tokenizer_json.get("model")
     listed = model.get("vocab") if isinstance(model, dict) else None
     numbers: dict[Any, Any] = {}
@@ -276,7 +276,7 @@ def _model_of(tokenizer_json: Mapping[str, Any], special: Mapping[str, str], pat
 
 
 def _score_pieces(model: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """List the pieces with scores; pieces of BPE that are merged earlier have higher scores."""
+    """List the pieces with scores; BPE pieces that are merged earlier have higher scores."""
     vocabulary = model["vocab"]
     if model["type"] == "Unigram":
         for number, (piece, score) in enumerate(vocabulary):

@@ -8,7 +8,7 @@ Tokenizers of transformers for the languages of a model, including added languag
     MBart50Tokenizer   its 52 languages; others as a source only after loading
     M2M100Tokenizer    its 100 languages, or WMT21's 8; others only as a target
 
-So an M2M100 model with another language is written for `NllbTokenizer`. This class adds the same
+So an M2M100 model with an added language is written for `NllbTokenizer`. This class adds the same
 tokens to text, but names a language by its token. It needs byte-pair subwords, each with a row in
 the embedding table.
 """

@@ -179,7 +179,7 @@ def _special_token(token: str, more: Mapping[str, int]) -> dict[str, Any]:
 def _model(
     kind: str, numbers: Mapping[str, int], scores: Mapping[str, float], special: list[str]
 ) -> dict[str, Any]:
-    """Write the subwords of a sentencepiece model in the format of `tokenizers`."""
+    """Convert the subwords of a sentencepiece model to the format of `tokenizers`."""
     if kind == "unigram":
         by_number = {number: piece for piece, number in numbers.items()}
         rows = range(max(by_number) + 1)

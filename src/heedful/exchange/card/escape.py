@@ -14,7 +14,7 @@ _TICKS = re.compile(r"`+")
 
 def yaml_lines(value: object) -> list[str]:
     """
-    Write tables, lists, text and numbers as YAML in block style.
+    Write mappings, lists, text and numbers as YAML in block style.
 
     >>> yaml_lines({"language": ["en", "no"], "score": 1.5})
     ['language:', '  - "en"', '  - "no"', 'score: 1.5']
@@ -24,7 +24,7 @@ def yaml_lines(value: object) -> list[str]:
 
 def code(text: str) -> str:
     """
-    Write text as code inside a line.
+    Write text as inline code.
 
     >>> code("train.en"), code("a`b")
     ('`train.en`', '`` a`b ``')
@@ -50,7 +50,7 @@ def plain(text: str) -> str:
 
 
 def _block(value: object) -> Iterator[str]:
-    """Write a table or a list line by line, and any other value as one scalar."""
+    """Write a mapping or a list line by line, and any other value as one scalar."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             if _is_nested(item):
@@ -68,14 +68,14 @@ def _block(value: object) -> Iterator[str]:
 
 
 def _is_nested(value: object) -> bool:
-    """Return whether a value is a table or a list."""
+    """Return whether a value is a mapping or a list."""
     return isinstance(value, Mapping) or (
         isinstance(value, Sequence) and not isinstance(value, str)
     )
 
 
 def _scalar(value: object) -> str:
-    """Write a scalar; text is quoted, because YAML reads `no`, a language, as false."""
+    """Write a scalar; text is quoted, because YAML reads `no`, a language code, as false."""
     if not isinstance(value, str):
         return repr(value)
     escaped = "".join(_escape(letter) for letter in _replace_surrogates(value))

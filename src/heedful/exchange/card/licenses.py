@@ -1,4 +1,4 @@
-"""The license of a model card, in the terms of the Hugging Face hub."""
+"""The license in a model card, as the Hugging Face hub names it."""
 
 import re
 from typing import NamedTuple
@@ -23,12 +23,12 @@ _IDENTIFIERS = frozenset(_LISTED.split())
 
 
 class LicenseEntries(NamedTuple):
-    """The entries of a license in the front matter and in the body of a card."""
+    """The entries for a license in the front matter and in the body of a card."""
 
     fields: dict[str, str]
     """Fields of the front matter; empty if the license is not stated."""
     sentence: str
-    """The sentence of the body."""
+    """The sentence in the body."""
 
 
 def license_entries(text: str) -> LicenseEntries:

@@ -46,12 +46,12 @@ _SENTENCE = "A sentence to translate."
 
 @dataclass(frozen=True)
 class CardFacts:
-    """Facts for a card that a run folder does not record."""
+    """Facts that a run folder does not record, for its card."""
 
     license: str = ""
-    """The license: an identifier of the hub, or a name; empty if it is not stated."""
+    """The license: an identifier from the hub, or a name; empty if it is not stated."""
     datasets: tuple[str, ...] = ()
-    """Data sets of the hub that the model was trained on."""
+    """Data sets from the hub that the model was trained on."""
     scores: tuple[Path, ...] = ()
     """Output files of `heedful evaluate --json`, each named after its test set."""
 
@@ -293,7 +293,7 @@ def _file_facts(entry: Mapping[str, Any]) -> str:
 
 
 def _pairs(folder: RunFolder) -> Iterator[str]:
-    """Count the sentence pairs of each corpus whose ids are in the run folder."""
+    """State the number of sentence pairs in each tokenized corpus of the run folder."""
     for path in sorted(folder.data.rglob("meta.json")):
         meta = read_json(path)
         corpus = path.parent.relative_to(folder.data).as_posix()
@@ -306,7 +306,7 @@ def _pairs(folder: RunFolder) -> Iterator[str]:
 
 
 def _recipe(run: Run, checkpoint: Path) -> list[str]:
-    """Name the recipe, the training steps, and the settings that differ from the recipe."""
+    """Name the recipe, the step of the weights, and the settings that differ from the recipe."""
     config, state = run.config, read_json(checkpoint / STATE)
     base = RECIPES[config.recipe]() if config.recipe in RECIPES else RunConfig()
     before, after = flat_settings(base), flat_settings(config)

@@ -1,8 +1,8 @@
 """
-The scores of a model card: only measured scores, with signatures where recorded.
+The scores in a model card: only measured scores, with signatures if they were recorded.
 
-The training log contains validation scores; a card shows the scores at the step of its weights.
-Scores of test sets are read from the output of `heedful evaluate --json`.
+The training log contains validation scores; a card shows the scores at the step of the model's
+weights. Scores on test sets are read from the output of `heedful evaluate --json`.
 """
 
 import json
@@ -48,7 +48,7 @@ class CardScore(NamedTuple):
 
 
 def recorded_scores(folder: RunFolder, checkpoint: Path) -> list[CardScore]:
-    """List the scores of the validation at a checkpoint's step; none for averaged weights."""
+    """List the validation scores at a checkpoint's step; none for averaged weights."""
     step = read_json(checkpoint / STATE).get("step")
     if type(step) is not int or not folder.log.is_file():
         return []

@@ -58,7 +58,7 @@ class ModelFile:
     version: int
 
     def floats(self) -> dict[str, Array]:
-        """Return all weights in float32; stored integers are divided by their scales."""
+        """Return all weights in float32; integer weights are divided by their scales."""
         # A weight in 8 bits has one scale per row, and a weight in 16 bits has a single scale.
         # Before version 4, the scale in 16 bits may be missing; it is then 1000.
         floats: dict[str, Array] = {}
@@ -94,7 +94,7 @@ class ModelFile:
 
 def read_model_file(path: Path) -> ModelFile:
     """
-    Read a ``model.bin`` without executing its content; the file's length limits the memory.
+    Read a ``model.bin`` without executing its content; the file's length limits the memory use.
 
     Raises `ExchangeError` if the file cannot be read, is of another kind, or has the wrong length.
     """

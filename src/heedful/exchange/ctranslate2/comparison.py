@@ -37,7 +37,7 @@ class CTranslate2Reference:
         return [[number if number in self._source else UNKNOWN for number in row] for row in ids]
 
     def log_probabilities(self, source: Ids, target: Ids) -> Float[np.ndarray, "places 1"]:
-        """Compute only the log-probability of each target token, as CTranslate2 does."""
+        """Compute only each target token's log-probability; CTranslate2 returns no others."""
         scores = self._engine.score([self._tokens(source)], [[self._target[n] for n in target]])
         return np.array(scores[0], np.float32)[:, None]
 

@@ -2,8 +2,9 @@
 Search and scoring with a CTranslate2 model, in CTranslate2's tokens.
 
 This module does not import torch, so it runs on a small server. CTranslate2's search has one length
-limit for all lines and one length penalty, ``power``. A line that exceeds its own limit is searched
-again with this limit. Other penalties reorder the finished hypotheses of the beam.
+limit for all lines and one length penalty, ``power``. If a hypothesis exceeds the limit of its own
+line, the line is searched again with this limit. Other penalties reorder the finished hypotheses of
+the beam.
 """
 
 import ctypes
@@ -23,7 +24,7 @@ from heedful.search.settings import SearchOptions
 Tokens = Sequence[str]
 
 COMPUTE = {"auto": "default", "fp32": "float32", "bf16": "bfloat16", "int8": "int8"}
-"""CTranslate2's names of our precisions; ``auto`` is the precision of the stored weights."""
+"""CTranslate2's names for our precisions; ``auto`` is the precision of the stored weights."""
 
 # With a length penalty, a search ends when the beam is full; without a penalty, when the best
 # hypothesis ends. So a negligible penalty selects the first rule.
@@ -116,9 +117,9 @@ class Engine:
         With a length penalty, CTranslate2's search ends when `beam` hypotheses are complete
         (`as-ctranslate2` in `heedful.search.compat`). It gives a prefix a probability of one, and
         scores one token too many in a cut hypothesis, so such lines are scored again. Cut
-        hypotheses are ranked after complete hypotheses. Lines with a forbidden token are searched
-        again with all forbidden tokens suppressed, which redistributes their probability; so these
-        lines are also scored again.
+        hypotheses are ranked after complete hypotheses. If a hypothesis has a forbidden token, its
+        line is searched again with all forbidden tokens suppressed. This redistributes their
+        probability, so these lines are also scored again.
         """
         _check_process()
         penalty, alpha = settings.penalty, settings.penalty.alpha

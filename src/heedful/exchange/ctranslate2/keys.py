@@ -96,7 +96,7 @@ def _norm(ours: str, theirs: str) -> Iterator[Entry]:
 
 
 def head_widths(model: ModelConfig, side: str) -> tuple[int, int, int]:
-    """Return heads, d_k and d_v of one side; an unset width is d_model divided by the heads."""
+    """Return the number of heads, d_k and d_v of one side; an unset width is d_model / heads."""
     heads = getattr(model, f"{side}_heads") or model.heads
     usual = model.d_model // heads
     return heads, model.d_k or usual, model.d_v or usual

@@ -192,7 +192,7 @@ def read_config(path: Path) -> dict[str, Any]:
 
 
 def _search(path: Path, rows: int | None) -> SearchConfig:
-    """Read the folder's search settings, else CTranslate2's defaults, limited by the positions."""
+    """Read the folder's search settings, or limit CTranslate2's defaults to the position table."""
     if (path / ExportRecord.FILE).is_file():
         return ExportRecord.read(path).search_within
     if rows is None:

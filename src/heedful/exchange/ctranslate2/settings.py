@@ -2,7 +2,7 @@
 Model settings inferred from CTranslate2's attributes and variable shapes.
 
 A model of an older revision has few attributes. Features that our model lacks (rotary or relative
-positions, gated networks, keys shared by heads) are collected as reasons. Unusual scales are
+positions, gated networks, keys shared by heads) become reasons for refusal. Unusual scales are
 multiplied into the weights: a scale of queries other than 1 / sqrt(d_k), and a scale of embeddings
 other than sqrt(d_model) or 1.
 """
@@ -71,7 +71,7 @@ class Variables:
         return self._size(SOURCE_TABLE, 0), self._size(TARGET_TABLE, 0)
 
     def settings(self) -> dict[str, Any]:
-        """Read the `model` settings and collect `reasons`; can be called once."""
+        """Read the `model` settings and collect `reasons`; may be called only once."""
         d_model = self._size(TARGET_TABLE, 1)
         shape = self._shape(d_model)
         heads = {side: shape[f"{side}_heads"] for side in _SIDES}
@@ -172,7 +172,7 @@ class Variables:
         return {"scale_embeddings": False}
 
     def _positions(self, d_model: int) -> dict[str, Any]:
-        """Recognize sinusoids; other tables are learned positions, equally long on both sides."""
+        """Recognize sinusoids; treat other tables as learned, with one length on both sides."""
         tables = [self.weights.pop(name, None) for name in POSITIONS.values()]
         there = [table for table in tables if table is not None]
         if not there:
@@ -210,7 +210,7 @@ class Variables:
         return {"tie_embeddings": "all"}
 
     def _biases(self) -> dict[str, Any]:
-        """Add zero biases to networks, and to projections if any projection has a bias."""
+        """Add missing zero biases to feed-forward layers, and to projections if any has a bias."""
         projections = [name for name in self.weights if _PROJECTION.search(name)]
         networks = [name for name in self.weights if _NETWORK.search(name)]
         has_bias = any(name.replace("/weight", "/bias") in self.weights for name in projections)

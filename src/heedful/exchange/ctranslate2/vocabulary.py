@@ -49,7 +49,7 @@ def special_token(config: Mapping[str, Any], name: str, usual: str) -> str:
 
 
 def distinct(tokens: Iterable[str]) -> list[str]:
-    """Make token names unique, because CTranslate2 finds ids by name, and names may be equal."""
+    """Make token names unique, because CTranslate2 looks up ids by name."""
     seen: set[str] = set()
     names = []
     for token in tokens:

@@ -1,1 +1,1 @@
-"""Models of Hugging Face's hub, converted once and cached, and uploads of runs."""
+"""Models from Hugging Face's hub, converted once and cached, and uploads of runs."""

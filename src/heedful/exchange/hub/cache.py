@@ -1,5 +1,5 @@
 """
-Converted models of the hub on this machine.
+Converted models from the hub on this machine.
 
 ::
 
@@ -178,7 +178,7 @@ def find_cached(name: HubName, is_exact: bool) -> list[CachedModel]:
     """
     Find the converted commits of a name. Raises `RunFolderError` if there are none.
 
-    `is_exact`: whether only the named revision is meant, or all commits.
+    `is_exact`: whether only the named revision is meant, not all commits.
     """
     cache = ModelCache(name.repo)
     models = cache.models()
@@ -194,7 +194,7 @@ def find_cached(name: HubName, is_exact: bool) -> list[CachedModel]:
 
 
 def _read_record(path: Path) -> dict[str, Any]:
-    """Read a record of the cache; empty if missing or damaged; damage is reported once."""
+    """Read a record of the cache, empty if missing or damaged; damage is reported once."""
     if not path.is_file():
         return {}
     try:

@@ -1,5 +1,5 @@
 """
-Requests to the hub: metadata and files of bounded size, and uploads by huggingface_hub.
+Requests to the hub: metadata and files of bounded size, and uploads through huggingface_hub.
 
 Files are stored in the cache of huggingface_hub, which other programs share. Every file is compared
 with the digest that the hub lists for it: SHA-256 for large files, git's SHA-1 for small ones.
@@ -52,7 +52,7 @@ class HubModel:
     repo: str
     commit: str
     license: str
-    """License that the model card names; empty if it names none, or offline."""
+    """License that the model card names; empty if it names none, or if offline."""
     files: dict[str, HubFile]
     """Files by name, without files in subfolders."""
 
@@ -135,7 +135,7 @@ class HubClient:
 
     def upload(self, folder: Path, name: HubName, *, private: bool, message: str) -> str:
         """
-        Upload a folder, to a new repository if needed; return the page of the commit.
+        Upload a folder, to a new repository if needed; return the URL of the commit.
 
         Weights and tokenizer files of another model in the repository are deleted, because
         transformers would read them; the history keeps them. Raises `ExchangeError` if `private` is

@@ -1,5 +1,5 @@
 """
-Conversion of a model of the hub to a run folder: it is downloaded, checked and compared once.
+Conversion of a model from the hub to a run folder: it is downloaded, checked and compared once.
 
 config.json determines the class before large files are downloaded. Only settings, subwords and one
 layout of the weights are downloaded; no code of a model is ever downloaded or run.
@@ -94,7 +94,7 @@ def download(client: HubClient, model: HubModel) -> list[Path]:
 
 
 def _fetch(client: HubClient, model: HubModel, file: str, most: int | None = None) -> Path:
-    """Download one file, unless it is missing or too large for its kind."""
+    """Download one file; refuse a file that is missing or too large for its kind."""
     listed = model.files.get(file)
     if listed is None:
         raise DownloadError(

@@ -26,12 +26,12 @@ def push_run(
     """
     Upload a run as a folder that transformers loads, with a card.
 
-    `facts`: facts for the card that the run does not record. Returns the page of the commit, the
+    `facts`: facts that the run does not record, for the card. Returns the URL of the commit, the
     result of the comparison, and notes.
 
-    Nothing is uploaded unless transformers computes the same results. Raises `ParityFailed` if it
-    does not, or if too many translations differ, unless `accept_differences`. Raises
-    `ExchangeError` if there is no token.
+    Nothing is uploaded unless transformers computes the same log-probabilities. Raises
+    `ParityFailed` if it does not, or if too many translations differ and `accept_differences` is
+    false. Raises `ExchangeError` if there is no token.
     """
     client = HubClient("uploading to Hugging Face's hub")
     if client.is_offline:

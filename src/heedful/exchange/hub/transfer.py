@@ -1,17 +1,17 @@
 """
 Bounded responses of the hub: metadata in JSON, and files of the listed size and digest.
 
-huggingface_hub names a cached file by a header of the response, and writes all data it receives. A
-malicious mirror could thus choose a path outside the cache or fill the disk. Here a file is named
-by its listed digest, and gets this name only if its content has this digest. The cache has the
-library's layout::
+huggingface_hub names a cached file after a header of the response, and writes all data that it
+receives. A malicious mirror could thus choose a path outside the cache or fill the disk. Here, a
+file is named after its listed digest, and gets this name only if its content has this digest. The
+cache has the library's layout::
 
     models--ORG--NAME/blobs/DIGEST                the content
     models--ORG--NAME/blobs/DIGEST.incomplete     bytes so far; the next attempt appends
     models--ORG--NAME/snapshots/COMMIT/FILE       a link to the content
 
-Requests go through the library's session, which follows redirects and keeps the token from other
-hosts.
+Requests go through the library's session, which follows redirects but does not send the token to
+other hosts.
 """
 
 import fcntl
@@ -59,8 +59,8 @@ def download(url: str, place: Path, size: int, digest: str, title: str) -> None:
     Download a file to a path, unless another process has downloaded it meanwhile.
 
     A file with a different digest is downloaded once more. `title`: name of the file in messages.
-    Raises `DownloadError` if a file differs again or is too large, `StorageError` if it cannot be
-    written.
+    Raises `DownloadError` if a file differs again or is too large, and `StorageError` if it cannot
+    be written.
     """
     make_folder(place.parent)
     part = place.with_name(f"{place.name}.incomplete")
@@ -192,7 +192,7 @@ def _write(file: FileIO, chunk: bytes, title: str) -> None:
 
 
 def _restart(file: FileIO) -> int:
-    """Empty a file, and return its length of 0."""
+    """Empty a file, and return its new length, 0."""
     file.seek(0)
     file.truncate()
     return 0

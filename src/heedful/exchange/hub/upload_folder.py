@@ -1,5 +1,5 @@
 """
-Temporary folders of uploads, including folders that killed uploads left behind.
+Temporary folders for uploads, including folders that killed uploads left behind.
 
 A process locks its folder while it fills and uploads it. The system removes the lock when the
 process ends for any reason, so a folder that can be locked is abandoned.

@@ -62,7 +62,7 @@ def check_heads(config: ModelConfig, reasons: Problems) -> None:
 
 
 def widths(config: ModelConfig) -> dict[str, Sequence[int]]:
-    """Return the layers, heads and feed-forward width of both sides."""
+    """Return the numbers of layers and heads, and the feed-forward width, of each side."""
     return {
         side: (
             getattr(config, f"{side}_layers"),

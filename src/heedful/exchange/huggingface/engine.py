@@ -30,9 +30,10 @@ class TransformersReference:
     A model of one of Hugging Face's classes.
 
     `model_class`, `tokenizer_class`: names in transformers. `search`: settings of `generate` in
-    addition to the folder's. `languages`: languages of the tokenizer, by its keywords. Nothing is
-    downloaded and no code of the folder is run. Padding and the start symbol are never generated,
-    as in heedful. Raises `MissingExtra` if transformers is not installed.
+    addition to the folder's. `languages`: languages by the tokenizer's attributes, such as
+    ``src_lang``. Nothing is downloaded and no code in the folder is run. Padding and the start
+    symbol are never generated, as in heedful. Raises `MissingExtra` if transformers is not
+    installed.
     """
 
     def __init__(
@@ -156,7 +157,7 @@ def _as_paragraph(path: Path) -> Iterator[None]:
 def _quietly() -> Iterator[None]:
     """Silence the library's progress bars and warnings."""
     utils = import_extra("transformers.utils.logging", _PURPOSE)
-    before = utils.get_verbosity()
+    before, shows_progress = utils.get_verbosity(), utils.is_progress_bar_enabled()
     utils.set_verbosity(logging.ERROR)
     utils.disable_progress_bar()
     try:
@@ -165,4 +166,5 @@ def _quietly() -> Iterator[None]:
             yield
     finally:
         utils.set_verbosity(before)
-        utils.enable_progress_bar()
+        if shows_progress:
+            utils.enable_progress_bar()

@@ -1,4 +1,4 @@
-"""The files of a Hugging Face repository that an import downloads."""
+"""The files of a Hugging Face repository that an import needs."""
 
 from collections.abc import Collection
 
@@ -18,11 +18,11 @@ TEXT_FILES = (
     "tokenizer_config.json",
     "vocab.json",
 )
-"""Files of settings and subwords of all classes."""
+"""Files with the settings and subwords of all classes."""
 
 
 def text_files(names: Collection[str]) -> list[str]:
-    """Select the files of settings and subwords."""
+    """Select the files with settings and subwords."""
     return [name for name in TEXT_FILES if name in names]
 
 

@@ -1,5 +1,5 @@
 """
-Search settings equivalent to Hugging Face's `generate`.
+Search settings equivalent to those of Hugging Face's `generate`.
 
 ::
 
@@ -7,12 +7,12 @@ Search settings equivalent to Hugging Face's `generate`.
     length_penalty        search.length_penalty = power:A, the end symbol counted
     early_stopping        search.stop: "never" is when-none-can-win, true when-beam-finished,
                           false as-transformers
-    min_length            search.min_length; counts the start symbol, unlike min_new_tokens
-    max_length            search.max_length; counts the start symbol and the end symbol
+    min_length            search.min_length + 1 for the start symbol; min_new_tokens excludes it
+    max_length            search.max_length + 1 for the start symbol, + 1 for a forced end symbol
     forced_eos_token_id   search.length_limit_policy = end; if unset, keep
-    no_repeat_ngram_size  search.no_repeat_ngram, from 2 on; the start symbol counts for 1
+    no_repeat_ngram_size  search.no_repeat_ngram, from 2 on; at 1, the start symbol would count
     renormalize_logits    search.renormalise
-    bad_words_ids         search.forbidden_ids, single symbols; always padding and start
+    bad_words_ids         search.forbidden_ids, single symbols; padding and start are never allowed
 
 Other settings that change the search are refused unless they are switched off.
 """
@@ -79,7 +79,7 @@ class GenerateSearch:
 def read_rule(
     settings: Mapping[str, Any], id_mapping: IdMapping, positions: int, reasons: Problems
 ) -> GenerateSearch:
-    """Find the search settings equivalent to `generate`, whose defaults replace unset ones."""
+    """Convert the settings of `generate` to ours; its defaults replace unset settings."""
     for name, off in _OFF.items():
         value = settings.get(name)
         reasons.add_if(
@@ -145,6 +145,8 @@ def write_rule(
         "length_limit_policy": "keep" if search.length_limit_policy == "keep" else "end",
         "max_length": str(longest),
         "max_source_length": min(search.max_source_length, positions - 1),
+        # generate also counts the start symbol, which can be the end symbol
+        "no_repeat_ngram": search.no_repeat_ngram if search.no_repeat_ngram > 1 else 0,
     }
     before = search.model_dump()
     wanted = LengthPenalty.parse(str(changes["length_penalty"])) != penalty
@@ -164,8 +166,8 @@ def write_rule(
         "renormalize_logits": search.renormalise,
         "bad_words_ids": [[number] for number in bad],
     }
-    if search.no_repeat_ngram:
-        settings["no_repeat_ngram_size"] = search.no_repeat_ngram
+    if changes["no_repeat_ngram"]:
+        settings["no_repeat_ngram_size"] = changes["no_repeat_ngram"]
     if search.min_length:
         settings["min_new_tokens"] = search.min_length
     return settings, GenerateSearch(search.model_copy(update=changes), notes)

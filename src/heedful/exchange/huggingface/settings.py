@@ -13,7 +13,7 @@ from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.special_symbols import END, PAD, START
 
 ADVICE = "Import another model, or change the files if they are wrong"
-"""Advice about a model that cannot be expressed."""
+"""Advice about a model that cannot be imported."""
 ACTIVATIONS = {
     "relu": "relu",
     "gelu": "gelu",

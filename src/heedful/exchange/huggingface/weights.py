@@ -1,5 +1,5 @@
 """
-Weights of a Hugging Face folder, in any of the four layouts that `save_pretrained` has had.
+Weights of a Hugging Face folder, in any of the four layouts that `save_pretrained` has used.
 
 ::
 

@@ -1,1 +1,1 @@
-"""Import and export of Marian models, in Hugging Face's folders."""
+"""Import and export of Marian models, in Hugging Face's folder format."""

@@ -1,5 +1,5 @@
 """
-Tensor names of Hugging Face's Marian class, and shapes implied by its `config.json`.
+Tensor names of Hugging Face's Marian class, and the map from them to our weights.
 
 ::
 
@@ -9,7 +9,7 @@ Tensor names of Hugging Face's Marian class, and shapes implied by its `config.j
     model.shared | model.{encoder,decoder}.embed_tokens | lm_head   tied in three ways
     final_logits_bias                                               one row
 
-The class is post-norm with biases everywhere; its positions are computed, not stored.
+The class is post-norm and has biases in all layers; its positions are computed, not stored.
 """
 
 from collections.abc import Collection, Mapping
@@ -104,6 +104,6 @@ def check_positions(tensors: Mapping[str, Tensor]) -> None:
 
 
 def unused_bias(bias: Tensor | None) -> float:
-    """Return the bias of a symbol that has a row only in our tables, such as padding."""
+    """Return the bias of a symbol that has a row only in our tables, such as the start symbol."""
     lowest = 0.0 if bias is None or not bias.numel() else float(bias.float().min())
     return min(lowest, 0.0) + _UNUSED

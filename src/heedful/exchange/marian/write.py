@@ -1,7 +1,7 @@
 """
 Export as a folder that Hugging Face's `MarianMTModel` and `MarianTokenizer` load.
 
-The class is post-norm, with a fixed epsilon of layer norms, and sinusoids with sines before
+The class is post-norm, with a fixed epsilon in layer norms, and sinusoids with sines before
 cosines. The dimensions of a model with interleaved sinusoids are reordered
 (`heedful.exchange.permute_dimensions`); missing biases become zeros.
 """

@@ -6,8 +6,8 @@ Export as two ONNX graphs, for programs without heedful and torch.
     encoder.onnx          source -> memory_keys, memory_values, memory_mask
     step.onnx             tokens, past_keys, past_values, and the encoder's outputs
                               -> log_probabilities, keys, values
-    onnx.json             names, shapes, special ids and search settings; the fingerprints of the
-                          subwords and of this export, which both graphs also have
+    onnx.json             names, shapes, special ids and search settings; fingerprints of the
+                          subwords and of this export, the latter as in both graphs
     tokenizer.json, …     as in a run folder
 
 The batch size and the lengths are dynamic.

@@ -12,7 +12,8 @@ measured on the same files (torch 2.13, one CPU core):
     model of 4 MB, optimizer of 320 MB, before 1.6    7 MB of memory    310 MB of memory
     any checkpoint with pickle protocol 4 or 5        read              not read
 
-Stand-ins would be needed for each name, so torch.load would decode the pickle twice. Finding the
-harmful tuples and numbers first would need the stack of this reader. A separate process with limits
-would bound the time, but could not read the files that torch does not read.
+Each name would need a stand-in, so the pickle would be decoded once to find the names, and again to
+load it. To find the harmful tuples and numbers first, this reader would be needed anyway. A
+separate process with limits would bound the time, but could not read the files that torch does not
+read.
 """

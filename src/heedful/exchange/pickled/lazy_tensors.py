@@ -25,7 +25,7 @@ STORAGES = {
     "ByteStorage": "u1",
     "BoolStorage": "?",
 }
-"""NumPy's type of each storage of torch; NumPy lacks bfloat16."""
+"""NumPy's type for each storage class of torch; NumPy lacks bfloat16."""
 
 # A valid file grows at most sixfold: half precision becomes single, and three tables may be stored
 # as one.
@@ -43,7 +43,7 @@ class Storage:
     """NumPy type of the numbers, a value of `STORAGES`."""
     numbers: int
     read: Callable[[str], bytes]
-    """Function that reads the bytes of a key."""
+    """Function that reads the bytes of a block by its key."""
 
     @property
     def width(self) -> int:
@@ -126,7 +126,7 @@ def read_arrays(values: Mapping[Any, Any], path: Path) -> dict[str, NDArray[Any]
 
 
 def tensor_makers() -> dict[str, Make]:
-    """Return the functions for torch's tensor constructors and NumPy's scalars."""
+    """Return the functions that replace torch's tensor constructors and NumPy's scalars."""
     names: dict[str, Make] = {
         "torch._utils._rebuild_tensor": lambda a: _tensor(a[0], a[1], a[2], a[3]),
         "torch._utils._rebuild_tensor_v2": lambda a: _tensor(a[0], a[1], a[2], a[3]),

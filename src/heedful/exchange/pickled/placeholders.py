@@ -72,7 +72,7 @@ def _as_dict(arguments: tuple[Any, ...]) -> dict[Any, Any]:
 
 
 def _of_length(count: int, value: Any) -> Any:
-    """Check the length of a tuple."""
+    """Check the length of a list or tuple."""
     if not isinstance(value, list | tuple) or len(value) != count:
         raise TypeError(f"expected {count} values")
     return value

@@ -3,8 +3,8 @@ A safe unpickler, which executes nothing.
 
 A pickle is a small program: it names functions and calls them, so a checkpoint from a stranger can
 do whatever its author wanted. This reader walks through the instructions with `pickletools`, which
-only decodes them, and builds plain values. Names are never imported: each is looked up in a table
-of the few names that checkpoints need, and any other name is refused.
+only decodes them, and builds plain values. Names are never imported: each is looked up in a list of
+the names and packages that checkpoints need, and any other name is refused.
 
 ::
 
@@ -73,7 +73,7 @@ def read_inert(file: Any, makers: dict[str, Make], persistent: Callable[[Any], A
     Read one pickle from a stream without executing it; shared and circular references are kept.
 
     Raises `ExchangeError` if the pickle is damaged, or names anything that checkpoints do not need.
-    One message lists all refused names.
+    One message reports all refused names.
     """
     machine = _Machine(makers, persistent)
     try:
@@ -112,7 +112,7 @@ class _Machine:
         self._copied = self._numbers = 0
 
     def run(self, name: str, argument: Any) -> None:
-        """Execute one opcode."""
+        """Process one opcode."""
         if name in _VALUES:
             if isinstance(argument, int) and argument.bit_length() > _LONGEST_NUMBER:
                 raise ValueError(f"a number has {argument.bit_length()} bits")

@@ -1,4 +1,4 @@
-"""Files of `torch.save`: a zip archive, or before torch 1.6 pickles and blocks of numbers."""
+"""Files of `torch.save`: a zip archive, or, before torch 1.6, pickles and blocks of numbers."""
 
 import io
 import mmap
@@ -160,7 +160,7 @@ def _persistent_legacy(
 
 
 def _check_identifier(identifier: Any) -> tuple[str, str, int]:
-    """Check the persistent id of a storage: the word storage, type, key, device and length."""
+    """Check the persistent id of a storage: the word “storage”, type, key, device and length."""
     is_storage = (
         isinstance(identifier, tuple)
         and len(identifier) in (5, 6)

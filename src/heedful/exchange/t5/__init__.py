@@ -1,1 +1,1 @@
-"""Import and export of T5 models, 1.0 and 1.1, in Hugging Face's folders."""
+"""Import and export of T5 models, 1.0 and 1.1, in Hugging Face's folder format."""

@@ -123,7 +123,7 @@ def _longest(settings: Mapping[str, Any], spelled: Mapping[str, Any]) -> int:
 
 
 def _length_notes(generation: Mapping[str, Any], search: Mapping[str, Any]) -> tuple[str, ...]:
-    """Warn that the default limit of `generate` is short if the folder sets none."""
+    """Warn that the short default limit of `generate` applies if the folder sets no limit."""
     named = {**generation, **search}
     if any(named.get(name) is not None for name in ("max_length", "max_new_tokens")):
         return ()

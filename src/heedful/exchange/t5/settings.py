@@ -3,8 +3,8 @@
 
 ::
 
-    feed_forward_proj        model.activation and model.gated; gated-gelu is the GELU by tanh
-    scale_decoder_outputs    model.scale_output; in older files tie_word_embeddings determines it
+    feed_forward_proj        model.activation and model.gated; gated-gelu uses gelu_tanh
+    scale_decoder_outputs    model.scale_output; in older files, tie_word_embeddings decides
     lm_head in the weights   model.tie_embeddings: whether it differs from the embeddings
     d_kv                     model.d_k and model.d_v
 """
@@ -32,7 +32,7 @@ _ACTIVATIONS = {
     "gated-swish": ("silu", True),
     "gated-gelu_new": ("gelu_tanh", True),
 }
-"""Activation and gate by their name; an export writes the first of several names."""
+"""Activation, and whether it is gated, by name; an export writes the first of several names."""
 NUMBERS = {
     "vocab_size": None,
     "d_model": 512,
@@ -79,7 +79,7 @@ def complete(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_settings(settings: Mapping[str, Any], reasons: Problems) -> None:
-    """Add reasons why the settings are of another class or cannot be built."""
+    """Add reasons why no model of this class can be built from the settings."""
     check_counts(settings, (*NUMBERS, "num_decoder_layers"), reasons)
     kind = settings["feed_forward_proj"]
     reasons.add_if(

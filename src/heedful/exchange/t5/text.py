@@ -1,9 +1,9 @@
 """
-The tokenizer of a T5 folder: ``spiece.model``, sentinels, and the tasks of `config.json`.
+The tokenizer of a T5 folder: ``spiece.model``, sentinels, and the tasks in `config.json`.
 
 The ids of the sentencepiece model come first, then the sentinels in descending order, then table
-rows without a token. A task is a prefix for each source line, with search settings:
-``task_specific_params`` of `config.json`.
+rows without a token. A task is a prefix for each source line, with search settings;
+``task_specific_params`` in `config.json` lists the tasks.
 """
 
 import re
@@ -71,7 +71,7 @@ def read_task(settings: Mapping[str, Any], options: ReadOptions, reasons: Proble
 
 
 def task_of_prefix(settings: Mapping[str, Any], prefix: Any) -> PrefixTask:
-    """Find the task with a prefix, else create a task without languages and settings."""
+    """Find the task with a prefix, else create a task without languages or settings."""
     for name, values in (settings.get("task_specific_params") or {}).items():
         if prefix and values.get("prefix") == prefix:
             search = {key: value for key, value in values.items() if key != "prefix"}

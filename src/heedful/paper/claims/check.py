@@ -41,10 +41,10 @@ def check_claims(
     """
     Decide claims, or continue from `out`: claims with results in `out` are not measured again.
 
-    `names`: the claims to decide; all if empty. `corpus`: returns the text for the models if any
-    are trained. `budget`: seconds for all trainings, divided among the models. `plan`: the folder
-    of another call whose trainings are repeated, with their budgets and threads. The page shows all
-    claims in `out`.
+    `names`: the claims to decide; all if empty. `corpus`: returns the text for the models; called
+    only if models are trained. `budget`: seconds for all trainings, divided among the models.
+    `plan`: the folder of another call whose trainings are repeated, with their budgets and threads.
+    The page shows all claims in `out`.
 
     Raises, before anything is measured, `SettingError` for an unknown name and `TextError` for a
     text that cannot decide a claim. Raises `RunFolderError` if `out` has models of another text,

@@ -15,7 +15,7 @@ _EXACT, _SINGLE = 1e-9, 1e-6
 
 
 def measure_convolution() -> Measured:
-    """Compare a convolution with the sum of one linear map for each relative position."""
+    """Compare a convolution with a sum of linear maps, one for each relative position."""
     widths, errors = (1, 3, 5, 9), []
     generator = torch.Generator().manual_seed(1)
     x = torch.randn(2, _LENGTH, _D_MODEL, generator=generator, dtype=torch.float64)
@@ -39,7 +39,7 @@ def measure_convolution() -> Measured:
 
 
 def measure_shift() -> Measured:
-    """Compare shifted sinusoids with rotations by angles that depend only on the distance."""
+    """Compare shifted sinusoids with sinusoids rotated by angles that depend only on the shift."""
     distances, errors = (1, 4, 16, 64), []
     positions = np.arange(512)
     rates = 10_000.0 ** (-np.arange(0, _D_MODEL, 2) / _D_MODEL)
@@ -66,6 +66,6 @@ def measure_shift() -> Measured:
 
 
 def _differences(axis: str, sizes: tuple[int, ...], errors: Sequence[float]) -> SizePanel:
-    """Build a panel of the differences between both sides, where rounding errors count as 0."""
+    """Build a panel of the differences between the two sides, where rounding errors count as 0."""
     curve = SizeCurve("difference", tuple(errors))
     return SizePanel(axis, sizes, (curve,), "difference", allowed=_EXACT)

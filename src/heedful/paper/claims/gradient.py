@@ -10,7 +10,7 @@ from heedful.runs.run import Run
 
 
 def differentiable_model(run: Run) -> EncoderDecoder:
-    """Load a model with gradients, which the prepacked model of a `Translator` does not have."""
+    """Load a model that can compute gradients; the prepacked model of a `Translator` cannot."""
     model = run.build().eval()
     place = run.checkpoint_folder()
     load_weights(model, run.load_checkpoint(place).model, place)

@@ -32,14 +32,14 @@ _MUCH = 2.0
 """The minimum speed ratio that counts as “much faster”."""
 _SEEDS = (1, 2, 3, 4, 5)
 _FADED = 1e-2
-"""A gradient counts as alive if it changes by a factor between this number and its inverse."""
+"""A gradient neither vanishes nor explodes if its factor is between this number and its inverse."""
 STACKS: dict[str, dict[str, str]] = {
     "residuals and norms": {},
     "residuals alone": {"norm_kind": "none"},
     "norms alone": {"residuals": "false"},
     "neither": {"norm_kind": "none", "residuals": "false"},
 }
-"""Settings of the stacks in the claim `gradients`, by the names of the parts in each stack."""
+"""Settings of each stack in the claim `gradients`, by a name that states the stack's parts."""
 _OTHER_PART = {"residuals alone": "norms", "norms alone": "residuals"}
 _LENGTHS, _WIDTHS = (64, 128, 256, 512), (16, 64, 256)
 _POSITIONS = 4096
@@ -227,7 +227,7 @@ def measure_parallel() -> Measured:
 
 
 def _no_cost(slower: Estimate) -> str:
-    """Return a remark if sequential products cost no measurable time, else an empty text."""
+    """Return a remark if sequential products cost no measurable time, else an empty string."""
     return "" if slower.interval[0] > 1 else ". Here waiting took no measurable time"
 
 
@@ -236,13 +236,13 @@ def _as_many(times: float) -> str:
 
 
 def _wide(batch: int, time: int) -> Tensor:
-    """Draw random states of twice the width."""
+    """Draw random states, and repeat their features to double the width."""
     x = _states(batch, time)
     return torch.cat((x, x), dim=2)  # (batch, time, width)
 
 
 def _states(batch: int, time: int) -> Tensor:
-    """Draw random states of sentences that differ in mean and scale, as in a text."""
+    """Draw random states of sentences that differ in mean and scale, as in real text."""
     generator = torch.Generator().manual_seed(batch)
     x = torch.randn(batch, time, _D_MODEL, generator=generator)
     return x * torch.linspace(0.5, 2, batch).view(-1, 1, 1) + torch.linspace(-1, 1, batch).view(

@@ -75,7 +75,7 @@ def _loses(fall: Estimate) -> Evidence:
 
 def _probabilities(trained: Trainings, name: str) -> Float[np.ndarray, "lines distances"]:
     """
-    Compute the probability of each test line's last word among all names, by its distance.
+    Compute the probability of each test line's last word relative to all names, by distance.
 
     Only names are candidates, because a model may predict that a name follows without predicting
     the right name.

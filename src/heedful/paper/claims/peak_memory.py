@@ -36,7 +36,7 @@ class _Allocations:
 
 
 def peak_bytes(function: Callable[[], object]) -> int:
-    """Return the peak bytes of the tensors that a function creates, its results included."""
+    """Return the peak memory in bytes of the tensors that a function creates, results included."""
     allocations = _Allocations()
     with observe_operations(allocations.observe):
         function()

@@ -2,7 +2,7 @@
 A text that repeats a name at different distances, while the source does not contain the name.
 
 Several lines of a text are joined into one line. A name is inserted into the translation at equal
-distances, the last time at the end::
+distances and at its end::
 
     the cat sleeps . the dog eats .        le Bruno chat dort Bruno . le Bruno ...
 
@@ -26,7 +26,7 @@ _LONGEST = 40  # maximum words of a line that is joined with other lines
 
 def write_repeated_names(corpus: TableCorpus, folder: Path) -> TableCorpus:
     """
-    Write the three parts; in line n, occurrences of a name are `DISTANCES[n % 6]` words apart.
+    Write the three parts; in line n, `DISTANCES[n % 6]` words separate occurrences of a name.
 
     Each part has at least 300 lines. Raises `TextError` if translations have too few words
     separated by spaces.

@@ -145,17 +145,17 @@ class PaperClaim(NamedTuple):
     decided_by_bleu: bool = False
     """Whether the claim stays undecided if all models make hardly any errors."""
     weight: int = 1
-    """Factor by which the claim's models train longer than the models of other claims."""
+    """Factor by which the claim's models train longer than the models of a claim of weight 1."""
     shown: tuple[int, int] = (0, -1)
     """Indices of the panel and the size whose numbers are printed with the verdict."""
     validations: int | None = None
     """Number of validations for each model; if None, it depends on the training time."""
     text: Callable[[TableCorpus, Path], TableCorpus] | None = None
-    """Function that makes the text of these models from a corpus, and writes it to a folder."""
+    """Function that writes the text of the claim's models, made from a corpus, to a folder."""
 
     @property
     def cost(self) -> int:
-        """The training cost of the claim; a model of weight 1 costs 1."""
+        """The training cost of the claim; each model of a claim of weight 1 costs 1."""
         return self.weight * len(self.systems)
 
     def check(self, *trained: Trainings) -> Checked:
@@ -215,5 +215,5 @@ def _value(curve: SizeCurve, index: int) -> str:
 
 
 def _number(value: float) -> str:
-    """Format a number with three digits, or as an integer from a thousand to a million."""
+    """Format a number with three significant digits, or as an integer from 1,000 to a million."""
     return f"{value:,.0f}" if 1000 <= abs(value) < _MOST_WRITTEN_OUT else f"{value:.3g}"

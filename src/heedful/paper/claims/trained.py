@@ -74,7 +74,7 @@ class Grid(NamedTuple):
     kinds: Mapping[str, str]
     """The kind of each curve, by the title of the curve."""
     values: Mapping[str, tuple[str, Steps]]
-    """For each field of `MeasuredSystem`: a label, and which axes are logarithmic."""
+    """For each plotted field of `MeasuredSystem`: a label, and which axes are logarithmic."""
 
     def panels(self, trained: Trainings) -> tuple[SizePanel, ...]:
         """Build a panel for each value, with the curves of all kinds."""
@@ -126,12 +126,12 @@ def compare_pairs(
 
 
 def by_pairs(trained: Trainings, pairs: Sequence[Pair]) -> tuple[list[Evidence], str]:
-    """Decide by the difference of every pair."""
+    """Decide by the BLEU difference within every pair."""
     return [sign(trained.difference(*pair).interval) for pair in pairs], ""
 
 
 def by_longest_sentences(trained: Trainings, pairs: Sequence[Pair]) -> tuple[list[Evidence], str]:
-    """Decide by the difference in the longest sentences, and by how much larger it is there."""
+    """Decide by the difference in the longest sentences, and by its growth (`Trainings.growth`)."""
     (pair,) = pairs
     longest, growth = trained.difference(*pair, longest=True), trained.growth(*pair)
     grown = "All lines are equally long." if growth is None else say_growth(growth)
@@ -177,7 +177,7 @@ def compare_bleu(trained: Trainings, ours: str, theirs: str) -> str:
 
 
 def _with_brackets(title: str) -> str:
-    """Put the detail of a title in parentheses: “layer norm, 32 tokens” has one."""
+    """Put the detail of a title in parentheses, such as “32 tokens” in “layer norm, 32 tokens”."""
     name, comma, detail = title.partition(", ")
     return f"{name} ({detail})" if comma else name
 
@@ -188,7 +188,7 @@ def useless(trained: Trainings, names: Sequence[str]) -> list[MeasuredSystem]:
 
 
 def still_rising(trained: Trainings, names: Sequence[str]) -> str:
-    """State which models still learn, so that longer training would change their difference."""
+    """State which models are still learning; longer training would change their differences."""
     rising = []
     for system in (trained.systems[name] for name in names):
         bleu = [point.bleu for point in system.curve]
@@ -203,7 +203,7 @@ def still_rising(trained: Trainings, names: Sequence[str]) -> str:
 
 
 def say_growth(growth: ScoreDifference) -> str:
-    """State how much larger the difference of two models is in the longest sentences."""
+    """State how much larger the difference between two models is in the longest sentences."""
     return (
         f"Compared with the other three quarters, the difference grows by {growth.difference:.1f} "
         f"({say_interval(growth.interval)})."
@@ -226,7 +226,7 @@ def _list(weak: Sequence[MeasuredSystem]) -> str:
 
 
 def measure_heads(trained: Trainings) -> Measured:
-    """Count different heads in trained, untrained, and equally sharp untrained layers."""
+    """Count different heads in trained layers, untrained layers, and sharpened untrained layers."""
     by_kind: dict[str, list[list[float]]] = {name: [] for name in _HEADS_OF}
     for system in HEADS:
         translator = trained.translator(system.name)
@@ -271,7 +271,7 @@ def _list_numbers(numbers: Sequence[object]) -> str:
 
 
 def _sign_of(ours: Sequence[float], theirs: Sequence[float]) -> Evidence:
-    """Return True if numbers are surely larger, paired by sentence, False if smaller, else None."""
+    """Return True if `ours` is surely larger, paired by sentence, False if smaller, else None."""
     return sign(Estimate.of(np.subtract(ours, theirs)).interval)
 
 
@@ -356,7 +356,7 @@ def _cost_of(curve: Sequence[CurvePoint], kind: str, level: int) -> float:
 
 
 def _untrained_model(translator: Translator) -> Translator:
-    """Build a model with the weights that it had at the beginning of its training."""
+    """Rebuild a trained model with the weights from the beginning of its training."""
     fresh = Translator(translator.run, translator.run.build().eval())
     initialize(fresh.models[0], translator.run.config.train.seed)
     return fresh

@@ -41,7 +41,7 @@ class Trainings(NamedTuple):
 
     @property
     def parts(self) -> dict[int, np.ndarray]:
-        """Line indices of four test set parts, by the number of words of their longest source."""
+        """Line indices of four parts of the test set, by the word count of the longest source."""
         words = [len(line.split()) for line in self.corpus.lines("test", self.corpus.source)]
         by_longest: dict[int, np.ndarray] = {}
         for part in np.array_split(np.argsort(words, kind="stable"), _PARTS):
@@ -51,7 +51,7 @@ class Trainings(NamedTuple):
         return by_longest
 
     def bleu_by_length(self, name: str) -> tuple[float, ...]:
-        """Return the BLEU of every part of the test set."""
+        """Return the BLEU on every part of the test set."""
         scored = self._count_ngrams(name)
         return tuple(
             float(scored.scores(scored.counts[lines].sum(axis=0, keepdims=True))[0])
@@ -59,7 +59,7 @@ class Trainings(NamedTuple):
         )
 
     def difference(self, ours: str, theirs: str, longest: bool = False) -> ScoreDifference:
-        """Compare the BLEU of two models on the test set, or on its part with longest sources."""
+        """Compare two models' BLEU on the test set, or on its part with the longest sources."""
         lines = [*self.parts.values()][-1] if longest else slice(None)
         scored = [self._count_ngrams(name) for name in (ours, theirs)]
         first, second = (SufficientStatistics(side.metric, side.counts[lines]) for side in scored)
@@ -71,7 +71,7 @@ class Trainings(NamedTuple):
 
     def growth(self, ours: str, theirs: str) -> ScoreDifference | None:
         """
-        Compare the difference of two models in the longest part with their difference elsewhere.
+        Compare two models' difference on the longest sentences with their difference elsewhere.
 
         Returns None if all lines are equally long.
         """
@@ -89,7 +89,7 @@ class Trainings(NamedTuple):
         self, here: tuple[str, str], there: tuple[str, str]
     ) -> tuple[float, tuple[float, float]]:
         """
-        Compare the difference of the pair `here` with the difference of `there`, on all sentences.
+        Compare the difference within the pair `here` with that within `there`, on all sentences.
 
         Returns the first minus the second difference, and its 95% interval.
         """
@@ -115,7 +115,7 @@ def _with_interval(drawn: np.ndarray) -> tuple[float, tuple[float, float]]:
 
 
 def _bootstrap_differences(scored: Sequence[SufficientStatistics], lines: np.ndarray) -> np.ndarray:
-    """Compute the difference of two systems on some lines, then on bootstrap samples of these."""
+    """Compute the difference between two systems on some lines, then on bootstrap samples."""
     counts = np.hstack([side.counts[lines] for side in scored])
     sums = np.vstack([counts.sum(axis=0), *(s @ counts for s in _RESAMPLING.samples(len(lines)))])
     ours, theirs = np.split(sums, [scored[0].counts.shape[1]], axis=1)

@@ -1,1 +1,1 @@
-"""Baselines for Table 4 without a neural model: probabilistic grammars (PCFG) and floors."""
+"""Baselines for Table 4 without a neural model: probabilistic grammars and trivial trees."""

@@ -23,7 +23,7 @@ from heedful.paper.parsing.unary import best_chains
 
 @dataclass(frozen=True)
 class BinaryRules:
-    """Arrays of a grammar; symbols are tags, then labels, then prefixes of two symbols or more."""
+    """Arrays of a grammar; indices go to tags, labels, then prefixes of two or more symbols."""
 
     symbols: list[Symbol]
     tags: int
@@ -39,7 +39,7 @@ class BinaryRules:
     label: Int[np.ndarray, " rules"]
     """Label of each rule with at least two children: ascending indices, counted without tags."""
     prefix: Int[np.ndarray, " rules"]
-    """Index among the prefixes of the right-hand side of each rule."""
+    """Index of each rule's right-hand side among the prefixes."""
     weight: Float[np.ndarray, " rules"]
     """The log-probability of each rule."""
     chains: Float[np.ndarray, "symbols symbols"]

@@ -8,8 +8,8 @@ Viterbi parsing by the CKY algorithm, one row of the chart at a time.
     prefix(i, j) = max over k of                           │ i,i+1│ i,i+2│ …  i,n  │
         before(i, k) + last symbol(k, j)                   └──────┴──────┴─────────┘
 
-Rows are filled from the last word to the first. Prefixes are needed only in their own row. So a
-sentence of n words takes memory for n² times the labels and n times the prefixes.
+Rows are filled from the last word to the first. Prefixes are needed only in their own row. So the
+memory for n words grows with n² times the number of labels plus n times the number of prefixes.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Chart:
     """Best log-probabilities of the labels over each span, with the rules that give them."""
 
     words: Float[np.ndarray, "words tags"]
-    """Log-probabilities of each word below each tag."""
+    """Log-probabilities of each word given each tag."""
     made: Float[np.ndarray, "words ends labels"]
     """Best log-probabilities if the topmost rule has two children or more."""
     best: Float[np.ndarray, "words ends labels"]

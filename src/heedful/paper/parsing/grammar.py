@@ -1,5 +1,5 @@
 """
-Counts of the rules in a treebank: the grammar of a PCFG by relative frequency.
+Counts of the rules in a treebank, from which a PCFG gets its rules and their probabilities.
 
 ::
 
@@ -16,7 +16,7 @@ from heedful.tasks.parsing.trees.tree import Tree
 
 
 class Symbol(NamedTuple):
-    """A label of phrases, or a tag; a label and a tag of the same spelling are two symbols."""
+    """A label of phrases, or a tag; a label and a tag with the same spelling are two symbols."""
 
     label: str
     is_tag: bool = False

@@ -18,7 +18,7 @@ _EXACT = "exact"  # ends the narrowest class; a class without it includes all it
 
 
 class TagLexicon:
-    """Probabilities of words below tags, by relative frequency."""
+    """Probabilities of words given their tags, by relative frequency."""
 
     def __init__(
         self, sentences: Iterable[Sequence[tuple[str, str]]], tags: Sequence[str], rare: int = 1
@@ -43,7 +43,7 @@ class TagLexicon:
         self._of_class = {name: self._logarithms(by_tag) for name, by_tag in class_counts.items()}
 
     def log_probabilities(self, words: Sequence[str]) -> Float[np.ndarray, "words tags"]:
-        """Return log-probabilities of words below tags; -inf if a word cannot have a tag."""
+        """Return log-probabilities of words given tags; -inf if a word cannot have a tag."""
         scores = np.full((len(words), len(self.tags)), -np.inf)
         for place, word in enumerate(words):
             if self._is_rare(word):
@@ -76,7 +76,7 @@ class TagLexicon:
             yield parts[:end]
 
     def _logarithms(self, counts: Counter[str]) -> Float[np.ndarray, " tags"]:
-        """Divide the count below each tag by the count of the tag, and compute the logarithms."""
+        """Divide the count for each tag by the tag's total count, and compute the logarithms."""
         shares = (counts[tag] / self.tag_counts[tag] if counts[tag] else 0 for tag in self.tags)
         return np.array([math.log(share) if share else -math.inf for share in shares])
 

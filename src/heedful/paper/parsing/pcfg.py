@@ -1,10 +1,10 @@
 """
 A parser with a probabilistic context-free grammar (PCFG) that is read from a treebank.
 
-The probability of a rule is its relative frequency among the rules of its label; only words are
-smoothed. This is the simplest treebank parser and the usual baseline (Charniak 1996, “Tree-bank
-Grammars”; Klein and Manning 2003, “Accurate Unlexicalized Parsing”, Table 1). Parent annotation
-improves it.
+The probability of a rule is its relative frequency among the rules with the same left-hand side;
+only words are smoothed. This is the simplest treebank parser and the usual baseline (Charniak 1996,
+“Tree-bank Grammars”; Klein and Manning 2003, “Accurate Unlexicalized Parsing”, Table 1). Parent
+annotation improves it.
 """
 
 import math
@@ -84,7 +84,7 @@ class Pcfg:
         return float(words) + sum(map(math.log, factors))
 
     def _tag_scores(self, words: Sequence[str], tags: Sequence[str] | None) -> np.ndarray:
-        """Return the log-probability of each word below each tag."""
+        """Return the log-probability of each word given each tag."""
         if not words:
             raise TextError("a sentence must have at least one word, but has none; leave it out.")
         if tags is None:

@@ -1,4 +1,4 @@
-"""The best chains of unary rules, cycles included."""
+"""The best chains of unary rules, which may form cycles."""
 
 import numpy as np
 from jaxtyping import Float, Int

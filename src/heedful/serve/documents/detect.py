@@ -1,7 +1,7 @@
 """
 Language detection with calibrated confidence.
 
-At least 90% of the guesses with a confidence of 90% are right. Text in an unsupported language gets
+About 90% of the guesses with a confidence of 90% are right. Text in an unsupported language gets
 low confidences.
 
 The identifier compares sequences of letters, and a short text has too few of them. Therefore, a

@@ -63,7 +63,7 @@ def _read_markdown(content: bytes) -> ReadFile:
 
 
 def _read_office(function: str, content: bytes) -> ReadFile:
-    """Read an office document by a function of `heedful.serve.documents.office_document`."""
+    """Read an office document with a function of `heedful.serve.documents.office_document`."""
     _needs_extra("lxml")
     read = resolve_name(f"heedful.serve.documents.office_document:{function}")
     return ReadFile(*read(content))

@@ -8,7 +8,7 @@ HTML blocks: inline text, its tags, and the untranslated parts.
       paragraph  The ␣ <b> red </b> ␣ dog.
       verbatim   </p><pre>code</pre></div>
 
-A paragraph is running text as a browser shows it: it ends at a block-level tag and continues over
+A paragraph is running text as a browser shows it: it ends at a block-level tag and continues past
 inline tags. Each of its characters, entities, spaces and tags is an `Atom`, so each sentence of its
 text can be traced back to the HTML.
 """
@@ -83,7 +83,7 @@ class AtomKind(Enum):
 
 
 class Atom(NamedTuple):
-    """The smallest part of an HTML block; the joined `raw` of a block's atoms is its HTML."""
+    """The smallest part of an HTML block; the block's HTML is the `raw` of its atoms, joined."""
 
     part: AtomKind
     raw: str
@@ -125,11 +125,11 @@ def _decode(raw: str) -> str:
     """
     Decode entities.
 
-    References to control characters and noncharacters are removed, except to the vertical tab.
+    References to control characters and noncharacters, except the vertical tab, are removed.
     """
 
     def shorten(number: re.Match[str]) -> str:
-        """Replace a number with too many digits, as browsers do; `int` limits the digits."""
+        """Replace a number that has too many digits, as browsers do; `int` limits the digits."""
         digits = number.group(1)
         return f"&#{digits}" if len(digits) <= _MOST_DIGITS else "&#xFFFD"
 
@@ -179,7 +179,7 @@ class _Elements:
                 self._drop(place)
 
     def end(self, name: str) -> None:
-        """End the innermost element with a name, and every open element inside it."""
+        """End the innermost element with this name, and every open element inside it."""
         if places := self.places[name]:
             self._drop(places[-1])
 

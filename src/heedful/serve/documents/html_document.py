@@ -9,7 +9,7 @@ HTML documents: sentences to translate, and tags to restore.
 
 The model never sees tags. Tags between sentences stay there; tags inside a sentence follow the
 words that they enclosed, according to the word alignment. Everything else stays the same, character
-by character, and a translation is inserted as text only.
+for character, and a translation is inserted as text only.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -61,8 +61,8 @@ class Markup:
         It never fails: invalid markup stays unchanged. The content of these elements also stays
         unchanged: ``<script>``, ``<style>``, ``<pre>``, ``<code>``, ``<kbd>``, ``<samp>``,
         ``<var>``, ``<textarea>``, ``<svg>``, ``<math>``, and elements with ``translate="no"`` or
-        the class ``notranslate``. If such an element is short and inside a sentence, the model
-        sees its words.
+        the class ``notranslate``. If a short element such as ``<code>`` is inside a sentence, the
+        model sees its words.
         """
         parts: list[str | Sentence] = []
         for part in paragraphs(html):
@@ -139,7 +139,7 @@ def find_sentences(
 
 
 def _with_partners(atoms: Sequence[Atom], first: int, last: int, least: int) -> tuple[int, int]:
-    """Add the tags next to a sentence whose counterparts are inside it."""
+    """Extend a sentence to the tags next to it whose counterparts it contains."""
     opened: list[str] = []
     closed: list[str] = []
     for atom in atoms[first:last]:

@@ -109,7 +109,7 @@ def tokenize(html: str) -> Iterator[HtmlToken]:
 
 
 class _Foreign:
-    """A tracker of SVG and MathML content, which follows other rules than HTML."""
+    """A tracker of SVG and MathML content, whose rules differ from those of HTML."""
 
     def __init__(self) -> None:
         self.open: list[str] = []

@@ -1,7 +1,7 @@
 """
 Markdown: text is translated in place; code, addresses and the layout of blocks stay unchanged.
 
-A parser of CommonMark with tables finds the lines of running text. Their markup is split here,
+A CommonMark parser with tables enabled finds the lines of running text. Their markup is split here,
 because the parser does not report the position of each mark. HTML blocks are read like web pages::
 
     * See **the [manual](a.md)**, `ls -l`      verbatim  "* "
@@ -51,7 +51,7 @@ _BLOCK_START = re.compile(r"(\s*)((?:\d{1,9}[.)]|[-+>#=~]+)(?=\s|$))")
 
 
 def parse_markdown(text: str, language: str, fits: Fits | None = None) -> Markup:
-    """Find the sentences of Markdown; never fails, because every text is Markdown."""
+    """Find the sentences of Markdown; this never fails, because every text is Markdown."""
     parts: list[str | Sentence] = []
     here = 0
     references, spans = _text_spans(text)
@@ -74,7 +74,7 @@ class _HtmlBlock(str):
 
     inner = ""
     gaps: tuple[str, ...] = ()
-    """The line ends with the prefixes of the next lines."""
+    """The line breaks, each followed by the prefix of the next line."""
 
 
 class _Run(list[str]):
@@ -87,7 +87,7 @@ class _Run(list[str]):
 
 
 def _text_spans(text: str) -> tuple[Collection[str], Iterator[tuple[int, list["str | _Run"]]]]:
-    """Find the labels of references, and the start and lines of each running text."""
+    """Find the labels of references, and the start and lines of each stretch of running text."""
     front = _FRONT_MATTER.match(text)
     offset = front.end() if front else 0
     # the parser would replace line ends; these replacements preserve all positions
@@ -205,7 +205,7 @@ def _atoms(run: "_Run", references: Collection[str]) -> Iterator[Atom]:
 
 
 def _marks(line: str, references: Collection[str]) -> Iterator[Atom]:
-    """Find the marks of a line; `_pair_emphasis` later matches the marks of emphasis."""
+    """Find the marks of a line; `_pair_emphasis` later matches the emphasis marks."""
     for match in _MARK.finditer(line):
         raw = match[0]
         if match["link"]:
@@ -247,7 +247,7 @@ def _tag(raw: str) -> Atom:
 
 
 def _flanking(line: str, match: "re.Match[str]") -> str:
-    """Decide whether a mark of emphasis may open (o) or close (c), by the characters around it."""
+    """Decide whether an emphasis mark may open (o) or close (c), by the characters around it."""
     before = line[match.start() - 1] if match.start() else " "
     after = line[match.end()] if match.end() < len(line) else " "
     may_open = not after.isspace() and (after.isalnum() or not before.isalnum())
@@ -258,7 +258,7 @@ def _flanking(line: str, match: "re.Match[str]") -> str:
 
 
 def _pair_emphasis(atoms: list[Atom]) -> list[Atom]:
-    """Match opening and closing marks of emphasis; unmatched marks are text."""
+    """Match opening and closing emphasis marks; unmatched marks are text."""
     outside: list[tuple[list[int], Counter[str]]] = []
     waiting: list[int] = []
     counts: Counter[str] = Counter()  # of the waiting marks

@@ -228,7 +228,7 @@ def _range_key(element: _Element) -> tuple[str, str | None]:
 
 
 class _DocxParagraph:
-    """A paragraph of a Word document, which consists of runs with equal properties."""
+    """A paragraph of a Word document; it consists of runs, each with its own properties."""
 
     def __init__(self, element: _Element) -> None:
         self._element = element
@@ -285,7 +285,7 @@ class _DocxParagraph:
                 places.pop()
 
     def _read(self, parent: _Element) -> None:
-        """Read the content of a paragraph or of one of its links."""
+        """Read the content of a paragraph, or of a container in it such as a link."""
         partners = _range_partners(parent)
         for child in parent:
             if child.tag == f"{_W}pPr" or child.tag in _DROPPED or child.tag in _SETTINGS:
@@ -394,7 +394,7 @@ class _OdtParagraph:
 
 
 def _key(properties: _Element | None) -> bytes:
-    """Identify the properties of a run, except the language of the spelling checker."""
+    """Identify the properties of a run, except the language for the spell checker."""
     if properties is None:
         return b""
     copy = deepcopy(properties)

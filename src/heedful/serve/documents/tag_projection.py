@@ -8,7 +8,7 @@ Projection of inline tags onto a translation, with the help of its word links.
 
 An element encloses the run of target words with the most links to its own words and the fewest
 links to other words. Nested elements stay nested, and each tag is written once. An element without
-links is inserted at the same fraction of the sentence.
+links is inserted at the same relative position in the sentence.
 """
 
 import html
@@ -101,7 +101,7 @@ def escape_html(text: str) -> str:
 
 
 def _by_share(source: str, marks: Sequence[Mark], target: str, escape: Callable[[str], str]) -> str:
-    """Insert every tag at the same fraction of the text, in order."""
+    """Insert every tag at the same relative position in the text, in order."""
     out, here = [], 0
     for mark in marks:
         where = max(here, round(mark.start / len(source) * len(target)))
@@ -195,7 +195,7 @@ class _Words:
         return [self.stretch(j, j, span) for j in self._translated[source] if j in inside]
 
     def weights(self, source_words: Span) -> list[float]:
-        """Score how much each target word belongs to the source words: 1 fully, -1 not at all."""
+        """Score each target word by the share of its links to the source words, from -1 to 1."""
         weights = self._unrelated.copy()
         for j in {j for i in range(*source_words) for j in self._translated[i]}:
             sources = self.linked[j]
@@ -340,7 +340,7 @@ def _free_position(
 
 
 def _share(position: int | float, parent: _Element) -> float:
-    """Map a position in an element to the same fraction of its target span."""
+    """Map a position in an element to the same relative position in its target span."""
     start, end = parent.place
     return start + (position - parent.start) / max(1, parent.end - parent.start) * (end - start)
 

@@ -14,6 +14,6 @@ class TreeOptions:
         "quoted glob.",
         metavar="FILE",
     )
-    """Bracketed trees for training a parser, instead of text of two languages."""
+    """Bracketed trees for training a parser, instead of text in two languages."""
     valid_trees: Files | None = flag("Held-out trees.", metavar="FILE")
     """Trees for validation."""

@@ -99,10 +99,10 @@ class Parser:
         precision : {'auto', 'fp32', 'bf16', 'int8'}, default 'auto'
             As for `Translator.load`.
         threads : int, default 0
-            Number of CPU threads; 0 for all.
+            Number of CPU threads; 0 for `OMP_NUM_THREADS` or, if it is not set, one per core.
         constrained : bool, default True
-            Whether the search writes only trees of the words. Without it, an output that is not
-            such a tree becomes one flat phrase.
+            Whether the search writes only trees of the words. If false, an output that is not such
+            a tree becomes one flat phrase.
         plugins : path or sequence of them, optional
             As for `Translator.load`.
 
@@ -163,8 +163,8 @@ class Parser:
         first_line : int, default 1
             Line number of the first sentence, for messages.
         warn : callable, optional
-            Called with a message about each sentence whose tree does not fit into the limit of
-            the output. One flat phrase is written for it.
+            Called with the messages of `Translator.translate`, and about each sentence whose tree
+            would exceed the length limit. Such a sentence becomes one flat phrase.
 
         Returns
         -------
@@ -216,7 +216,7 @@ class Parser:
         return parses[0] if is_single else parses
 
     def _roomy(self, sources: Sequence[str], options: SearchOptions) -> set[int]:
-        """Find the sentences whose smallest tree fits into the limit of the output."""
+        """Find the sentences whose smallest tree fits within the length limit of the output."""
         run, task = self.translator.run, self.translator.run.task
         limit = options.over(run.config.search).limit
         most = run.config.search.max_source_length
@@ -238,7 +238,7 @@ class Parser:
         Returns
         -------
         str
-            The words in the run's case, with their numbers if the run numbers them.
+            The words, in lower case or numbered if the settings of the run say so.
         """
         return self.translator.run.task.source_line(sentence)
 

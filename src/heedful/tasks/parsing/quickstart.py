@@ -1,5 +1,5 @@
 """
-The quickstart of parsing, without a download: trees, training, score and a picture.
+The quickstart for parsing, without a download: trees, training, score and a picture.
 
 ::
 
@@ -42,7 +42,7 @@ def quickstart(
     sizes: tuple[int, int, int] = SIZES,
     resume: bool = False,
 ) -> float:
-    """Train a small parser on trees of the embedded grammar, show its output and return its F1."""
+    """Train a small parser on trees of the built-in grammar, show its output and return its F1."""
     claim = claim_folder(out, resume)
     text, run = out / "text", out / "run"
     _write_trees(text, sizes)

@@ -1,5 +1,5 @@
 """
-Published parsers as settings that differ from the defaults, with their sources.
+Published parsers and small ones, as settings that differ from the defaults.
 
 Comments name the sources; “ours” marks a choice for which no source was found. All parsers read
 words without tags; their trees have no traces and no function tags.

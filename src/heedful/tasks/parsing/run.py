@@ -67,7 +67,7 @@ class ParserRun(RunTask):
         return TreeSymbols(tuple(kinds), tuple(numbered), self.parsing.word_numbers)
 
     def source_line(self, sentence: str) -> str:
-        """Write words in the run's case, with their numbers if the run numbers them."""
+        """Write words in lower case or with numbers, if the settings of the run say so."""
         words = split_words(sentence)
         return join_words(words, self.parsing.lower_case, self.parsing.word_numbers)
 
@@ -104,7 +104,7 @@ class ParserRun(RunTask):
         ]
 
     def has_room(self, line: str, limit: int) -> bool:
-        """Return whether the smallest tree of the words fits into the limit."""
+        """Return whether the smallest tree of the words fits within the limit."""
         return not self.parsing.constrained or fewest_symbols(self._count_words(line)) <= limit
 
     def complete(self, model: EncoderDecoder) -> None:
@@ -128,7 +128,7 @@ class ParserRun(RunTask):
         model.read_with("next_word", next_word)
 
     def scorer(self, references: Sequence[str]) -> Scorer:
-        """Create the scorer of a validation: F1, exact match and `train.best_by`."""
+        """Create the scorer for validations: F1, exact match and the metric of `train.best_by`."""
         score_text = self.text_scorer(references, "exact_match")
 
         def score(outputs: Sequence[str]) -> dict[str, float | str]:

@@ -130,12 +130,12 @@ class TreeText(UnpreparedText):
 
 
 def find_text(files: Files, tokenizer: str | Path | None = None) -> TreeText:
-    """Find files of trees; raises `TextError` if a file is missing."""
+    """Find files of trees; raise `TextError` if a file is missing."""
     return TreeText(tuple(expand(as_list(files))), tokenizer=tokenizer)
 
 
 def read_clean(files: Sequence[TextSource], report: TreeCleaning | None = None) -> list[Tree]:
-    """Read and clean all trees of some files; raises `TextError` if there are no trees."""
+    """Read and clean all trees of some files; raise `TextError` if there are no trees."""
     trees = clean_trees((tree for file in files for tree in read_trees(file.path)), report)
     if not trees:
         names = _names(files)

@@ -1,5 +1,6 @@
 """Search settings of `generate`, there and back; tests/parity compare what is found."""
 
+from heedful.config.search import SearchConfig
 from heedful.exchange.formats import Problems
 from heedful.exchange.huggingface.search import read_rule, write_rule
 from heedful.tokenization.id_mapping import IdMapping
@@ -56,3 +57,11 @@ def test_repeated_unigrams_are_refused_for_the_start_symbol_counts_there():
         reasons = Problems()
         read_rule({"no_repeat_ngram_size": size}, id_mapping, 64, reasons)
         assert any(text.startswith("no_repeat_ngram_size must be") for text in reasons.messages)
+
+
+def test_single_tokens_may_repeat_in_what_goes_out():
+    search = SearchConfig(no_repeat_ngram=1, max_length="31")
+    settings, written = write_rule(search, (5, 5), {}, 64)
+    assert "no_repeat_ngram_size" not in settings
+    assert written.search.no_repeat_ngram == 0
+    assert any("no_repeat_ngram = 0 instead of 1" in note for note in written.notes)

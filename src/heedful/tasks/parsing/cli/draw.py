@@ -29,7 +29,7 @@ class _Drawing(NamedTuple):
     tree: "Tree"
     predicted: "Tree | None" = None
     difference: "TreeDifference | None" = None
-    """The differing phrases; None if there is no gold tree for comparison."""
+    """The differing phrases; None if no predicted trees are given."""
 
 
 def draw(
@@ -130,7 +130,7 @@ def draw(
 
 
 def _print(drawings: list[_Drawing]) -> None:
-    """Print trees in the width of the terminal, in color unless the user has disabled color."""
+    """Print trees at the width of the terminal, in color unless the user has disabled color."""
     width = shutil.get_terminal_size((_WIDTH, 24)).columns
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     text = "\n".join(_lines(drawings, width, color=sys.stdout.isatty() and not plain))
@@ -138,7 +138,7 @@ def _print(drawings: list[_Drawing]) -> None:
 
 
 def _lines(drawings: list[_Drawing], width: int, *, color: bool = False) -> Iterable[str]:
-    """Draw trees below each other; each tree follows its line number and its words."""
+    """Draw trees below each other, with headings if there are several or they are compared."""
     from heedful.tasks.parsing.trees.draw_text import cut, draw_pair, draw_tree, escape_unprintable
     from heedful.tasks.parsing.trees.tree import unescape_brackets
 

@@ -30,7 +30,7 @@ class Bracket(NamedTuple):
 
 @dataclass(frozen=True)
 class BracketedSentence:
-    """A sentence with its phrases; they need not be one tree."""
+    """A sentence with its phrases, which need not form one tree."""
 
     tags: tuple[str, ...]
     """The part of speech of each word."""

@@ -84,7 +84,7 @@ class _Drawn:
     mark: str = ""
     """The kind of its difference; empty if it does not differ."""
     row: int = 0
-    """Number of the row above the words; tags are in row 0."""
+    """Number of its row, counted upward; tags are in row 0."""
     middle: float = 0.0
 
     @property
@@ -110,7 +110,7 @@ def draw_pair(gold: Tree, predicted: Tree | None, difference: TreeDifference) ->
     """
     Draw a gold tree above a predicted tree, and mark differing phrases.
 
-    If both trees have equally many words, each word has the same column in both.
+    If both trees have the same number of words, each word has the same column in both.
     """
     headings = difference.headings()
     trees: list[tuple[str, _Drawn | None]] = [
@@ -309,7 +309,7 @@ def _legend(legend: Sequence[tuple[str, str]], y: float) -> Iterator[str]:
 
 
 def _frame(mark: str, middle: float, y: float, width: float) -> str:
-    """Draw a frame: round and dashed for a missed phrase, a rectangle for a wrong phrase."""
+    """Draw a frame: rounded and dashed for a missed phrase, rectangular for a wrong phrase."""
     corner = _FRAME / 2 if mark == _MISSED else 0
     return (
         f'<rect class="{mark}" x="{_number(middle - width / 2)}" y="{_number(y)}" '

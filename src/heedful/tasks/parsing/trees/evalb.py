@@ -108,7 +108,7 @@ class EvalbTotals:
 
     @property
     def crossing(self) -> float:
-        """Mean number of crossing brackets of a sentence."""
+        """Mean number of crossing brackets per sentence."""
         return self.total("crossing") / len(self.valid) if self.valid else 0.0
 
     def crossing_at_most(self, number: int) -> float:
@@ -144,7 +144,7 @@ class EvalbResult:
 
     @property
     def stop(self) -> int | None:
-        """Index, from 1, of the sentence at which EVALB stops without a summary; None if none."""
+        """Number, from 1, of the sentence where EVALB would stop early; None if it would not."""
         errors = [n for n, s in enumerate(self.sentences, start=1) if s.status == ERROR]
         allowed = self.parameters.max_error + 1
         return errors[allowed] if len(errors) > allowed else None
@@ -158,7 +158,7 @@ def evalb(
 
     `gold`, `test`: one sentence per line; a line may have no tree or several trees.
 
-    If all tags of the test side are XX, it gets the tags of the gold side. Otherwise its
+    If all tags of the test side are XX, they are replaced by the tags of the gold side. With XX,
     punctuation would count, and every sentence with punctuation would be an error.
     """
     golds, tests = [read_line(line) for line in gold], [read_line(line) for line in test]
@@ -270,7 +270,7 @@ def _keep_quotes(
     test: tuple[BracketedSentence, list[int]],
     parameters: EvalbParameters,
 ) -> None:
-    """Count quotation marks that only one side deletes because of its tag."""
+    """Count quotation marks that only one side deletes because of their tags."""
     # This changes the counts of each side, which state how often each word counts. Two marks
     # correspond if equally many words before them count. EVALB may count a mark twice, and this
     # function does the same.
@@ -321,7 +321,7 @@ def _put_back(quotes: list[_Quote], number: int, counts: list[int]) -> None:
 def _with_gold_tags(
     gold: BracketedSentence | str, test: BracketedSentence | str
 ) -> BracketedSentence | str:
-    """Return `test` with the gold tags if both have equally many words, traces excluded."""
+    """Return `test` with the gold tags if both have the same number of words, traces excluded."""
     if isinstance(gold, str) or isinstance(test, str):
         return test
     tags = tuple(tag for tag in gold.tags if tag != "-NONE-")

@@ -23,11 +23,11 @@ class EvalbParameters:
     """The rules of the score; the defaults are the parameters of COLLINS.prm."""
 
     delete_labels: frozenset[str] = frozenset(("TOP", "-NONE-", ",", ":", "``", "''", "."))
-    """Words with these tags are left out, as are phrases (but not words) with these labels."""
+    """Tags of words, and labels of phrases, to leave out; the words of such phrases stay."""
     delete_words: frozenset[str] = frozenset()
     """Words that are left out whatever their tags; only successors of EVALB have this parameter."""
     delete_labels_for_length: frozenset[str] = frozenset(("-NONE-",))
-    """Tags of the words that do not count for the length of a sentence."""
+    """Tags of the words that do not count toward the length of a sentence."""
     quote_labels: frozenset[str] = frozenset()
     """
     Tags of quotation marks and apostrophes. If the tag of such a word is deleted on only one side

@@ -39,7 +39,7 @@ class TreeEvaluation:
     """The name of each other system's file, and the test of its difference in F1."""
     warnings: tuple[str, ...] = ()
     test: Test = "randomization"
-    """The significance test of the p-values."""
+    """The significance test that yields the p-values."""
     resampling: Resampling = _RESAMPLING
     """Number and seed of the random draws for intervals and p-values."""
 
@@ -259,7 +259,7 @@ def _differing(
     predictions: Sequence[tuple[int, Tree | None]],
     parameters: EvalbParameters,
 ) -> Iterator[str]:
-    """Warn about trees with other words than their gold trees; refuse a file of only such trees."""
+    """Warn about trees whose words differ from the gold words; refuse a file of only such trees."""
     trees = [(n, tree, right) for (n, tree), right in zip(predictions, gold, strict=True) if tree]
     mismatches = [
         f"line {number} of {file} is “{_begin(tree)}” instead of “{_begin(right)}”"

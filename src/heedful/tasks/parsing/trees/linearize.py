@@ -108,8 +108,8 @@ class SymbolLabels:
     """
     The labels of the symbols that open and close phrases.
 
-    A symbol opens a phrase if another symbol closes that phrase. Therefore, in the t2t form, no
-    part of speech may have the same name as a phrase.
+    A symbol counts as opening if its closing counterpart is among the symbols. Therefore, in the
+    t2t form, no part of speech may have the same name as a phrase.
     """
 
     def __init__(self, symbols: Iterable[str], form: Linearization) -> None:

@@ -1,5 +1,5 @@
 """
-Reading of bracketed trees in the format of the Penn Treebank, on one line or several lines.
+Read bracketed trees in the format of the Penn Treebank, each on one line or several lines.
 
 Nesting is limited, so that a malicious file cannot exhaust the stack.
 """
@@ -27,8 +27,8 @@ def read_trees(path: Path) -> Iterator[Tree]:
     """
     Read all trees of a file, plain or compressed.
 
-    An outer bracket without label is a phrase whose label is empty. Header lines of the Penn
-    Treebank, which begin with ``*x*`` before a tree, are skipped.
+    An outer bracket without a label is a phrase whose label is empty. Outside trees, lines that
+    begin with ``*x*`` are skipped, because the Penn Treebank has such header lines.
 
     Raises `TextError` with file, line and column if brackets do not balance, a phrase has no word,
     or a word has no tag.
@@ -37,12 +37,12 @@ def read_trees(path: Path) -> Iterator[Tree]:
 
 
 def read_tree_lines(path: Path) -> list[Tree | None]:
-    """Read a file that has one tree in each line; None for an empty line."""
+    """Read a file that has one tree on each line; None for an empty line."""
     return [parse_line(line, str(path), n) for n, line in enumerate(plain_lines(Path(path)), 1)]
 
 
 def parse_lines_or_text(lines: Sequence[str], name: str) -> list[Tree | None]:
-    """Read one tree per line, None for an empty line, or else trees that span several lines."""
+    """Read one tree per line, None for an empty line; on failure, read trees that span lines."""
     try:
         return [parse_line(line, name, number) for number, line in enumerate(lines, 1)]
     except TextError:
@@ -63,7 +63,7 @@ def parse_line(line: str, name: str, number: int = 1) -> Tree | None:
 def parse_trees(
     lines: Iterable[str], name: str, first: int = 1, unit: Literal["text", "line"] = "text"
 ) -> Iterator[Tree]:
-    """Read the trees of lines. `first`, the first line number, and `unit` are for messages."""
+    """Read trees from lines. `first`, the first line number, and `unit` are for messages."""
     open_nodes: list[_Node] = []
     for number, line in enumerate(lines, start=first):
         if not open_nodes and line.startswith(_HEADER):

@@ -29,7 +29,7 @@ class SentenceScore:
     """The counts of a sentence."""
 
     length: int
-    """Number of words in the gold tree that count."""
+    """Number of words in the gold tree, as `EvalbParameters.length` counts them."""
     gold: int
     """Number of brackets in the gold tree."""
     predicted: int = 0
@@ -104,7 +104,7 @@ class TreeScore:
         return TreeScore(short, self.has_tags)
 
     def statistics(self) -> "BracketStatistics":
-        """Count matched, predicted and gold brackets for intervals and significance of F1."""
+        """Count matched, predicted and gold brackets for intervals and significance tests of F1."""
         rows = [
             (sentence.matched, sentence.predicted, sentence.gold) for sentence in self.sentences
         ]

@@ -32,7 +32,7 @@ def is_numbered(line: str) -> bool:
 
 def join_words(words: Iterable[str], lower_case: bool = False, numbers: int | None = None) -> str:
     """
-    Join words to the source text of a parser.
+    Join words into the source text of a parser.
 
     `numbers`: if given, each word follows its index modulo `numbers`, written as a character of the
     private use area.

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 OPEN, CLOSE = "-LRB-", "-RRB-"
-"""The Penn Treebank's notation of the words “(” and “)”."""
+"""The Penn Treebank's notation for the words “(” and “)”."""
 _TEXTS = {OPEN: "(", CLOSE: ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 
 
