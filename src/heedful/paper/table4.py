@@ -61,7 +61,7 @@ class ScoredParser:
     score: TreeScore
     interval: tuple[float, float]
     """The 95% confidence interval of F1."""
-    is_floor: bool = False
+    is_baseline: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Table4:
         """The conclusions that the table allows, and their limits."""
         notes = [comparison.sentence for comparison in self.comparisons]
         notes += learned_nothing(
-            row.name for row in self.parsers if not row.is_floor and row.score.f1 < LEARNED
+            row.name for row in self.parsers if not row.is_baseline and row.score.f1 < LEARNED
         )
         if self.parsers:
             if self.sentences < _FEW:
@@ -187,22 +187,22 @@ def _baselines(
 
 
 def _score_parser(
-    name: str, gold: Sequence[Tree], parses: Sequence[Tree], is_floor: bool = False
+    name: str, gold: Sequence[Tree], parses: Sequence[Tree], is_baseline: bool = False
 ) -> ScoredParser:
     """Score the trees of one parser."""
     score = score_trees(gold, parses)
     return ScoredParser(
-        name, score, confidence_intervals([score.statistics()], Resampling())[0], is_floor
+        name, score, confidence_intervals([score.statistics()], Resampling())[0], is_baseline
     )
 
 
 def _comparisons(parsers: Sequence[ScoredParser]) -> list[ScoreDifference]:
     """Compare each useful parser with the next-best one, unless neither is neural."""
-    able = (parser for parser in parsers if parser.is_floor or parser.score.f1 >= LEARNED)
+    able = (parser for parser in parsers if parser.is_baseline or parser.score.f1 >= LEARNED)
     ranked = sorted(able, key=lambda parser: -parser.score.f1)
     pairs = []
     for better, worse in pairwise(ranked):
-        if better.is_floor and worse.is_floor:
+        if better.is_baseline and worse.is_baseline:
             continue
         ours, theirs = better.score.statistics(), worse.score.statistics()
         (test,) = compare([ours], [theirs], "bootstrap")
