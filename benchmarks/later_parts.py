@@ -9,13 +9,12 @@ thread. Recorded trainings are not repeated. Writes `docs/results/later-parts.js
 page from it.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.corpora import VOCABULARY, multi30k
 from benchmarks.report import ResultPage, arguments, machine, measurements_of
-from benchmarks.table3_long import VALUES, long_rows
+from benchmarks.table3_long import recorded_table
 from heedful.config.load import load_config
 from heedful.experiments.estimate import Noise
 from heedful.experiments.measured import MeasuredSystem
@@ -67,6 +66,8 @@ PARTS = {
     ),
 }
 
+_ORIGIN = ("commit", "machine")
+
 
 def main() -> None:
     """Train the parts that the record lacks, and write the page."""
@@ -78,8 +79,10 @@ def main() -> None:
         if name in measured:
             continue
         system = train_part(name, options.runs / name)
-        origin = {"commit": options.commit, "machine": machine()}
-        PAGE.keep("later-parts", {"here": measured | {name: system | origin}}, options.commit)
+        system |= dict(zip(_ORIGIN, (options.commit, machine()), strict=True))
+        commands = ["python -m benchmarks.later_parts"]
+        here = {"here": measured | {name: system}}
+        PAGE.keep("later-parts", here, options.commit, commands=commands)
 
 
 def train_part(name: str, out: Path) -> dict[str, Any]:
@@ -110,36 +113,64 @@ def plan_of(name: str) -> Plan:
 
 def body(record: Record) -> str:
     """Lay out a row for each part, below the base row."""
-    here, long = record.measurements["here"], long_rows(measurements_of("table3-long")["here"])
-    base = next(system for system in long.systems if system.name == "base")
-    rows = [_row("the base row", base, long.noises)]
+    here, table3 = record.measurements["here"], recorded_table()
+    base, text = table3.pairs[0][1], f"Multi30k English-German, raw, with {VOCABULARY:,} subwords"
+    perplexity, bleu = table3.noises
+    rows = [
+        {
+            "title": f"the base row, {len(table3.seeds)} seeds",
+            **_costs(base),
+            "perplexity": f"{perplexity.mean:.2f} ± {perplexity.deviation:.2f}",
+            "bleu": f"{bleu.mean:.1f} ± {bleu.deviation:.1f}",
+        }
+    ]
     for name, measured in here.items():
-        part = PARTS[name]
-        system = MeasuredSystem.of(
-            {key: measured[key] for key in measured if key not in ("commit", "machine")}
+        system = MeasuredSystem.of({key: measured[key] for key in measured if key not in _ORIGIN})
+        rows.append(
+            {
+                "title": f"[{PARTS[name].title}](../explain/{PARTS[name].page}.md)",
+                **_costs(system),
+                "perplexity": f"{system.perplexity:.2f}{_star(perplexity, system.perplexity)}",
+                "bleu": f"{system.valid_bleu:.1f}{_star(bleu, system.valid_bleu)}",
+            }
         )
-        rows.append(_row(f"[{part.title}](../explain/{part.page}.md)", system, long.noises))
-    head = (
-        "Each row adds one part to the base row of [Table 3](tables.md), scaled down, and is "
-        f"trained for {base.steps:,} steps on Multi30k English-German, raw, with {VOCABULARY:,} "
-        "subwords; text, batches, seed and learning rate stay the same. BLEU is cased, on the "
-        "validation text, with beam 4 and the average of the last checkpoints. A star marks a "
-        "number that differs from the base row by more than another seed would."
-    )
     missing = [part.title for name, part in PARTS.items() if name not in here]
-    shown = table(
-        "part | weights | perplexity | BLEU", "{title} | {weights:,} | {perplexity} | {bleu}", rows
-    )
-    return "\n\n".join([head, shown, *([f"Not trained: {'; '.join(missing)}."] if missing else [])])
+    paragraphs = [
+        f"Each part is added to the base row of [Table 3](tables.md), scaled down, and trained "
+        f"with one seed for {base.steps:,} steps on {text}. Text, batches and learning rate stay "
+        "the same. BLEU is cased, on the validation text, with beam 4 and the average of the last "
+        "checkpoints. A star marks a number that differs from the mean of the base row's "
+        f"{len(table3.seeds)} seeds by more than another seed would. By chance, one number in "
+        f"twenty gets a star, and the table has {2 * len(here)} numbers besides the base row.",
+        table(
+            "part | weights | operations | perplexity | BLEU",
+            "{title} | {weights:,} | {operations:.2f} | {perplexity} | {bleu}",
+            rows,
+        ),
+        "Operations are those of the training, in 10^13.",
+        *_origins(here),
+        *([f"Not trained: {'; '.join(missing)}."] if missing else []),
+    ]
+    return "\n\n".join(paragraphs)
 
 
-def _row(title: str, system: MeasuredSystem, noises: Sequence[Noise]) -> dict[str, Any]:
-    """Format a training; stars mark numbers beyond the noise."""
-    perplexity, bleu = (
-        f"{value(system):.1f}{'*' if noise.exceeds(value(system)) else ''}"
-        for value, noise in zip(VALUES, noises, strict=True)
-    )
-    return {"title": title, "weights": system.parameters, "perplexity": perplexity, "bleu": bleu}
+def _costs(system: MeasuredSystem) -> dict[str, float]:
+    return {"weights": system.parameters, "operations": system.flops / 1e13}
+
+
+def _star(noise: Noise, value: float | None) -> str:
+    return "*" if value is not None and noise.exceeds(value) else ""
+
+
+def _origins(here: dict[str, Any]) -> list[str]:
+    """Name the commits and machines of the parts."""
+    parts: dict[tuple[str, ...], list[str]] = {}
+    for name, measured in here.items():
+        parts.setdefault(tuple(measured[key] for key in _ORIGIN), []).append(PARTS[name].title)
+    return [
+        f"Trained at commit {commit} on {machine_name}: {'; '.join(titles)}."
+        for (commit, machine_name), titles in parts.items()
+    ]
 
 
 PAGE = ResultPage("later-parts", "Later parts of the Transformer", {"later-parts": body})

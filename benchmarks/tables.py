@@ -34,7 +34,7 @@ from benchmarks.corpora import multi30k, tatoeba
 from benchmarks.operations import count_again
 from benchmarks.report import RESULTS, arguments, measurements_of, read
 from benchmarks.table3_long import ROWS as LONG_ROWS
-from benchmarks.table3_long import lengthen, long_rows
+from benchmarks.table3_long import lengthen, long_table
 from benchmarks.table_pages import OF_TABLE2, PAGE
 from heedful.errors import SettingError
 from heedful.experiments.corpus import TableCorpus, grammar_corpus
@@ -136,13 +136,12 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace, has_rec
         "--system needs the JSON of the other systems": chosen
         and what != "table3-long"
         and not has_record,
-        "table3-long takes its plan from the JSON of table3": what == "table3-long"
-        and (options.replan or not (RESULTS / "table3.json").exists()),
-        "table3-long begins with the base row": what == "table3-long"
-        and chosen
-        and not has_record
-        and "base" not in options.system,
-        "--replan is for all that is trained": options.replan and (what == "table1" or chosen),
+        "table3-long needs the JSON of table3": what == "table3-long"
+        and not (RESULTS / "table3.json").exists(),
+        "--replan is for all that has a plan of its own": options.replan
+        and (what in ("table1", "table3-long") or chosen),
+        f"--system must be one of {', '.join(_NAMES.get(what, ()))}": chosen
+        and not {*options.system} <= {*_NAMES.get(what, options.system)},
         "--budget is for --replan; a plan has its own": options.budget and not options.replan,
         "--plan-only is for table2, with --replan": options.plan_only
         and (what != "table2" or not options.replan or not has_record),
@@ -284,7 +283,9 @@ def _table3_long(call: Call) -> Measurements:
     if call.record is not None:
         order = [row.name for row in LONG_ROWS]
         measurements = _merge(measurements, call.record, names, order)
-    long_rows(measurements["here"]).draw(RESULTS / "table3-long.svg")
+    table = long_table(measurements["here"], measurements["text"])
+    if len(table.seeds) > 1:
+        table.draw(RESULTS / "table3-long.svg")
     return measurements
 
 
@@ -376,6 +377,16 @@ _COUNTED: dict[str, tuple[Callable[[Path], TableCorpus], Sequence[TableSystem]]]
     "table3": (multi30k, ROWS),
 }
 """Text and systems of the records whose operations can be counted again."""
+
+
+_NAMES: dict[str, list[str]] = {
+    **{
+        what: [row.name for row in rows]
+        for what, rows in (("table2", OF_TABLE2), ("table3", ROWS), ("table3-long", LONG_ROWS))
+    },
+    "claims": [*CLAIMS],
+}
+"""What `--system` may name."""
 
 
 def _write_plan(out: Path, plan: Measurements | None, names: Sequence[str]) -> Path | None:

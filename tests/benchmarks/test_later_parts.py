@@ -12,10 +12,14 @@ from heedful.paper.table3 import RECIPE
 
 @pytest.fixture(autouse=True)
 def longer(monkeypatch):
-    """Stand in for the longer trainings: the shorter ones, with their plan lengthened."""
+    """Stand in for the longer trainings: the shorter seeds, with their plan lengthened."""
     recorded = measurements_of("table3")
-    record = {"plan": table3_long.lengthen(recorded["plan"]), "here": recorded["here"][:1]}
+    here = [system for system in recorded["here"] if system["name"].startswith("base")]
+    plan = table3_long.lengthen(recorded["plan"])
+    record = {"plan": plan, "here": here, "text": recorded["text"]}
     monkeypatch.setattr(later_parts, "measurements_of", lambda _name: record)
+    table = table3_long.long_table(here, recorded["text"])
+    monkeypatch.setattr(later_parts, "recorded_table", lambda: table)
     return record
 
 
@@ -41,13 +45,16 @@ def test_parts_that_save_no_weights_have_as_many():
 
 
 def test_a_row_is_marked_beyond_the_noise_of_seeds(longer):
-    base = longer["here"][0]
+    base, origin = longer["here"][0], {"commit": "abc", "machine": "m"}
     here = {
-        "rotary": base | {"name": "rotary", "commit": "abc", "machine": "m"},
-        "shaw": base | {"perplexity": base["perplexity"] - 2, "commit": "abc", "machine": "m"},
+        "rotary": base | {"valid_bleu": base["valid_bleu"] + 0.5} | origin,
+        "shaw": base | {"perplexity": base["perplexity"] - 2, "flops": 2 * base["flops"]} | origin,
     }
     page = body(Record("abc", "m", {"here": here}))
     lines = {line.split(" | ")[0]: line for line in page.splitlines() if "explain" in line}
-    assert "*" not in lines["| [rotary position embeddings](../explain/rotary.md)"]
-    assert lines["| [relative position vectors](../explain/shaw.md)"].count("*") == 1
+    rotary = lines["| [rotary position embeddings](../explain/rotary.md)"]
+    shaw = lines["| [relative position vectors](../explain/shaw.md)"]
+    assert "*" not in rotary and "| 2.16 |" in rotary
+    assert shaw.count("*") == 1 and "| 4.32 |" in shaw
+    assert "the base row, 3 seeds" in page and "Trained at commit abc on m: rotary" in page
     assert "Not trained: gated feed-forward network" in page

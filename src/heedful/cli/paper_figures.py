@@ -189,7 +189,7 @@ def heads(
 
     All heads of all layers are ranked by the attention weight from the query word (--query) to the
     words of the answer. Rank 1 among the words means that no other word has more weight. With
-    --grammar, heads that find the noun of a pronoun are also listed.
+    --grammar, the head that best finds the antecedent of a pronoun is also listed.
     """
     questions = {"who": who, "did what": did_what, "to whom": to_whom}
     answers = {question: read_argument(words) for question, words in questions.items() if words}

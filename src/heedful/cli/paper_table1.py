@@ -20,9 +20,9 @@ def table1(
     Count the operations of the layers of Table 1, and time them.
 
     Counted costs include projections. Sequential operations are the longest chain of dependent
-    matrix products. Longest paths are found by gradients. Times are measured for several lengths
-    and widths, in 3 to 30 rounds, depending on the budget. After an interruption, the same command
-    continues the work.
+    matrix products. Longest paths are found by testing which inputs have a nonzero gradient.
+    Times are measured for several lengths and widths, in 3 to 30 rounds, depending on the budget.
+    After an interruption, the same command continues the work.
     """
     from heedful.paper.table1 import COUNT_HEADING, make_table1
     from heedful.settings.durations import parse_duration

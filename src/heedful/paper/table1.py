@@ -35,9 +35,9 @@ _COMPARED = ("self-attention", "recurrent")
 COUNT_HEADING = (
     f"Costs are multiply-adds of one layer at n = {COUNTED.n}, d = {COUNTED.d}, k = {COUNTED.k} "
     f"and r = {COUNTED.r}. Steps are sequential matrix products: each needs the result of the "
-    f"previous one. Paths are counted in layers at n = {PATHS.n}, k = {PATHS.k} and r = {PATHS.r}. "
-    "The number before the slash is for bidirectional stacks, and the number after it for causal "
-    "stacks."
+    "previous one. Paths are counted in layers, or in steps for the recurrent layer, at "
+    f"n = {PATHS.n}, k = {PATHS.k} and r = {PATHS.r}. The number before the slash is for "
+    "bidirectional stacks, and the number after it for causal stacks."
 )
 """Text above `Table1.count_rows`: the meaning of its columns, and the sizes."""
 

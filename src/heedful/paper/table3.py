@@ -120,6 +120,8 @@ class Table3:
     text: str
     narrow: int = 1
     """Additional factor by which the widths are divided on this text."""
+    planned: tuple[TableSystem, ...] = SYSTEMS
+    """The rows that the table should have."""
 
     @property
     def seeds(self) -> list[MeasuredSystem]:
@@ -187,9 +189,8 @@ class Table3:
             f"{len(self.seeds)} trainings by more than another seed would: by more than "
             f"{perplexity.margin:.1f} in perplexity or {bleu.margin:.1f} in BLEU. {apart} of "
             f"{len(others)} rows have stars. Our models are {_PARTS[_WIDTH * self.narrow]} as wide "
-            "and half as deep as the paper's, and are trained on a small text. After so few steps, "
-            "rows that learn fast are ahead. Rank correlation with the published rows: "
-            f"{_with_sign(self.correlations[0])} for perplexity, "
+            "and half as deep as the paper's, and are trained on a small text. Rank correlation "
+            f"with the published rows: {_with_sign(self.correlations[0])} for perplexity, "
             f"{_with_sign(self.correlations[1])} for BLEU."
         )
 
@@ -210,7 +211,7 @@ class Table3:
         names = {system.name for system in self.systems}
         others = [row for row, _ in self.pairs if row.name != "base"]
         alike = _correlations([pair for pair in self.compared if pair[0].name != "big"])
-        missing = [row.title for row in PUBLISHED if row.name not in names]
+        missing = [row.title for row in self.planned if row.name not in names]
         first = [
             *([f"Not trained: {'; '.join(missing)}."] if missing else []),
             *learned_nothing(
@@ -219,6 +220,10 @@ class Table3:
         ]
         if not self.compared:
             return first
+        without_big = (
+            "Without the big model, which takes three times the steps, the rank correlations are "
+            f"{_with_sign(alike[0])} and {_with_sign(alike[1])}."
+        )
         return [
             *first,
             f"{len(self.seeds)} trainings of the base row have perplexity {perplexity.mean:.2f} "
@@ -228,8 +233,8 @@ class Table3:
             f"are all compared with the same standard deviation of {len(self.seeds)} trainings. So "
             "if one star is due to chance, others probably are, too.",
             f"Rows with stars: {'; '.join(apart) or 'none'}.",
-            "Without the big model, which takes three times the steps, the rank correlations are "
-            f"{_with_sign(alike[0])} and {_with_sign(alike[1])}.{_by_chance(self.compared)}",
+            *([without_big] if "big" in names else []),
+            *_by_chance(self.compared),
         ]
 
     def to_markdown(self) -> str:
@@ -308,16 +313,16 @@ def _correlations(
     )
 
 
-def _by_chance(pairs: Sequence[tuple[PublishedRow, MeasuredSystem]]) -> str:
-    """State how often rows in random order have at least this correlation."""
+def _by_chance(pairs: Sequence[tuple[PublishedRow, MeasuredSystem]]) -> list[str]:
+    """State how often rows in random order have at least this correlation; empty if none."""
     perplexity, bleu = _correlations(pairs, chance_of)
     if perplexity is None or bleu is None:
-        return ""
-    return (
-        f" Of all possible orders of all rows, {100 * perplexity:.0f}% correlate at least as "
+        return []
+    return [
+        f"Of all possible orders of all rows, {100 * perplexity:.0f}% correlate at least as "
         f"strongly as the measured order in perplexity, and {100 * bleu:.0f}% in BLEU. Above 5%, "
         "chance may explain the measured order."
-    )
+    ]
 
 
 def _perplexity(system: MeasuredSystem) -> float:

@@ -258,7 +258,7 @@ class _Sentences:
         number = losses.within(lines)
         return (
             f"; or set data.character_coverage={coverage_for(lines, self.total):g} to leave out "
-            f"{number:,} characters that only {lines:,} of {self.total:,} lines hold: "
+            f"the rarest characters ({number:,}, found in only {lines:,} of {self.total:,} lines): "
             f"{self._examples(rarest[:number])}"
         )
 

@@ -298,7 +298,7 @@ def _longer_tables(
 
 
 def _lines(files: Files) -> Iterator[str]:
-    """Read lines without language tags; `TextError` if all are empty."""
+    """Read lines and remove their language tags; `TextError` if all are empty."""
     lines = (line for text in expand(as_list(files)) for line in read_lines(text))
     count = 0
     for line in islice(lines, _MOST_LINES):

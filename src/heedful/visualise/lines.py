@@ -96,8 +96,9 @@ def attention_lines(
     for head in (head for panel in panels for head in panel.heads):
         if head.weights.shape != (len(words), len(words)) or not len(words):
             raise ValueError(
-                f"weights of a head must have shape ({len(words)}, {len(words)}) for {len(words)} "
-                f"words, at least 1, but those of {head.name} have shape {head.weights.shape}"
+                "there must be at least 1 word, and the weights of a head must have shape "
+                f"({len(words)}, {len(words)}) for {len(words)} words, but those of {head.name} "
+                f"have shape {head.weights.shape}"
             )
     titles = [panel.title for panel in panels]
     with drawing(_LETTERS, [*titles, *words, run], out.suffix):

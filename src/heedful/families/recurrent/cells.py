@@ -20,7 +20,7 @@ from heedful.model.halves import FinalState
 
 Cell = Literal["lstm", "gru", "rnn"]
 CellState = tuple[Tensor, ...]
-"""The state of a layer: h, and c of an LSTM, each of shape (rows, width)."""
+"""The state of a layer: h (rows, state_width), and c of an LSTM (rows, width)."""
 CELLS: dict[str, Callable[..., nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 
 
