@@ -70,9 +70,7 @@ def test_the_refusal_of_a_recipe_that_covers_all_names_lines_and_a_way_out(noisy
     with pytest.raises(TokenizerError, match="must be at least") as caught:
         learned(noisy, "paper-base", f"data.subwords={kind}", "data.vocabulary_size=900")
     message = str(caught.value)
-    assert re.search(
-        r"\(2,800, found in only 1 of 602 lines\): line 201 of \S*text.en", message
-    )
+    assert re.search(r"\(2,800, found in only 1 of 602 lines\): line 201 of \S*text.en", message)
     setting = re.search(r"data\.character_coverage=[0-9.]+", message)[0]
     size = "data.vocabulary_size=" + {"unigram": "300"}.get(kind, "900")
     learned(noisy, "paper-base", f"data.subwords={kind}", setting.rstrip("."), size)

@@ -15,7 +15,7 @@ ELSEWHERE = {
         __main__ cli.* tasks.parsing.cli.* tasks.parsing.cli
     """,
     "the work of one command: tests/cli run that command on a trained run": """
-        analysis.attention_files analysis.compare analysis.info analysis.plot
+        analysis.attention_files analysis.compare analysis.plot
         analysis.training_cost engines preparation.show quickstart
         tasks.parsing.quickstart translation.score
     """,
@@ -32,7 +32,7 @@ ELSEWHERE = {
         training.device.ahead training.device.buffers
     """,
     "a table of settings: tests/unit/config/test_schema.py": """
-        config.data config.search
+        config.data
     """,
     "found through the registry: tests/unit/families": """
         families.batch_norm families.bytenet families.experts families.fastformer families.pooled

@@ -115,9 +115,7 @@ class LimitsMiddleware:
             if self.state.stopping and scope["path"] not in _ALWAYS:
                 raise HttpError(503, "the server is stopping.", 1)
             announced = headers.get(b"content-length", b"0")
-            if not announced.isdigit():
-                raise HttpError(400, "Content-Length must be a number of bytes.", closes=True)
-            if int(announced) > self.limits.max_body:
+            if not announced.isdigit() or int(announced) > self.limits.max_body:
                 raise self._too_large()
             await self.app(scope, self._limit_body(receive), answer)
         except HttpError as refused:

@@ -27,3 +27,10 @@ def test_a_report_compares_and_notes():
     assert rest == ["toy: bleu 30.12", "note: nobody else."]
     alone = SpeedReport({}, {}, (_measurement("a stage", (1.0,)),), compared=False)
     assert "times as fast" not in "\n".join(alone.lines())
+
+
+def test_the_first_system_is_compared_with_the_others_whoever_it_is():
+    report = SpeedReport({}, {}, (_measurement("toy", (3.0,)), _measurement("model", (6.0,))))
+    _, _, head, _, second = report.lines()
+    assert head.endswith("toy is")
+    assert second.endswith("2.00 times as fast")

@@ -8,14 +8,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful.analysis.info import describe_installation
 from heedful.kernels.linear import LINEAR_FACTORIES, Int8Linear, PrepackedLinear, can_prepack
 from heedful.kernels.native.compile import processor_flags
 from heedful.kernels.native.product import can_multiply_bf16
 from heedful.machine.processor import int8_levels
+from heedful.model import inference
 from heedful.model.inference import (
     CompiledDecoder,
     CompiledEncoder,
     can_round_to_bf16,
+    compiles_bf16,
     is_compiled,
     optimize_for_inference,
 )
@@ -328,3 +331,12 @@ def test_the_number_of_threads_changes_nothing(kind):
         torch.set_num_threads(before)
     for a, b in zip(one, other, strict=True):
         torch.testing.assert_close(a, b, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(("flags", "expected"), [(set(), True), ({"amx_bf16"}, False)])
+def test_processors_with_amx_leave_bf16_to_onednn(monkeypatch, flags, expected):
+    monkeypatch.setattr(inference, "can_multiply_bf16", lambda: True)
+    monkeypatch.setattr(inference, "processor_flags", lambda: flags)
+    assert compiles_bf16() == expected
+    kinds = "fp32, bf16 and int8" if expected else "fp32 and int8"
+    assert f"--precision {kinds}," in describe_installation()["compiled"]

@@ -2,10 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from heedful.errors import SettingError
+from heedful.errors import RunFolderError, SettingError
+from heedful.runs.folder import RunFolder
 from heedful.training.dry_run import describe_plan
 from heedful.training.options import TrainingOptions
-from heedful.training.setup import TrainingSetup
+from heedful.training.setup import TrainingSetup, check_folder
 from heedful.training.train import run_training
 
 
@@ -56,3 +57,14 @@ def test_a_dry_run_and_a_training_refuse_ids_that_the_target_has_not(tmp_path: P
     ):
         run_training(setup, quiet=True)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_run_of_pairs_that_was_killed_before_its_settings_can_be_resumed(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    options = TrainingOptions(**write_pairs(tmp_path), out=folder.path, resume=True)
+    (folder.path / "pairs").mkdir(parents=True)
+    setup = TrainingSetup.resolve("tiny", options)
+    check_folder(folder, setup)
+    (folder.path / "thesis.txt").write_text("mine")
+    with pytest.raises(RunFolderError, match=r"other files and no config\.json: thesis\.txt"):
+        check_folder(folder, setup)

@@ -93,11 +93,18 @@ def test_what_is_kept_is_what_the_tokenizer_gives(text, tokenizer, tmp_path):
         assert [pairs.pair(index)[1].tolist()] == tokenizer.encode_target([target])
 
 
-def test_a_rule_that_could_not_be_applied_is_noted_once(text, tokenizer, tmp_path):
-    rules = TextRules("xx", "fr", 0.5)
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [
+        ("xx", "not applied to lines in “xx”, because the script"),
+        ("", "not applied to lines without a language; set data.source_language"),
+    ],
+)
+def test_a_rule_that_could_not_be_applied_is_noted_once(text, tokenizer, tmp_path, language, told):
+    rules = TextRules(language, "fr", 0.5)
     pairs = encode_corpus(text, tokenizer, FILTER, tmp_path / "ids", rules=rules, processes=2)
     (note,) = pairs.report.notes
-    assert "not applied to lines in “xx”, because the script" in note
+    assert told in note
     assert note in (tmp_path / "ids" / "report.json").read_text("utf-8")
     assert pairs.report.dropped["script"] == 1  # the French side was judged
 
