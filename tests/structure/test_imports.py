@@ -58,7 +58,7 @@ ELSEWHERE = {
         exchange.ctranslate2.read exchange.ctranslate2.record exchange.ctranslate2.settings
         exchange.ctranslate2.translator exchange.ctranslate2.vocabulary
         exchange.ctranslate2.write exchange.huggingface.config_record
-        exchange.huggingface.engine exchange.marian.write
+        exchange.marian.write
         exchange.t5.text exchange.t5.write
     """,
     "a part of the readers of old checkpoints: tests/unit/exchange/test_fairseq.py": """
