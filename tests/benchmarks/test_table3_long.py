@@ -58,8 +58,8 @@ def test_stars_are_around_the_longer_seeds(measurements):
     assert len(seeds) == 3
     assert perplexity.mean == pytest.approx(sum(seeds) / 3)
     by_title = {row[0]: row for row in table.rows}
-    assert by_title["(A) 1 head"][2] == "9.9"
-    assert by_title["(A) 32 heads"][2] == "5.0*"
+    assert by_title["(A) 1 head"][2] == "9.92"
+    assert by_title["(A) 32 heads"][2] == "5.00*"
 
 
 def test_the_page_names_what_is_missing_and_no_row_of_the_shorter_table(measurements):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _HERE = Path("benchmarks/peers")
 
-app = command_group("bench", "Measure speed and memory, also of other installed toolkits.")
+app = command_group("bench", "Measure the speed of heedful and other installed toolkits.")
 
 Settings = Annotated[
     list[str] | None,

@@ -135,14 +135,14 @@ def serve(
     ] = False,
 ) -> None:
     """
-    Serve runs over HTTP: LibreTranslate's routes and a web page.
+    Start a server with LibreTranslate's routes and a web page.
 
     More routes are under /v1. The address is printed when the server is ready. Sentences of all
     requests are translated in batches.
 
     SIGHUP reloads the runs, keys and terms while the server continues to translate. After SIGTERM,
-    the server finishes running requests. It refuses new requests, unless systemd has passed its
-    sockets. The log on standard error never contains the text of a request.
+    the server finishes running requests. It refuses new requests, unless it received its
+    sockets from systemd. The log on standard error never contains the text of a request.
 
     Each option can also be set by an environment variable, such as HEEDFUL_SERVE_PORT. Sockets that
     systemd passes are used instead of --host and --port.

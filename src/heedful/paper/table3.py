@@ -38,6 +38,8 @@ _WIDTH, _LAYERS = 4, 2
 _PARTS = {4: "a quarter", 8: "an eighth"}
 _SEEDS = (2, 3)
 _FEWEST_RANKED = 3
+_ONE_DECIMAL = 0.095
+"""The smallest standard deviation that is shown with one decimal; smaller ones have two."""
 _BIG_TIMES = 3  # 300,000 steps instead of 100,000
 
 
@@ -157,7 +159,9 @@ class Table3:
         for row, system in self.pairs:
             perplexity, bleu = self._cells(system)
             if system.name == "base":
-                perplexity, bleu = (f"{n.mean:.1f} ± {n.deviation:.1f}" for n in self.noises)
+                perplexity, bleu = (
+                    f"{n.mean:.{_digits(n)}f} ± {n.deviation:.{_digits(n)}f}" for n in self.noises
+                )
             cells = perplexity, f"{row.perplexity:.2f}", bleu, f"{row.bleu:.1f}"
             title = f"{row.title}, {len(self.seeds)} seeds" if system.name == "base" else row.title
             rows.append((title, f"{system.parameters:,}", *cells))
@@ -187,7 +191,8 @@ class Table3:
         return (
             "A star marks a number that differs from the mean of the base row's "
             f"{len(self.seeds)} trainings by more than another seed would: by more than "
-            f"{perplexity.margin:.1f} in perplexity or {bleu.margin:.1f} in BLEU. {apart} of "
+            f"{perplexity.margin:.{_digits(perplexity)}f} in perplexity or "
+            f"{bleu.margin:.{_digits(bleu)}f} in BLEU. {apart} of "
             f"{len(others)} rows have stars. Our models are {_PARTS[_WIDTH * self.narrow]} as wide "
             "and half as deep as the paper's, and are trained on a small text. Rank correlation "
             f"with the published rows: {_with_sign(self.correlations[0])} for perplexity, "
@@ -284,7 +289,8 @@ class Table3:
         """Format a system's numbers, with their stars."""
         is_compared = any(system.name == compared.name for _, compared in self.compared)
         for noise, value in self._against(system):
-            yield f"{value:.1f}{'*' if is_compared and noise.exceeds(value) else ''}"
+            star = "*" if is_compared and noise.exceeds(value) else ""
+            yield f"{value:.{_digits(noise)}f}{star}"
 
     def _differs(self, system: MeasuredSystem) -> bool:
         """Tell whether a score of a system is beyond the noise."""
@@ -293,6 +299,11 @@ class Table3:
     def _against(self, system: MeasuredSystem) -> list[tuple[Noise, float]]:
         """Pair each score of a system with the noise of this score."""
         return list(zip(self.noises, (_perplexity(system), system.valid_bleu), strict=True))
+
+
+def _digits(noise: Noise) -> int:
+    """Return the number of decimals that show the standard deviation, at least one."""
+    return 1 if noise.deviation >= _ONE_DECIMAL else 2
 
 
 def _with_sign(correlation: float | None) -> str:
@@ -319,9 +330,9 @@ def _by_chance(pairs: Sequence[tuple[PublishedRow, MeasuredSystem]]) -> list[str
     if perplexity is None or bleu is None:
         return []
     return [
-        f"Of all possible orders of all rows, {100 * perplexity:.0f}% correlate at least as "
-        f"strongly as the measured order in perplexity, and {100 * bleu:.0f}% in BLEU. Above 5%, "
-        "chance may explain the measured order."
+        f"In {100 * perplexity:.0f}% of 10,000 random orders of all rows, the rank correlation of "
+        f"perplexity is at least as strong as the measured one; for BLEU, in {100 * bleu:.0f}%. "
+        "Above 5%, chance may explain the measured order."
     ]
 
 
