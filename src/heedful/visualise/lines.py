@@ -93,12 +93,13 @@ def attention_lines(
     weights of a head do not fit the words. Raises `StorageError` if the file cannot be written.
     """
     check_report_ending(out)
+    if not len(words):
+        raise ValueError("there must be at least 1 word, but got none")
     for head in (head for panel in panels for head in panel.heads):
-        if head.weights.shape != (len(words), len(words)) or not len(words):
+        if head.weights.shape != (len(words), len(words)):
             raise ValueError(
-                "there must be at least 1 word, and the weights of a head must have shape "
-                f"({len(words)}, {len(words)}) for {len(words)} words, but those of {head.name} "
-                f"have shape {head.weights.shape}"
+                f"weights of a head must have shape ({len(words)}, {len(words)}) for {len(words)} "
+                f"words, but those of {head.name} have shape {head.weights.shape}"
             )
     titles = [panel.title for panel in panels]
     with drawing(_LETTERS, [*titles, *words, run], out.suffix):
