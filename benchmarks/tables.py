@@ -249,18 +249,7 @@ def _train_table2(
 
 def _table3(call: Call) -> Measurements:
     """Train rows of Table 3, and add them to the rows of earlier calls."""
-    text, plan = multi30k(call.out.parent), call.plan
-    measured = train_rows(
-        *(text, call.out, call.budget),
-        names=call.names,
-        plan=_write_plan(call.out, plan, call.names),
-        threads=_THREADS,
-        say=print,
-    )
-    measurements = {"here": plain(measured), "text": describe(text)}
-    measurements["plan"] = plan or _read_json(call.out / "plan.json")
-    if call.names and call.record is not None:
-        measurements = _merge(measurements, call.record, call.names, [row.name for row in ROWS])
+    measurements = _train_rows(call, ROWS, call.plan)
     table = Table3(tuple(map(MeasuredSystem.of, measurements["here"])), measurements["text"])
     table.draw(RESULTS / "table3.svg")
     numbers = table.to_dict()
@@ -269,23 +258,29 @@ def _table3(call: Call) -> Measurements:
 
 def _table3_long(call: Call) -> Measurements:
     """Train rows of Table 3 longer, and add them to the rows of earlier calls."""
-    text = multi30k(call.out.parent)
     plan = call.plan or lengthen(measurements_of("table3")["plan"])
-    names = call.names or [row.name for row in LONG_ROWS]
+    measurements = _train_rows(call, LONG_ROWS, plan)
+    table = long_table(measurements["here"], measurements["text"])
+    if len(table.seeds) > 1:
+        table.draw(RESULTS / "table3-long.svg")
+    return measurements
+
+
+def _train_rows(call: Call, rows: Sequence[TableSystem], plan: Measurements | None) -> Measurements:
+    """Train the named rows, or all, and merge them with the rows of earlier calls."""
+    text, order = multi30k(call.out.parent), [row.name for row in rows]
+    names = call.names or order
     measured = train_rows(
-        *(text, call.out, plan["budget"]),
+        *(text, call.out, call.budget),
         names=names,
         plan=_write_plan(call.out, plan, names),
         threads=_THREADS,
         say=print,
     )
-    measurements = {"here": plain(measured), "text": describe(text), "plan": plan}
-    if call.record is not None:
-        order = [row.name for row in LONG_ROWS]
+    measurements = {"here": plain(measured), "text": describe(text)}
+    measurements["plan"] = plan or _read_json(call.out / "plan.json")
+    if call.names and call.record is not None:
         measurements = _merge(measurements, call.record, names, order)
-    table = long_table(measurements["here"], measurements["text"])
-    if len(table.seeds) > 1:
-        table.draw(RESULTS / "table3-long.svg")
     return measurements
 
 
