@@ -3,9 +3,10 @@
 import pytest
 from benchmarks.parsers import RATES, SYSTEMS, body, chosen_rate, read_parts, trainings
 from benchmarks.parsing import compare_trees
-from benchmarks.report import data_folder
+from benchmarks.report import data_folder, read
 
 from heedful.experiments.record import Record
+from heedful.tasks.parsing.trees.linearize import delinearize
 from heedful.tasks.parsing.trees.read import parse_trees
 from heedful.tasks.parsing.trees.score import score_trees
 
@@ -59,3 +60,16 @@ def test_trees_are_compared_with_those_of_a_grammar():
     assert compared["f1"] + compared["difference"] == pytest.approx(100.0)
     low, high = compared["interval"]
     assert low <= compared["difference"] <= high
+
+
+@pytest.mark.usefixtures("corpora")
+def test_scores_of_parsers_follow_from_their_brackets():
+    record = read("parsers")
+    unseen = read_parts(data_folder()).unseen
+    brackets = record.outputs["hybrid, seed 1, unseen"]
+    trees = [
+        delinearize(line.split(), gold.words, "vinyals", tags=gold.tags)
+        for line, gold in zip(brackets, unseen, strict=True)
+    ]
+    scored = record.measurements["seeds"]["hybrid, seed 1"]["unseen"]
+    assert score_trees(unseen, trees).f1 == pytest.approx(scored["f1"])

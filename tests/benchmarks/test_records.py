@@ -2,14 +2,11 @@
 
 import pytest
 from benchmarks.corpora import multi30k
-from benchmarks.parsers import read_parts
-from benchmarks.report import data_folder, read
+from benchmarks.report import read
 from benchmarks.sequences import score_lines
 
 from heedful.evaluation.significance import Resampling, compare, confidence_intervals
 from heedful.experiments.measured import count_matches
-from heedful.tasks.parsing.trees.linearize import delinearize
-from heedful.tasks.parsing.trees.score import score_trees
 
 
 @pytest.mark.usefixtures("corpora")
@@ -31,19 +28,6 @@ def test_intervals_of_table_2_follow_from_its_translations(tmp_path):
     )
     (tested,) = compare([counted(better, "test")], [counted(worse, "test")])
     assert tested.interval == pytest.approx(difference["interval"])
-
-
-@pytest.mark.usefixtures("corpora")
-def test_scores_of_parsers_follow_from_their_brackets():
-    record = read("parsers")
-    unseen = read_parts(data_folder()).unseen
-    brackets = record.outputs["hybrid, seed 1, unseen"]
-    trees = [
-        delinearize(line.split(), gold.words, "vinyals", tags=gold.tags)
-        for line, gold in zip(brackets, unseen, strict=True)
-    ]
-    scored = record.measurements["seeds"]["hybrid, seed 1"]["unseen"]
-    assert score_trees(unseen, trees).f1 == pytest.approx(scored["f1"])
 
 
 def test_outputs_of_a_sequence_task_are_scored_with_an_interval():
