@@ -283,9 +283,10 @@ def _of_text(task: NoiseTask, text: Mapping[str, Any]) -> Iterator[str]:
     if not (names := [name for name in ALONE if name in runs]):
         return
     yield (
-        f"Each model is trained with one augmentation, which changes {SHARE:.0%} of the pairs, and "
-        "tested on the noisy copy of the same name. Cost and gain are relative to the model "
-        "without augmentation, with `data.reading = text`:"
+        "Each model in the next table is trained with one augmentation, which changes "
+        f"{SHARE:.0%} of the pairs. It is tested on the clean test set and on the noisy copy that "
+        "is named after the augmentation. Cost and gain are relative to the model without "
+        "augmentation, with `data.reading = text`:"
     )
     yield table(
         "augmentation | clean test set | its copy, exact | its copy, text | cost | gain",

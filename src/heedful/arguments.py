@@ -180,8 +180,9 @@ def read_texts(name: str, texts: str | Iterable[str]) -> list[str]:
             line.encode()
         except UnicodeEncodeError as error:
             raise TextError(
-                f"`{name}` must be text, but entry {number} has half of a surrogate pair at "
-                f"position {error.start}; decode it as UTF-8."
+                f"`{name}` must be text, but entry {number} has an unpaired surrogate at "
+                f"position {error.start}; decode the bytes of the text again, without "
+                "surrogateescape, or remove the surrogate."
             ) from None
     return lines
 

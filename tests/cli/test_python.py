@@ -50,7 +50,7 @@ REFUSED = {
     "translator.translate({'a'})": "must be a string or a list",
     "translator.translate(['a', None])": "its entry 1 is None",
     "translator.translate([b'a'])": "its entry 0 is b'a'",
-    "translator.translate('\\ud800')": "half of a surrogate pair",
+    "translator.translate('\\ud800')": "an unpaired surrogate",
     "translator.translate('a', beam='4')": "`beam` of Translator.translate must be a whole number",
     "translator.translate('a', beam=10**9)": "beam must be at most 10,000",
     "translator.translate('a', max_length='9' * 20)": "below a million",

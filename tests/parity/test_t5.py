@@ -190,7 +190,7 @@ def test_the_task_decides_prefix_languages_and_search(trained, tmp_path):
     place.write_text(json.dumps(rule), encoding="utf-8")
     theirs, plain = tmp_path / "theirs", tmp_path / "plain"
     _, notes = import_model("t5", theirs, plain, sentences=SENTENCES[:1])
-    assert any("generate's default of 20 subwords" in note for note in notes)
+    assert any("generate, 20 subwords, is used" in note for note in notes)
     run = Run.open(tmp_path / "plain")
     assert (run.tokenizer.source_prefix, run.config.search.beam) == ("", 1)
     assert any("--task (summarization, translation_en_to_fr)" in n for n in notes)

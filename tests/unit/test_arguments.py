@@ -79,7 +79,7 @@ def test_texts_are_one_string_or_several():
     assert read_texts("sources", (line for line in ("a", "b"))) == ["a", "b"]
     with pytest.raises(ArgumentError, match=r"`sources` must be .* but its entry 1 is None"):
         read_texts("sources", ["a", None])
-    with pytest.raises(TextError, match="entry 0 has half of a surrogate pair at position 2"):
+    with pytest.raises(TextError, match="entry 0 has an unpaired surrogate at position 2"):
         read_texts("sources", "a \ud83d")
 
 

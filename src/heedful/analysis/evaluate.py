@@ -156,7 +156,7 @@ class _Texts:
     rivals: dict[Path, list[str]]
     sources: list[str]
     language: str
-    """Language code from the names of the files; empty if unknown."""
+    """Language code from the names of the files, or else from the run; empty if unknown."""
     loss: float | None = None
 
 

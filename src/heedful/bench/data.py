@@ -28,7 +28,7 @@ def bench_data(
     """
     Time each stage between text and batches.
 
-    `source, target`: line-aligned text; sentences of the embedded grammar if empty.
+    `source, target`: line-aligned text; sentences of the built-in grammar if empty.
 
     Other toolkits are not measured, because they divide the work into different stages.
     """
@@ -57,14 +57,14 @@ def bench_data(
         "recipe": config.recipe,
         "settings": " ".join(settings) or "as they are",
         "pairs": answer["lines"],
-        "text": " ".join([*source, *target]) or "the embedded grammar",
+        "text": " ".join([*source, *target]) or "the built-in grammar",
     }
     machine = {**describe_machine(), "threads": threads, "device": "cpu"}
     return SpeedReport(what, machine, measurements, compared=False)
 
 
 def _write_toy_corpus(folder: Path) -> dict[str, list[str]]:
-    """Write sentences of the embedded grammar."""
+    """Write sentences of the built-in grammar."""
     files = side_files({"text": sample_pairs(_EMBEDDED_PAIRS, seed=1)}, ("en", "fr"))
     write_lines(folder, files, "the grammar")
     return {

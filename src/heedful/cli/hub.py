@@ -60,7 +60,7 @@ def update(name: Name) -> None:
     """
     Convert the newest commit of a model.
 
-    From now on, the name refers to this commit.
+    Afterwards, the name refers to this commit.
     """
     from heedful.exchange.hub.fetch import update_run
 

@@ -370,7 +370,7 @@ def _small() -> RunConfig:
 
 @_register("multi30k")
 def _multi30k() -> RunConfig:
-    """Learn Multi30k, 29,000 pairs of image descriptions, in an hour on two cores."""
+    """Train on Multi30k, 29,000 pairs of image descriptions, in an hour on two cores."""
     return _paper_base().with_settings(
         {
             **_NOISY_TEXT,

@@ -160,7 +160,7 @@ def read_words(file: Path, special: Mapping[str, str]) -> dict[str, int]:
     except (OSError, UnicodeDecodeError) as error:
         raise ExchangeError(
             f"{file} must list the words of a model, but cannot be read ({error}); give the "
-            f"folder of the training with all of its files."
+            "model's training folder with all of its files."
         ) from error
     pieces = lines[:-1] if lines[-1] == "" else lines
     numbers = {piece: number for number, piece in enumerate(pieces)}

@@ -3,8 +3,8 @@ Parity checks, which compare two models on the same sentences.
 
 Both sides use our ids. They tokenize the same text, compute log-probabilities of the same
 translations, and translate, each with its own search. `Parity.check` compares log-probabilities.
-Translations may differ even so, because two equally probable words may be ranked in either order;
-`Parity.check_outputs` requires most of them to be equal.
+Even if these agree, translations may differ, because two equally probable words may be ranked in
+either order; `Parity.check_outputs` requires most translations to be equal.
 
 Some models magnify rounding errors thousands of times, so two programs with the same weights differ
 in single precision. Large differences are computed again in double precision if both sides support

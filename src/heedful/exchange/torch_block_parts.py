@@ -102,8 +102,8 @@ def attention_to_torch_reasons(ours: MultiHeadAttention, path: str) -> Iterator[
         yield f"{path} has score={ours.score}, but torch's scores are scaled products"
     if ours.kv_heads != ours.heads:
         yield (
-            f"{path} has kv_heads={ours.kv_heads}, but torch's attention needs as many as "
-            f"heads={ours.heads}"
+            f"{path} has kv_heads={ours.kv_heads}, but torch's attention needs one for each "
+            f"head: heads={ours.heads}"
         )
     for name in ("norms", "rotation", "relation"):
         part = getattr(ours, name)

@@ -145,7 +145,7 @@ def plain_loss(
     form: str = "uniform",
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """
-    Compute the loss by its definition: sums over rows of real target positions.
+    Compute the loss by its definition: sums over the rows, one for each real target position.
 
     The first sum is the cross-entropy with the smoothed target, and the second is the negative
     log-probability of the targets themselves. They are not means: the caller divides by the number
@@ -277,7 +277,7 @@ class OutputGradients:
         self.first = self.last
 
     def total(self, off: float, row_sum: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Subtract `off` at every class, and return the three gradients in their own types."""
+        """Subtract the target probability `off` of incorrect classes, and return the gradients."""
         self._multiply()
         assert self.d_weight is not None
         self.d_states -= (off * row_sum).to(self.d_states.dtype)

@@ -61,10 +61,10 @@ INTERNALS = {
         "kernels.linear", "weights are not prepacked"
     ),
     "torch.ops.onednn.qlinear_prepack": Internal(
-        "kernels.linear", "products of the rounded numbers in fp32"
+        "kernels.linear", "fp32 products of the quantized values"
     ),
     "torch.ops.onednn.qlinear_pointwise": Internal(
-        "kernels.linear", "products of the rounded numbers in fp32"
+        "kernels.linear", "fp32 products of the quantized values"
     ),
     "torch._addmm_activation": Internal("kernels.linear", "ReLU after the product"),
     "torch.ops.aten.threshold_backward": Internal("kernels.linear", "torch.Tensor.masked_fill"),

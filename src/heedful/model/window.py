@@ -79,7 +79,7 @@ class Window(NamedTuple):
 
 
 def check_window(window: int | None, is_causal: bool) -> None:
-    """Refuse a decoder's window without a causal mask; a window hides later positions."""
+    """Refuse a decoder's window without a causal mask, because it hides later positions."""
     if window is not None and not is_causal:
         raise SettingError(
             "`causal_mask` must be true with a `window`, which hides later positions from a "

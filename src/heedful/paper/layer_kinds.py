@@ -29,7 +29,7 @@ def _contiguous(s: LayerSizes, causal: bool) -> int:
 
 
 def _dilated_path(s: LayerSizes, causal: bool) -> int:
-    """Compute ceil(log_k n), or ceil(log_k (2 n - 1)) if both sides are read and k is odd."""
+    """Compute ceil(log_k n); if both sides are read, ceil(log_k (2 n - 1)), for odd k."""
     span = s.k - 1
     return _steps(s.n - 1, lambda layer: span * s.k**layer if causal else span * s.k**layer // 2)
 

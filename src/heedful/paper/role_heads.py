@@ -3,7 +3,7 @@ Attention heads that answer a question: who, did what, to whom.
 
 A verb asks three questions about its sentence (who, did what, to whom), and a different head may
 answer each question. Every head is rated by its attention from the query word to the answer words.
-One sentence proves little, so heads are also rated on sentences of the embedded grammar, with known
+One sentence proves little, so heads are also rated on sentences of the built-in grammar, with known
 subjects, verbs and objects. The best head is chosen on one half of these sentences. It is rated on
 the other half, and compared with a fixed distance.
 """
@@ -106,7 +106,7 @@ def answer_questions(
     # The query word is the verb, which is also the answer to “did what”. For “for what”, the query
     # word is a pronoun and the answer is its antecedent, as in figure 4 of the paper.
     if len(sentences) < 2:
-        raise ValueError(f"at least 2 sentences are needed, but got {len(sentences)}")
+        raise ValueError(f"the number of sentences must be at least 2, but is {len(sentences)}")
     rows = [word_attention(translator, sentence.text).weights for sentence in sentences]
     words = [
         ((s.verb, s.subject), (s.verb, s.verb), (s.verb, s.object), (s.pronoun, s.object))

@@ -79,7 +79,7 @@ def find_in_sentence(
 
 def find_in_grammar(translator: Translator, size: int) -> RoleReport:
     """
-    Find the heads that answer the questions on sentences of the embedded grammar.
+    Find the heads that answer the questions on sentences of the built-in grammar.
 
     `size`: number of sentences, at least 2. Heads are chosen on the first half and rated on the
     second half.

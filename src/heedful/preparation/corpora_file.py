@@ -42,7 +42,7 @@ class CorpusPart:
     """One corpus of a run; a run on one source and one target file has one corpus."""
 
     name: str
-    """Its name in the file; empty for the only corpus of a run."""
+    """Its name in the file of corpora; empty without such a file."""
     corpus: Corpus
     """Its text."""
     weight: float | None = None

@@ -74,7 +74,7 @@ class PairText(UnpreparedText):
     def describe(self) -> str:
         """Describe the pairs; only stored pairs are read for this."""
         corpus = self.resumed and stored_pairs(self.resumed.path / PAIRS, "train")
-        return self._raw(corpus).describe() if corpus else "pairs, which are read once"
+        return self._raw(corpus).describe() if corpus else "pairs in memory"
 
     def weights(self) -> None:
         """Return None, because there is only one corpus."""

@@ -59,8 +59,8 @@ def check_sizes(
         wrong += [f"the model would have {needed:,} weights instead of {stored:,}"] * much
         if stored > _MOST_TIMES * needed + _ALWAYS:  # before all weights are read
             raise RunFolderError(
-                f"{origin} must describe the weights next to it, but the model has {needed:,} "
-                f"weights and the file has {stored:,}; copy the run folder again."
+                f"{origin} must describe the weights next to it, but describes a model "
+                f"with {needed:,} weights, and {stored:,} are stored; copy the run folder again."
             )
     if wrong:
         raise RunFolderError(

@@ -107,8 +107,8 @@ class LimitsMiddleware:
                 # RFC 9112, 6.3: proxies may disagree on where such a request ends.
                 raise HttpError(
                     400,
-                    "a request must have Content-Length or Transfer-Encoding, but this one has "
-                    "both.",
+                    "a request must not have both Content-Length and Transfer-Encoding, but this "
+                    "one does.",
                     closes=True,
                 )
             self.hosts.check(headers.get(b"host", b"").decode("latin-1"))

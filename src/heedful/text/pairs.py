@@ -115,8 +115,9 @@ class PairRows:
             text.encode()
         except UnicodeEncodeError as error:
             raise TextError(
-                f"`{self.name}` must hold text, but {place} has half of a surrogate pair at "
-                f"position {error.start}; decode it as UTF-8."
+                f"`{self.name}` must hold text, but {place} has an unpaired surrogate at "
+                f"position {error.start}; decode the bytes of the text again, without "
+                "surrogateescape, or remove the surrogate."
             ) from None
         return text.removeprefix(_BYTE_ORDER_MARK) if number == 0 else text
 

@@ -299,7 +299,7 @@ def _field(row: dict[str, Any], part: str) -> str | None:
         return None
     try:
         value.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair
+    except UnicodeEncodeError:  # an unpaired surrogate
         return None
     return _one_line(value)
 

@@ -116,8 +116,10 @@ def find_pretrained(
     step = max(steps)  # an average counts as its newest checkpoint
     if "optimizer" in keep_state and not (place / "training.safetensors").is_file():
         raise SettingError(
-            f"--keep-state optimizer needs a checkpoint with its moments, but {place} has none: "
-            "an average has only weights; add --finetune-weights last."
+            f"--keep-state optimizer needs a checkpoint with the optimizer's moments, but "
+            f"{place} has none. Averages and imported runs have only weights: add "
+            "--finetune-weights last if the run was trained here, or leave --keep-state optimizer "
+            "out."
         )
     decays = 0
     if "schedule" in keep_state and parent.config.train.schedule == "plateau":

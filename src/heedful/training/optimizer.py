@@ -270,7 +270,7 @@ class MixedPrecisionOptimizer:
         return moments
 
     def load(self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], step: int) -> None:
-        """Continue from a checkpoint, bit for bit; `moments` may be empty to start from zero."""
+        """Continue from a checkpoint, bit for bit; if `moments` is empty, they start at zero."""
         with torch.no_grad():
             for name, average in self.running_averages.items():
                 average.copy_(weights[name])

@@ -133,8 +133,8 @@ class RunOptions:
     )
     """State that is kept in addition to the weights: ``optimizer`` or ``schedule``."""
     reset: Sequence[str] = flag(
-        "Part of --finetune-from that is not used but starts anew: tokenizer, embeddings, encoder "
-        "or decoder; may be repeated.",
+        "Part to learn anew instead of taking it from --finetune-from: tokenizer, embeddings, "
+        "encoder or decoder; may be repeated.",
         (),
         metavar="PART",
     )

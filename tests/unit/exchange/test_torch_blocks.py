@@ -344,7 +344,7 @@ def biased(config):
     [
         (
             {"kv_heads": 2},
-            r"0\.self_attention has kv_heads=2, but torch's attention needs as many as heads=4",
+            r"0\.self_attention has kv_heads=2, but torch's attention needs one for each head",
         ),
         ({"qk_norm": no_norm}, r"0\.self_attention\.norms is a HeadNorms"),
         pytest.param(

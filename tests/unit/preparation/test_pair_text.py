@@ -131,4 +131,4 @@ def test_an_interrupted_start_goes_on_with_the_pairs(pairs, from_files, tmp_path
 
 
 def test_pairs_without_a_run_that_goes_on_are_described_without_reading():
-    assert PairText(None).describe() == "pairs, which are read once"
+    assert PairText(None).describe() == "pairs in memory"

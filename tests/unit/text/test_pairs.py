@@ -94,7 +94,7 @@ def test_columns_that_are_named_by_the_languages_are_found(languages, is_swapped
         ([("a\nb", "b")], "the source of pair 0 has a line break or a NUL: 'a\\nb'; write spaces"),
         ([("a", "b\r")], "the target of pair 0 has a line break"),
         ([("a\0", "b")], "the source of pair 0 has a line break or a NUL"),
-        ([("a", "b\ud800")], "the target of pair 0 has half of a surrogate pair at position 1"),
+        ([("a", "b\ud800")], "the target of pair 0 has an unpaired surrogate at position 1"),
     ],
 )
 def test_what_is_no_pair_of_lines_is_refused(pairs, message):

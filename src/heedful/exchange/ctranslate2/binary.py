@@ -82,7 +82,12 @@ class ModelFile:
         scale = self.variables.get(f"{name}_scale")
         if scale is None and stored.dtype == np.int16:
             scale = np.array(1000.0, np.float32)
-        if scale is None or scale.size not in (1, len(stored)) or not np.all(scale != 0):
+        if scale is not None and not np.all(scale != 0):
+            raise ExchangeError(
+                f"model.bin must divide {name} by a scale other than 0, but has a scale of 0; the "
+                "file is damaged or quantized in another way."
+            )
+        if scale is None or scale.size not in (1, len(stored)):
             raise ExchangeError(
                 f"model.bin must have one scale or a scale for each row of {name}, but has "
                 f"{'none' if scale is None else scale.size} for {len(stored)} rows; the file is "

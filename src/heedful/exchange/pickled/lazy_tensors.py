@@ -71,7 +71,7 @@ class StoredTensor:
         self._check()
         content = self.storage.read(self.storage.key)
         if len(content) < self.storage.numbers * self.storage.width:
-            raise _damage_error(f"block {self.storage.key!r:.40} is incomplete")
+            raise _damage_error(f"storage {self.storage.key!r:.40} is incomplete")
         kind = "u2" if self.storage.kind == "bfloat16" else self.storage.kind
         numbers = np.frombuffer(content, np.dtype(kind).newbyteorder("<"), self.storage.numbers)
         strides = tuple(stride * self.storage.width for stride in self.strides)
@@ -103,9 +103,9 @@ class StoredTensor:
         last = self.offset + reach if fits and self.size else -1
         if not fits or last >= self.storage.numbers:
             raise _damage_error(
-                f"a tensor of shape {str(self.shape)[:60]} that starts at number "
-                f"{str(self.offset)[:20]} does not fit into block {self.storage.key!r:.40} of "
-                f"{self.storage.numbers} numbers"
+                f"a tensor of shape {str(self.shape)[:60]} that starts at element "
+                f"{str(self.offset)[:20]} does not fit into storage {self.storage.key!r:.40} of "
+                f"{self.storage.numbers} elements"
             )
 
 

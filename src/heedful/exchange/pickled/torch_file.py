@@ -70,7 +70,7 @@ def _read_zip(path: Path) -> Any:
         record = records.get(f"{folder}data/{key}")
         storage = Storage(key, kind, numbers, read)
         if record is None or numbers * storage.width > record.file_size:
-            raise _no_checkpoint(f"block {key!r:.40} of {numbers} numbers is not in the archive")
+            raise _no_checkpoint(f"storage {key!r:.40} of {numbers} elements is not in the archive")
         return storage
 
     return read_inert(io.BytesIO(content), tensor_makers(), persistent)
@@ -127,17 +127,17 @@ def _read_legacy(path: Path) -> Any:
         for key in keys if isinstance(keys, list) else []:
             storage = storages.get(key) if isinstance(key, str) else None
             if storage is None or first + 8 > end:
-                raise _no_checkpoint("its list of blocks does not match its tensors")
+                raise _no_checkpoint("its list of storages does not match its tensors")
             (numbers,) = struct.unpack("<q", content[first : first + 8])
             size = storage.numbers * storage.width
             if numbers != storage.numbers or first + 8 + size > end:
                 raise _no_checkpoint(
-                    f"block {key!r:.40} of {storage.numbers} numbers is incomplete"
+                    f"storage {key!r:.40} of {storage.numbers} elements is incomplete"
                 )
             blocks[key] = (first + 8, size)
             first += 8 + size
         if len(blocks) != len(storages):
-            raise _no_checkpoint("its list of blocks does not match its tensors")
+            raise _no_checkpoint("its list of storages does not match its tensors")
     return saved
 
 
@@ -153,7 +153,7 @@ def _persistent_legacy(
             raise _no_checkpoint("it has views of blocks, which torch wrote before version 0.4")
         storage = storages.setdefault(key, Storage(key, kind, numbers, read_block))
         if (storage.kind, storage.numbers) != (kind, numbers):
-            raise _no_checkpoint(f"block {key!r:.40} is described in two ways")
+            raise _no_checkpoint(f"storage {key!r:.40} is described in two ways")
         return storage
 
     return persistent

@@ -128,6 +128,6 @@ def _length_notes(generation: Mapping[str, Any], search: Mapping[str, Any]) -> t
     if any(named.get(name) is not None for name in ("max_length", "max_new_tokens")):
         return ()
     return (
-        "the folder sets no maximum length of translations, so generate's default of 20 subwords "
-        "is used; --max-length sets another limit",
+        "the folder sets no maximum length of translations, so the default of transformers' "
+        "generate, 20 subwords, is used; when you translate, --max-length sets another limit",
     )

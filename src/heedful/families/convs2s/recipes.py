@@ -109,7 +109,7 @@ CONVS2S_RECIPES: dict[str, Recipe] = {
     ),
     "fconv-iwslt": Recipe("fairseq's fconv_iwslt_de_en: German-English on 160,000 pairs.", _IWSLT),
     "convolutional-small": Recipe(
-        "Learn Multi30k with convolutions, and attention in every decoder layer.",
+        "Train on Multi30k with convolutions, and attention in every decoder layer.",
         _SMALL,
         base="multi30k",
     ),

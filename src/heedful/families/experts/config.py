@@ -32,7 +32,7 @@ class ExpertsConfig(SettingsTable):
     count: Annotated[int, Field(ge=1, le=100_000)] | None = None
     """Number of experts in a mixture. None means no mixtures."""
     per_token: Annotated[Width, EXPERTS] = 2
-    """Number of experts per token; with groups, groups per token and experts in each group."""
+    """Experts per token; with groups, number of groups per token and of experts chosen in each."""
     gating: Annotated[Literal["noisy", "balanced"], EXPERTS] = "noisy"
     """Noisy top-k, or balanced: experts get equal numbers of tokens per training micro-batch."""
     groups: Annotated[Annotated[int, Field(ge=2, le=10_000)] | None, EXPERTS] = None

@@ -36,7 +36,7 @@ class MixtureConfig:
     """Inner width of each expert."""
     experts: int
     per_token: int
-    """Experts that serve a token; with groups, groups per token and experts in each group."""
+    """Experts of a token; with groups, groups of a token and experts chosen in each of them."""
     gating: Literal["noisy", "balanced"] = "noisy"
     groups: int | None = None
     """Number of groups of a gate on two levels; None means one level."""

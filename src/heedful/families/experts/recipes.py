@@ -81,7 +81,7 @@ EXPERTS_RECIPES: dict[str, Recipe] = {
         },
     ),
     "moe-small": Recipe(
-        "Learn Multi30k with mixtures of 8 experts, in an hour on two cores.",
+        "Train on Multi30k with mixtures of 8 experts, in an hour on two cores.",
         _SMALL,
         base="multi30k",
     ),

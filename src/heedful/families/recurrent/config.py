@@ -78,4 +78,4 @@ class RecurrentConfig(SettingsTable):
     initial_range: Annotated[Positive, ActsIf("model.recurrent.initialisation", ("uniform",))] = 0.1
     """Largest absolute value of the initial weights."""
     forget_bias: Annotated[float, ActsIf("model.recurrent.cell", ("lstm",))] = 1.0
-    """Initial bias of an LSTM's forget gate."""
+    """Number added to the initial bias of an LSTM's forget gate."""

@@ -135,7 +135,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
 
     @property
     def _feeds_nothing_back(self) -> bool:
-        """Whether the layers depend on the target alone."""
+        """Whether each layer can run over all positions before attention is computed."""
         plain = self.wiring.feed == "none" and not self.wiring.fast_forward
         return plain and self.wiring.query == "current"
 

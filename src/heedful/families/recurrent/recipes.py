@@ -242,7 +242,7 @@ RECURRENT_RECIPES: dict[str, Recipe] = {
     "deep-att": Recipe("Zhou et al. 2016: depth 16 with fast-forward connections.", _DEEP_ATT),
     "envi": Recipe("Joey NMT's iwslt_envi_xnmt: English-Vietnamese on 133,000 pairs.", _ENVI),
     "recurrent-small": Recipe(
-        "Learn Multi30k with an LSTM and attention on two cores.",
+        "Train on Multi30k with an LSTM and attention on two cores.",
         _SMALL,
         base="multi30k",
     ),

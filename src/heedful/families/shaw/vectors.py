@@ -9,8 +9,9 @@ r is the distance j - i, limited to the range from -K to K, so each table has 2 
 heads of a layer share them, and each layer has its own.
 
 One vector for each pair would take queries x keys x d_k numbers. Instead the queries are multiplied
-by the 2 K + 1 vectors, and each pair looks up its number. The weights of all keys at a distance are
-summed before they multiply the vector of this distance. Memory use grows like that of the scores.
+by the 2 K + 1 vectors, and each pair looks up its number. For each distance, the weights of all
+keys at this distance are summed, and the sum multiplies the vector of the distance. Memory use
+grows like that of the scores.
 """
 
 import torch

@@ -73,8 +73,8 @@ def parsing_clashes(settings: Mapping[str, Any]) -> Iterator[str]:
     numbers = settings["parsing.word_numbers"]
     if numbers is not None:
         yield (
-            "`parsing.word_numbers` must be none with `parsing.next_word`, which finds words "
-            f"without numbers, but got {numbers}"
+            "`parsing.word_numbers` must be none with `parsing.next_word`, which needs no "
+            f"numbers to find words, but got {numbers}"
         )
     if settings["data.subwords"] == "word":
         yield (

@@ -81,7 +81,7 @@ class Room(NamedTuple):
         return self == self.joined(other_room)
 
     def joined(self, other_room: "Room") -> "Room":
-        """Make a room for the batches of two rooms."""
+        """Make a room that is large enough for any batch of either room."""
         room = Room(*map(max, self, other_room))
         # a side with more tokens may need more sentences of padding than either of the two rooms
         pairs = max(part.rows - part.filling for part in (self, other_room))

@@ -142,7 +142,7 @@ def memory_text(training: PlannedTraining) -> str:
     if states is None:
         return f"{state}; the memory for a batch is not known for this model"
     total = (training.state + states) / 1e9
-    return f"{total:.1f} GB: {state}, {states / 1e9:.1f} GB of a batch's activations"
+    return f"{total:.1f} GB: {state}, {states / 1e9:.1f} GB of a micro-batch's activations"
 
 
 def _hours(hours: float) -> str:

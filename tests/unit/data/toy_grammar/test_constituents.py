@@ -1,4 +1,4 @@
-"""The phrases of the embedded grammar."""
+"""The phrases of the built-in grammar."""
 
 import hashlib
 import json

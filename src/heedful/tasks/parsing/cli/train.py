@@ -29,7 +29,7 @@ def train(
     """
     Train a parser on bracketed trees.
 
-    The trees have the form of the Penn Treebank. Traces, function tags and the outer bracket are
+    The trees are in Penn Treebank format. Traces, function tags and the outer bracket are
     left out. Recipes for parsers: paper-parsing, t2t-parsing, vinyals-parsing, parsing-small,
     parsing-small-transformer, parsing-small-lstm. Any other recipe can train a parser too, with
     separate vocabularies for words and symbols. Without --device, --precision and --threads, the
