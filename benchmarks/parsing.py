@@ -59,7 +59,7 @@ _TAIL = (
     "trained on 500 or 1,000 trees, the results do not show that they score higher than the "
     "grammar learned from the same number of trees. The paper's Table 4 uses other sentences and "
     "about 40,000 trees, so its scores cannot be compared with these. [Three parsers with the same "
-    "tuning](parsers.md) are scored on sentences that were not used for any choice."
+    "tuning](parsers.md) are scored on sentences that were not scored for any choice."
 )
 
 

@@ -1,21 +1,38 @@
 """The pages of the paper's tables and claims, laid out from their records."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from benchmarks.corpora import VOCABULARY
 from benchmarks.report import ResultPage
 from benchmarks.table3_long import body as lay_out_long
+from heedful.config.load import load_config
+from heedful.config.recipes import recipe
 from heedful.experiments.measured import MeasuredSystem
-from heedful.experiments.page import ScoreDifference, fold, markdown
+from heedful.experiments.page import ScoreDifference, fold, markdown, table
+from heedful.experiments.plan import Plan
 from heedful.experiments.record import Record
-from heedful.paper.claims.check import RESERVATION, claim_sections
+from heedful.paper.claims.check import INTRODUCTION, RESERVATION, claim_sections
 from heedful.paper.claims.statement import Checked
 from heedful.paper.table1 import COUNT_HEADING, conclude, describe_times
-from heedful.paper.table2 import ENSEMBLES, SYSTEMS, Table2
+from heedful.paper.table2 import ENSEMBLES, RECIPE, SYSTEMS, Table2
 from heedful.paper.table3 import SYSTEMS as ROWS
 from heedful.paper.table3 import Table3
+from heedful.runs.run import flat_settings
 
+# Table 1's published and counted costs and steps, and its published and measured paths.
+_MAIN_COLUMNS = (0, 1, 4, 5, 6, 7, 9)
+_RECIPES = {
+    **{name: name for name in ("bytenet", "deep-att", "gnmt", "moe")},
+    **{"gnmt-rl": "gnmt", "convs2s": "convs2s-en-de", "base": "paper-base", "big": "paper-big"},
+}
+"""For each system, the recipe with its published settings."""
+# Settings that do not change what a model learns.
+_APART = (
+    *("recipe", "train.checkpoint", "train.keep", "train.validate_steps"),
+    *("train.threads", "train.log"),
+)
 OF_TABLE2 = (*SYSTEMS, *ENSEMBLES)
 """All systems that Table 2 may have."""
 
@@ -26,7 +43,8 @@ def table1(record: Record) -> str:
     return "\n\n".join(
         [
             "## Table 1: what a layer costs",
-            *(COUNT_HEADING, markdown(measured["counts"])),
+            COUNT_HEADING,
+            markdown([[row[place] for place in _MAIN_COLUMNS] for row in measured["counts"]]),
             describe_times(measured["rounds"], measured["threads"]),
             markdown(measured["times"]),
             "![Time of a layer by length and width](table1.svg)",
@@ -34,6 +52,7 @@ def table1(record: Record) -> str:
                 "How layers compare",
                 conclude(measured["layers"], measured["crossings"], measured["rounds"]),
             ),
+            fold("All costs, steps and paths", [markdown(measured["counts"])]),
         ]
     )
 
@@ -47,20 +66,32 @@ def table2(record: Record) -> str:
         [
             "## Table 2: the Transformer and the systems it is compared with",
             "These are scaled-down models of the systems, trained on Multi30k English-German, "
-            f"raw (29,000 pairs), with {VOCABULARY:,} subwords (Deep-Att: words). Learning rates "
-            "were [chosen by trials](tuning.md); Deep-Att has the second-best rate, because it "
-            "diverges at the best rate. BLEU is cased, on test_2016_flickr, with beam 4 and the "
-            f"average of the last checkpoints. {_steps(measured)}. Perplexity is per subword, and "
-            "for Deep-Att per word. The last column is the BLEU on the validation text after "
-            "equally many operations. An ensemble averages the probabilities of models with three "
-            "seeds; the published ensembles have eight models.",
+            f"raw (29,000 pairs), with {VOCABULARY:,} subwords (Deep-Att: words). "
+            f"{_steps(measured)} Learning rates were [chosen by trials](tuning.md). "
+            "In the first half of their steps, the attention of Deep-Att, GNMT and MoE is "
+            "[guided](../howto/training-health.md). BLEU is cased, on test_2016_flickr, with beam "
+            "4 and the average of the last checkpoints. Perplexity is per subword, and for "
+            "Deep-Att per word.",
             markdown(table.rows),
             "![Validation BLEU by number of operations](table2.svg)",
             " ".join(table.reservations),
             *table.matrix,
             fold("The published table", [markdown(table.published_rows)]),
-            *([fold("Not trained", [f"{'; '.join(missing)}."])] if missing else []),
-            *_origin(record),
+            fold(
+                "Settings that differ from those of the published systems",
+                [
+                    "The recipes in the headers have the published settings and their sources.",
+                    *_recipe_differences(measured["plan"]),
+                ],
+            ),
+            fold(
+                "All trainings",
+                [
+                    *table.trainings,
+                    *([f"Not trained: {'; '.join(missing)}."] if missing else []),
+                    *_origin(record),
+                ],
+            ),
         ]
     )
 
@@ -72,8 +103,8 @@ def french(record: Record) -> str:
         [
             "## Table 2: English-French",
             "Four of the systems are trained on Tatoeba English-French (161,126 pairs of short "
-            f"sentences), with {VOCABULARY:,} subwords.{_earlier_settings(measured)} BLEU is "
-            f"cased, on the 2,001 test pairs of Tatoeba. {_steps(measured)}.",
+            f"sentences), with {VOCABULARY:,} subwords. BLEU is "
+            f"cased, on the 2,001 test pairs of Tatoeba. {_steps(measured)}",
             markdown(table.rows),
             " ".join(table.reservations),
             *table.matrix,
@@ -93,42 +124,36 @@ def _read_table2(record: Record) -> Table2:
     return Table2(systems, tuple(differences), measured["text"])
 
 
+def _recipe_differences(plan: dict[str, Any]) -> Iterator[str]:
+    """Lay out, for each system of a plan, the settings in which it differs from its recipe."""
+    planned = {system.name: system.settings for system in Plan.of(plan).systems}
+    for system in SYSTEMS:
+        published = flat_settings(recipe(_RECIPES[system.name]))
+        here = flat_settings(load_config(RECIPE, planned[system.name]))
+        rows = [
+            {"setting": name, "published": _plain(published[name]), "here": _plain(value)}
+            for name, value in sorted(here.items())
+            if value != published[name] and not name.startswith(_APART)
+        ]
+        yield table(
+            f"{system.title} | recipe `{_RECIPES[system.name]}` | here",
+            "`{setting}` | {published} | {here}",
+            rows,
+        )
+
+
+def _plain(value: Any) -> str:
+    """Write the value of a setting as in a configuration file."""
+    return "none" if value is None else json.dumps(value, ensure_ascii=False).strip('"')
+
+
 def _steps(measured: Mapping[str, Any]) -> str:
-    """Describe the plan from which the number of steps of each training was computed."""
-    plan = measured["plan"]
-    planned = {system["name"]: system["steps"] for system in plan["systems"]}
-    earlier = [
-        system["title"]
-        for system in measured["here"]
-        if planned.get(system["name"], system["steps"]) != system["steps"]
-    ]
-    of_earlier = (
-        f". The steps of these systems are from an earlier, shorter plan, and their learning rates "
-        f"were set before the trials: {'; '.join(earlier)}"
-        if earlier
-        else ""
-    )
+    """Describe how the number of steps of each training was chosen."""
+    planned = Plan.of(measured["plan"]).systems
+    minutes = sorted(system.seconds / 60 for system in planned)
     return (
-        f"The plan shares {plan['budget'] / 60:.0f} minutes (`--threads 1`) among "
-        f"{len(plan['systems'])} trainings. The number of steps of each training follows from the "
-        f"measured speed of its system{of_earlier}"
-    )
-
-
-def _earlier_settings(measured: Mapping[str, Any]) -> str:
-    """Name the systems that were trained with other settings than those of today."""
-    today = {system.name: system for system in OF_TABLE2}
-    changed = [
-        system.title
-        for planned in measured["plan"]["systems"]
-        if (system := today.get(planned["name"])) is not None
-        and not {*system.settings} <= {*planned["settings"]}
-    ]
-    if not changed:
-        return ""
-    return (
-        " The settings of these systems were chosen before the trials of learning rates: "
-        f"{'; '.join(changed)}."
+        f"Each training has the steps that its system takes in {minutes[len(minutes) // 2]:.0f} "
+        "minutes on one thread, computed from measured speeds."
     )
 
 
@@ -169,7 +194,7 @@ def claims(record: Record) -> str:
         [
             "## Claims",
             "A claim is a statement of the paper, or a statement that is often made about the "
-            "paper. Each verdict is followed by the main numbers and the source of the claim.",
+            f"paper. {INTRODUCTION}",
             *claim_sections(checked, "###", "claims/{}.svg"),
             RESERVATION,
             fold(

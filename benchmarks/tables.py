@@ -252,8 +252,7 @@ def _table3(call: Call) -> Measurements:
     measurements = _train_rows(call, ROWS, call.plan)
     table = Table3(tuple(map(MeasuredSystem.of, measurements["here"])), measurements["text"])
     table.draw(RESULTS / "table3.svg")
-    numbers = table.to_dict()
-    return measurements | {name: numbers[name] for name in ("published", "correlations")}
+    return measurements
 
 
 def _table3_long(call: Call) -> Measurements:
@@ -277,7 +276,7 @@ def _train_rows(call: Call, rows: Sequence[TableSystem], plan: Measurements | No
         threads=_THREADS,
         say=print,
     )
-    measurements = {"here": plain(measured), "text": describe(text)}
+    measurements: Measurements = {"here": plain(measured), "text": describe(text)}
     measurements["plan"] = plan or _read_json(call.out / "plan.json")
     if call.names and call.record is not None:
         measurements = _merge(measurements, call.record, names, order)
@@ -308,7 +307,8 @@ def _merge(
     others = [system for system in earlier["here"] if system["name"] not in names]
     here = sorted([*measurements["here"], *others], key=lambda system: order.index(system["name"]))
     origins = _origins(record, [system["title"] for system in others])
-    return earlier | measurements | {"here": here, **origins}
+    counted = {"counted": earlier["counted"]} if "counted" in earlier else {}
+    return measurements | {"here": here, **counted, **origins}
 
 
 def _origins(record: Record, names: Iterable[str]) -> dict[str, dict[str, str]]:
@@ -321,7 +321,7 @@ def _origins(record: Record, names: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def _claims(call: Call) -> Measurements:
-    """Decide claims with models of the embedded grammar; add them to the recorded claims."""
+    """Decide claims with models of the built-in grammar; add them to the recorded claims."""
     earlier, plans = call.earlier.get("claims", {}), call.earlier.get("plans", {})
     checks = check_claims(
         call.names or [*CLAIMS],

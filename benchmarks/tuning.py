@@ -24,7 +24,11 @@ from heedful.training.health.attention_use import AttentionUse
 from heedful.training.health.registry import KEY
 
 RATES = ("7.5e-4", "1.5e-3", "3e-3", "6e-3")
-_GUIDED, _WITHOUT = ("train.guided_attention=1",), ("train.guided_attention=0",)
+_BY_RATE: dict[str, tuple[str, ...]] = {rate: (f"train.learning_rate={rate}",) for rate in RATES}
+MINUTES = 1.5
+_RATE = "train.learning_rate=3e-3"  # of all approaches except half the rate
+_GUIDED = (_RATE, "train.guided_attention=1")
+_WITHOUT = (_RATE, "train.guided_attention=0")
 # The published architectures with fewer layers; GNMT's residual connections need three layers.
 _SHALLOW = {
     "gnmt": ("model.encoder_layers=3", "model.decoder_layers=3"),
@@ -66,7 +70,7 @@ def main() -> None:
     parser = arguments(__doc__, "tuning")
     parser.add_argument("kind", choices=("approaches", "rates"))
     parser.add_argument("--system", action="append", default=[])
-    parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--minutes", type=float, default=MINUTES)
     options = parser.parse_args()
     for trial in trials(options.kind):
         known = measurements_of("tuning").get("trials", {})
@@ -74,7 +78,8 @@ def main() -> None:
             continue
         print(trial.key, flush=True)
         measurement = measure(trial, options.minutes, options.runs) | {"commit": options.commit}
-        PAGE.keep("tuning", {"trials": known | {trial.key: measurement}}, options.commit)
+        known |= {trial.key: measurement}
+        PAGE.keep("tuning", {"trials": known}, options.commit, commands=commands(known))
 
 
 def trials(kind: str) -> Iterator[Trial]:
@@ -82,9 +87,7 @@ def trials(kind: str) -> Iterator[Trial]:
     for system in SYSTEMS:
         if system.after:
             continue
-        choices = {rate: (f"train.learning_rate={rate}",) for rate in RATES}
-        if kind == "approaches":
-            choices = APPROACHES.get(system.name, {})
+        choices = _BY_RATE if kind == "rates" else APPROACHES.get(system.name, {})
         for choice, settings in choices.items():
             yield Trial(kind, system.name, choice, (*COMMON, *system.settings, *settings))
 
@@ -95,7 +98,7 @@ def measure(trial: Trial, minutes: float, runs: Path) -> dict[str, Any]:
     run = runs / trial.key.replace(", ", "-").replace(" ", "-")
     lengths = [
         f"train.steps={steps}",
-        f"train.warmup={max(1, steps // 8)}",
+        f"train.warmup={warmup(steps)}",
         f"train.validate_steps={-(-steps // _VALIDATIONS)}",
         "train.minutes=none",
         f"data.vocabulary_size={VOCABULARY}",
@@ -121,11 +124,28 @@ def measure(trial: Trial, minutes: float, runs: Path) -> dict[str, Any]:
     }
 
 
+def commands(known: dict[str, Any]) -> list[str]:
+    """List the commands that repeat all recorded trials."""
+    calls = dict.fromkeys((row["kind"], row["minutes"]) for row in known.values())
+    return [f"python -m benchmarks.tuning {kind} --minutes {spent:g}" for kind, spent in calls]
+
+
 def steps_in(name: str, seconds: float) -> int:
     """Compute the steps of a system in some seconds, from its recorded rate."""
+    system = _plan_of(name)
+    return max(_VALIDATIONS, int(seconds * system["tokens_per_second"] / system["batch_tokens"]))
+
+
+def _plan_of(name: str) -> dict[str, Any]:
+    """Return the plan of a system in Table 2."""
     plan = measurements_of("table2")["plan"]["systems"]
     (system,) = (system for system in plan if system["name"] == name)
-    return max(_VALIDATIONS, int(seconds * system["tokens_per_second"] / system["batch_tokens"]))
+    return dict(system)
+
+
+def warmup(steps: int) -> int:
+    """Compute the warm-up of a trial."""
+    return max(1, steps // 8)
 
 
 def chosen(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -138,34 +158,84 @@ def chosen(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def body(record: Record) -> str:
-    """Lay out all trials, and mark the chosen trials."""
-    rows = list(record.measurements["trials"].values())
-    parts = []
-    for kind, head in (("approaches", "approach"), ("rates", "learning rate")):
-        matching = [row for row in rows if row["kind"] == kind]
-        complete = [name for name in _names(matching) if not missing(record, kind, name)]
-        best = [chosen([row for row in matching if row["system"] == name]) for name in complete]
+    """Lay out the systems and all trials, and state which rates the trials leave open."""
+    trials_of = record.measurements["trials"].values()
+    rows = sorted(trials_of, key=lambda row: list(_TITLES).index(row["system"]))
+    best = {kind: _best(record, kind) for kind in _KINDS}
+    minutes = " or ".join(f"{spent:g}" for spent in sorted({row["minutes"] for row in rows}))
+    parts = [_HEAD.format(minutes=minutes), _systems(rows, best["rates"])]
+    parts += _reservations(record, best["rates"])
+    for kind, (title, head, note) in _KINDS.items():
         cells = [
             row
-            | {"mark": "**chosen**" if row in best else ""}
+            | {"title": _TITLES[row["system"]]}
+            | {"mark": "**chosen**" if row in best[kind].values() else ""}
             | {"first": _figure(row, "first", ".0%"), "diagonal": _figure(row, "diagonal")}
             | {"nats": _figure(row, "nats_of_uniform")}
-            for row in matching
+            for row in rows
+            if row["kind"] == kind
         ]
         if cells:
-            parts.append(
-                table(
-                    f"system | {head} | steps | perplexity | BLEU | largest weight on the first "
-                    "position | correlation with the diagonal | nats lost by uniform attention | ",
-                    "{system} | {choice} | {steps:,} | {perplexity:.1f} | {bleu:.1f} | {first} | "
-                    "{diagonal} | {nats} | {mark}",
-                    cells,
-                )
-            )
+            parts += [f"## {title}", note, table(head + _HEADS, _CELLS, cells)]
+    commits = ", ".join(sorted({row["commit"] for row in rows}))
+    return "\n\n".join([*parts, _UNRECORDED, f"Commits of the trials: {commits}."])
+
+
+def _best(record: Record, kind: str) -> dict[str, dict[str, Any]]:
+    """Choose the best trial of each system that has all trials of a kind."""
+    rows = [row for row in record.measurements["trials"].values() if row["kind"] == kind]
+    return {
+        name: chosen([row for row in rows if row["system"] == name])
+        for name in dict.fromkeys(row["system"] for row in rows)
+        if not missing(record, kind, name)
+    }
+
+
+def _systems(rows: Sequence[dict[str, Any]], best: dict[str, dict[str, Any]]) -> str:
+    """Lay out the number of trials, the warm-up and the best rate of each system."""
+    cells = []
+    for name in dict.fromkeys(row["system"] for row in rows):
+        kinds = [row["kind"] for row in rows if row["system"] == name]
+        table2 = dict(setting.split("=", 1) for setting in _plan_of(name)["settings"])
+        steps = next(row["steps"] for row in rows if row["system"] == name)
+        cells.append(
+            {kind: kinds.count(kind) for kind in _KINDS}
+            | {"title": _TITLES[name], "best": best[name]["choice"] if name in best else ""}
+            | {"warmup": warmup(steps), "warmup2": table2["train.warmup"]}
+            | {"rate2": table2["train.learning_rate"]}
+        )
+    return table(
+        "system | approaches | learning rates | warm-up | warm-up in Table 2 | best rate | rate in "
+        "Table 2",
+        "{title} | {approaches} | {rates} | {warmup} | {warmup2} | {best} | {rate2}",
+        cells,
+    )
+
+
+def _reservations(record: Record, best: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """State which rates the trials leave open."""
     names = dict.fromkeys(trial.system for trial in trials("rates"))
     if left := [name for name in names if missing(record, "rates", name)]:
-        parts.append(f"Not all rates were tried for {', '.join(left)}.")
-    return _HEAD + "\n\n".join(parts)
+        yield f"Not all rates were tried for {_list(left)}."
+    edges = {
+        word: [name for name, row in best.items() if row["choice"] == edge]
+        for word, edge in (("highest", RATES[-1]), ("lowest", RATES[0]))
+    }
+    if count := sum(map(len, edges.values())):
+        places = "; ".join(f"the {word} for {_list(at)}" for word, at in edges.items() if at)
+        yield (
+            f"The best rate of {count} of {len(best)} systems is at an edge of the rates that "
+            f"were tried: {places}. Rates beyond the edges were not tried."
+        )
+    if idle := [name for name, row in best.items() if not row["attends"]]:
+        yield (
+            f"No trial of a learning rate uses its attention for: {_list(idle)}. So the rate was "
+            "chosen by perplexity alone, before the attention was used."
+        )
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(_TITLES[name] for name in names)
 
 
 def missing(record: Record, kind: str, system: str) -> list[str]:
@@ -174,22 +244,49 @@ def missing(record: Record, kind: str, system: str) -> list[str]:
     return [key for key in keys if key not in record.measurements["trials"]]
 
 
-def _names(rows: Sequence[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(row["system"] for row in rows))
-
-
 def _figure(row: dict[str, Any], name: str, form: str = ".2f") -> str:
     return "" if row["attention"] is None else format(row["attention"].get(name, 0.0), form)
 
 
+_TITLES = {system.name: system.title for system in SYSTEMS}
+_KINDS = {
+    "approaches": (
+        "Approaches",
+        "system | approach",
+        "The learning rate is 3e-3, and half the rate is 1.5e-3. Attention is guided in the first "
+        "half of the steps, and only if the approach says so.",
+    ),
+    "rates": (
+        "Learning rates",
+        "system | learning rate",
+        "Deep-Att, GNMT and MoE have guided attention in the first half of their steps.",
+    ),
+}
+"""For each kind of trials: a title, the first columns of its table, and a note."""
+_HEADS = (
+    " | steps | perplexity | BLEU | largest weight on the first position | correlation with the "
+    "diagonal | nats lost by uniform attention | "
+)
+_CELLS = (
+    "{title} | {choice} | {steps:,} | {perplexity:.1f} | {bleu:.1f} | {first} | {diagonal} | "
+    "{nats} | {mark}"
+)
 _HEAD = (
     "Short trainings on Multi30k English-German compare ways to train the systems of [Table "
-    "2](tables.md). The number of steps follows from the speed of a system with all layers, so "
-    "that the trials of all systems take the same time on one thread. Perplexity and greedy BLEU "
-    "are measured on the validation text. The chosen trial of a system has the lowest perplexity "
-    "among the trials that [use their attention](../howto/training-health.md), or among all "
-    "trials if none does. A trial with fewer layers is chosen only if no trial with all layers "
-    "uses its attention.\n\n"
+    "2](tables.md). Approaches are ways to make a decoder use its attention. Each trial has as "
+    "many steps as its system, with all layers, takes in {minutes} minutes on one thread. The "
+    "warm-up is an eighth of the steps. Perplexity and greedy BLEU are measured on the validation "
+    "text. The chosen trial of a system has the lowest perplexity among the trials that [use "
+    "their attention](../howto/training-health.md), or among all trials if none does. A trial "
+    "with fewer layers is chosen only if no trial with all layers uses its attention."
+)
+_UNRECORDED = (
+    "## Not in the record\n\n"
+    "- For GNMT and MoE, the initial ranges 0.1, 0.2 and 0.3 were tried with the rates 1.5e-3 and "
+    "3e-3, for 300 steps (commit c6c88f13). The range 0.2 with the rate 3e-3 learned fastest.\n"
+    "- Deep-Att was trained at 3e-3 for 8,795 steps (commit aa76fe99), and diverged. Perplexity "
+    "fell to 52 at step 520, and the gradient norm grew to 375 at step 1,024. Afterwards the "
+    "source was not used, and BLEU stayed 0.0. So Table 2 has the second-best rate, 1.5e-3."
 )
 PAGE = ResultPage("tuning", "Trials for the systems of Table 2", {"tuning": body})
 

@@ -1,7 +1,21 @@
 """Parsers tuned alike: what is divided, and what is chosen."""
 
+from itertools import combinations
+
 import pytest
-from benchmarks.parsers import RATES, SYSTEMS, body, chosen_rate, read_parts, trainings
+from benchmarks.parsers import (
+    GRAMMARS,
+    RATES,
+    SYSTEMS,
+    body,
+    chosen_rate,
+    differences,
+    read_files,
+    read_parts,
+    score_rows,
+    trainings,
+)
+from benchmarks.parsers_picture import draw
 from benchmarks.parsing import compare_trees
 from benchmarks.report import data_folder, read
 
@@ -16,10 +30,14 @@ def trial(perplexity):
 
 
 def test_every_file_of_the_sample_is_in_one_part():
+    files = read_files(data_folder())
+    assert [len(part) for part in files] == [149, 10, 20]
+    assert all(first.keys().isdisjoint(second) for first, second in combinations(files, 2))
     parts = read_parts(data_folder())
     assert [len(part) for part in parts] == [3_253, 143, 273]
     words = [{tree.words for tree in part} for part in parts]
-    assert not words[0] & words[1] & words[2]
+    # the treebank itself repeats one sentence
+    assert [len(first & second) for first, second in combinations(words, 2)] == [1, 0, 0]
 
 
 def test_a_rate_is_chosen_when_all_were_tried():
@@ -37,14 +55,63 @@ def test_each_system_has_as_many_trials():
     assert {made.count(system) for system in SYSTEMS} == {len(RATES)}
 
 
-def test_seeds_are_one_row_with_their_spread():
+def score(f1, sentences):
+    return {"f1": f1, "interval": [f1 - 2.0, f1 + 3.0], "sentences": sentences}
+
+
+def measurements():
     seeds = {
-        f"lstm, seed {seed}": {"steps": 900, "dev": {"f1": f1}, "unseen": {"f1": f1 - 4.0}}
-        for seed, f1 in ((1, 80.0), (2, 81.0), (3, 82.0))
+        f"{system}, seed {seed}": {
+            "minutes": 20.0 + seed,
+            "commit": f"of seed {seed}",
+            "dev": score(f1 + seed, 273),
+            "unseen": score(f1 + seed - 4.0, 143),
+        }
+        for system, f1 in (("hybrid", 84.0), ("lstm", 79.0))
+        for seed in (1, 2, 3)
     }
-    page = body(Record("abc", "a machine", {"seeds": seeds}))
-    assert "| LSTM with attention, 2 + 1 layers | 81.0 ± 1.0 | 77.0 ± 1.0 | 3 | 900 |" in page
-    assert "## Trials" not in page
+    plain = {"dev": score(70.0, 273), "unseen": score(71.0, 143)}
+    pair = {"difference": 5.0, "interval": [2.0, 8.0]}
+    pairs = [
+        {"first": "hybrid", "second": "lstm", **pair},
+        {"first": "transformer", "second": "parents", **pair, "interval": [-1.0, 11.0]},
+    ]
+    return {
+        "seeds": seeds,
+        "grammar": {"commit": "of grammars", "plain": plain},
+        "differences": {"pairs": pairs},
+    }
+
+
+def test_seeds_are_one_row_with_both_deviations():
+    page = body(Record("abc", "a machine", measurements()))
+    row = "| `parsing-small-lstm` | 81.0 | 1.0 | 2.5 | 77.0 | 1.0 | 2.5 |"
+    assert row in page
+    assert "| PCFG | 70.0 |  | 2.5 | 71.0 |  | 2.5 |" in page
+    assert "273 sentences" in page
+    assert "143 sentences" in page
+    assert "F1 in training" not in page
+
+
+def test_a_difference_without_a_sure_sign_ranks_no_parser():
+    page = body(Record("abc", "a machine", measurements()))
+    sure = "`parsing-small` minus `parsing-small-lstm` is +5.0 (+2.0 to +8.0)."
+    assert sure in page
+    assert "is +5.0 (-1.0 to +11.0), so these sentences do not show which is better." in page
+    assert "| `parsing-small` | +5.0 (+2.0 to +8.0) |  |" in page
+
+
+def test_the_page_names_all_commits_and_times():
+    page = body(Record("abc", "a machine", measurements()))
+    named = "seeds of seed 1 and of seed 2 and of seed 3; grammar of grammars"
+    assert f"Commits: {named}." in page
+    assert "took 21 to 23 minutes" in page
+
+
+def test_all_parsers_are_drawn(tmp_path):
+    draw(score_rows(measurements()), tmp_path / "parsers.svg")
+    picture = (tmp_path / "parsers.svg").read_text(encoding="utf-8")
+    assert all(f">{name}<" in picture for name in ("parsing-small", "PCFG", "development"))
 
 
 GOLD = ["(S (NP (D the) (N dog)) (VP (V runs)))", "(S (NP (N dogs)) (VP (V run) (NP (N men))))"]
@@ -63,13 +130,25 @@ def test_trees_are_compared_with_those_of_a_grammar():
 
 
 @pytest.mark.usefixtures("corpora")
-def test_scores_of_parsers_follow_from_their_brackets():
+@pytest.mark.parametrize("name", ["hybrid, seed 1", *GRAMMARS])
+def test_scores_of_parsers_follow_from_their_brackets(name):
     record = read("parsers")
     unseen = read_parts(data_folder()).unseen
-    brackets = record.outputs["hybrid, seed 1, unseen"]
+    brackets = record.outputs[f"{name}, unseen"]
     trees = [
         delinearize(line.split(), gold.words, "vinyals", tags=gold.tags)
         for line, gold in zip(brackets, unseen, strict=True)
     ]
-    scored = record.measurements["seeds"]["hybrid, seed 1"]["unseen"]
+    scored = (record.measurements["seeds"] | record.measurements["grammar"])[name]["unseen"]
     assert score_trees(unseen, trees).f1 == pytest.approx(scored["f1"])
+
+
+@pytest.mark.usefixtures("corpora")
+def test_differences_of_parsers_follow_from_their_brackets():
+    record = read("parsers")
+    pairs = list(differences(record.outputs, read_parts(data_folder()).unseen))
+    recorded = record.measurements["differences"]["pairs"]
+    assert len(pairs) == len(recorded) == 10
+    for pair, known in zip(pairs, recorded, strict=True):
+        assert (pair["first"], pair["second"]) == (known["first"], known["second"])
+        assert pair["interval"] == pytest.approx(known["interval"])

@@ -1,7 +1,7 @@
-"""Rows of Table 3 are added to the rows of earlier calls."""
+"""Records of the paper's tables: what a call adds to them, and what a page shows of them."""
 
 import pytest
-from benchmarks import tables
+from benchmarks import table_pages, tables
 from benchmarks.report import read
 
 from heedful.experiments.measured import MeasuredSystem
@@ -43,3 +43,23 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_written(
     told = capsys.readouterr().err
     assert ("--system must be one of base, a-1" in told) == ("--system" in words)
     assert not (tmp_path / "runs").exists()
+
+
+def test_the_page_lists_every_setting_that_differs_from_the_published_ones():
+    plan = read("table2").measurements["plan"]
+    listed = dict(
+        zip(
+            (system.name for system in table_pages.SYSTEMS),
+            table_pages._recipe_differences(plan),
+            strict=True,
+        )
+    )
+    assert listed["gnmt"].startswith("| GNMT | recipe `gnmt` | here |")
+    assert "| `model.d_model` | 1024 | 200 |" in listed["gnmt"]
+    assert "| `train.guided_attention` | 0.0 | 1.0 |" in listed["gnmt"]
+    assert "| `model.tie_embeddings` | none | all |" in listed["moe"]
+    assert "`model.recurrent.direction`" not in listed["moe"]  # as published
+    for table in listed.values():
+        cells = [line.split(" | ")[1:] for line in table.splitlines()[2:]]
+        assert cells
+        assert all(published != here.removesuffix(" |") for published, here in cells)

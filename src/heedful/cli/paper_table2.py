@@ -74,7 +74,7 @@ def table2(
     encoding, validation and scoring. After an interruption, the same command continues the work.
     """
     from heedful.experiments.corpus import choose_corpus
-    from heedful.experiments.report import difference_rows
+    from heedful.experiments.report import difference_rows, training_rows
     from heedful.files import make_folder
     from heedful.paper.table2 import make_table2
     from heedful.settings.durations import parse_duration
@@ -105,4 +105,6 @@ def table2(
     typer.echo()
     for reservation in table.reservations:
         typer.echo(reservation)
+    typer.echo(f"\n{table.trainings[0]}")
+    echo_table(training_rows(table.systems))
     typer.echo(f"\n{out}")

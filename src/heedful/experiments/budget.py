@@ -17,8 +17,7 @@ from heedful.experiments.task import TableTask
 _TRAINING_SHARE = 0.7
 """Share of the budget for training; the rest is for preparation, validation and scoring."""
 SECONDS_OF_VALIDATION = 2.5
-"""Seconds that one validation takes on the text of the embedded grammar."""
-_FEWEST = 10
+"""Seconds that one validation takes on the text of the built-in grammar."""
 _SCORING = 6
 """Seconds that each system needs apart from its steps: start, validations, averaging, scoring."""
 _LEAST_SHARE = 0.4
@@ -39,11 +38,12 @@ def share_budget(
     systems, shared = task.trained, _SharedBudget(task, seconds, budget, spent)
     while True:
         steps = shared.steps_of(systems)
-        short = [system for system in systems if not system.after and steps[system.name] < _FEWEST]
+        short = [s for s in systems if not s.after and steps[s.name] < s.fewest]
         dropped = {system.name for system in systems if not steps[system.name]}
-        if short:  # drop the slowest systems first, because their time may be enough for the others
-            slowest = max(seconds[system.name] for system in short)
-            dropped = {system.name for system in short if seconds[system.name] == slowest}
+        if short:  # drop what needs the longest first: its time may be enough for the others
+            needs = {system.name: system.fewest * seconds[system.name] for system in short}
+            longest = max(needs.values())
+            dropped = {name for name, need in needs.items() if need == longest}
         if not dropped:
             return steps
         others = [system for system in systems if not {system.name, system.after} & dropped]
@@ -77,15 +77,19 @@ class _SharedBudget(NamedTuple):
 
     def too_little(self, systems: Sequence[TableSystem]) -> SettingError:
         """Build the error for a budget that is too small, with the smallest sufficient budget."""
-        costs = {system: self._cost(systems, system) for system in systems if not system.after}
+        costs = {
+            system: self._cost(systems, system) * system.fewest
+            for system in systems
+            if not system.after
+        }
         in_steps = self.task.equal == "steps"
         system = (max if in_steps else min)(costs, key=lambda system: costs[system])
-        minutes = (costs[system] * _FEWEST / _TRAINING_SHARE + self.spent) / 60 + 1
+        minutes = (costs[system] / _TRAINING_SHARE + self.spent) / 60 + 1
         return SettingError(
-            f"--budget must allow {'every' if in_steps else 'at least one'} system {_FEWEST} "
-            f"steps, but {say_time(self.budget / self.task.share)} allow {system.title} only "
-            f"{self.steps_of(systems)[system.name]}; give at least "
-            f"{minutes / self.task.share:.0f}m."
+            f"--budget must allow {'every' if in_steps else 'at least one'} system its "
+            f"minimum number of steps, but {say_time(self.budget / self.task.share)} allow "
+            f"{system.title} only {self.steps_of(systems)[system.name]} of {system.fewest}; give "
+            f"at least {minutes / self.task.share:.0f}m."
         )
 
 
@@ -107,7 +111,7 @@ def why_left_out(
                 f"{system.title} is left out, because it needs systems that are left out: {needed}."
             )
         elif system.name in left_out:
-            fewest = "no step" if system.after else f"fewer than {_FEWEST} steps"
+            fewest = "no step" if system.after else f"fewer than {system.fewest} steps"
             reasons[system.name] = (
                 f"{system.title} is left out: its share of the budget of "
                 f"{say_time(budget)} allows {fewest}; increase --budget."

@@ -19,6 +19,7 @@ from heedful.experiments.system import TableSystem
 from heedful.files import read_text_within, replacing_file
 from heedful.model.weights import parameter_count
 from heedful.runs.average import average
+from heedful.runs.log_entries import read_entries
 from heedful.runs.run import Run
 from heedful.training.history import read_history
 from heedful.training.train import train
@@ -70,6 +71,8 @@ class MeasuredSystem:
     curve: tuple[CurvePoint, ...]
     search_tokens_per_second: float | None = None
     """Target tokens per second in search, end symbols included; None in older records."""
+    attention: dict[str, float] | None = None
+    """Use of attention at the last validation; None for an ensemble and in older records."""
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> "MeasuredSystem":
@@ -133,6 +136,7 @@ def train_and_measure(
         len(texts) / elapsed,
         curves[0] if len(curves) == 1 else (),
         sum(len(line.tokens) + 1 for line in translations) / elapsed,
+        _attention_use(runs[0]) if len(runs) == 1 else None,
     )
     path.parent.mkdir(exist_ok=True)
     write_json(path, asdict(measured))
@@ -235,6 +239,13 @@ def _curve(run: Path, planned: PlannedSystem) -> tuple[CurvePoint, ...]:
         )
         for step, counted, loss, bleu in zip(*validations, strict=True)
     )
+
+
+def _attention_use(run: Path) -> dict[str, float] | None:
+    """Read from a log how attention was used at the last validation; None if it has no such."""
+    entries = [entry.get("health", {}) for entry in read_entries(_log(run)) if entry]
+    measured = [health["attention"] for health in entries if "attention" in health]
+    return measured[-1] if measured else None
 
 
 def _translate(

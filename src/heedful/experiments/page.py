@@ -36,7 +36,7 @@ class ScoreDifference:
 
 
 def learned_nothing(titles: Iterable[str]) -> list[str]:
-    """State for each system that it has learned nothing useful."""
+    """Say of each system that it has learned nothing useful."""
     return [capital(f"{title} has learned nothing useful in its steps.") for title in titles]
 
 

@@ -93,10 +93,11 @@ class Plan:
     @classmethod
     def read(cls, path: Path) -> "Plan":
         """Read a plan; raises `RunFolderError` if the file is not a plan."""
-        return read_json(path, "be the plan of a table", cls._of)
+        return read_json(path, "be the plan of a table", cls.of)
 
     @classmethod
-    def _of(cls, plain: dict[str, Any]) -> "Plan":
+    def of(cls, plain: dict[str, Any]) -> "Plan":
+        """Read the plan from JSON values."""
         systems = tuple(
             PlannedSystem(**system | {"settings": tuple(system["settings"])})
             for system in plain["systems"]

@@ -6,7 +6,7 @@ over seeds.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations
 from pathlib import Path
@@ -21,15 +21,28 @@ RISING = "↑"
 """Symbol for a system that was still learning at the end."""
 SURE = "*"
 """Symbol for a difference whose interval excludes zero."""
+STILL_LEARNS = (
+    f"{RISING} marks systems that were still learning: their validation BLEU rose by more than 1 "
+    "in the last quarter of the training."
+)
+"""The meaning of the symbol."""
 _RISE, _LAST_PART = 1.0, 0.25
 
 
-def still_learns(system: MeasuredSystem) -> bool:
-    """Tell whether validation BLEU rose by more than 1 in the last quarter of a training."""
-    if not system.curve:
-        return False
-    spent, reached = system.curve[-1].seconds, system.curve[-1].bleu
-    return reached - at_cost(system.curve, "seconds", (1 - _LAST_PART) * spent) > _RISE
+def last_rise(trainings: Sequence[MeasuredSystem]) -> float:
+    """Return the rise of validation BLEU in the last quarter of a training, averaged over seeds."""
+    rises = [
+        training.curve[-1].bleu
+        - at_cost(training.curve, "seconds", (1 - _LAST_PART) * training.curve[-1].seconds)
+        for training in trainings
+        if training.curve
+    ]
+    return fmean(rises) if rises else 0.0
+
+
+def still_learns(trainings: Sequence[MeasuredSystem]) -> bool:
+    """Tell whether validation BLEU rose by more than 1 in the last quarter (`last_rise`)."""
+    return last_rise(trainings) > _RISE
 
 
 def by_seed(systems: Sequence[MeasuredSystem]) -> list[list[MeasuredSystem]]:
@@ -69,43 +82,73 @@ def difference_rows(differences: Sequence[ScoreDifference]) -> Rows:
     return rows
 
 
+def seed_spread(systems: Sequence[MeasuredSystem]) -> float:
+    """Return the largest difference in BLEU between two seeds of a system; 0 without seeds."""
+    scores = [[training.bleu for training in group] for group in by_seed(systems)]
+    return max((max(group) - min(group) for group in scores), default=0.0)
+
+
 def cost_rows(
-    systems: Sequence[MeasuredSystem], published: tuple[str, Mapping[str, str]] | None = None
+    systems: Sequence[MeasuredSystem],
+    published: tuple[str, Mapping[str, str]] | None = None,
+    uncounted: Collection[str] = (),
 ) -> Rows:
     """
-    Lay out each system's final cost and score, and its score after equally many operations.
+    Lay out each system's score, its training cost, and its score after equally many operations.
 
-    `published`: the header of a column, and its cells by title; other cells are empty.
+    `published`: the header of a column, and its cells by title; other cells are empty. `uncounted`:
+    the names of systems whose operations are not all counted; these are not shown.
     """
-    extra_heads = () if published is None else (published[0],)
-    flops = min((system.curve[-1].flops for system in systems if system.curve), default=0.0)
-    rows: Rows = [
-        (
-            *("system", "weights", "steps", "minutes", "operations", "perplexity", *extra_heads),
-            *("BLEU", "±", "seeds", "chrF", f"valid. BLEU at {flops:.1e}"),
-        )
-    ]
+    counted = [system for system in systems if system.curve and system.name not in uncounted]
+    flops = min((system.curve[-1].flops for system in counted), default=0.0)
+    heads = ("system", *([published[0]] if published else []), "BLEU", "perplexity", "operations")
+    rows: Rows = [(*heads, f"BLEU at {flops:.1e}")]
     for group in by_seed(systems):
-        first, scores = group[0], [system.bleu for system in group]
+        first, curves = group[0], [system.curve for system in group if system in counted]
         perplexities = [system.perplexity for system in group if system.perplexity is not None]
-        low, high = first.interval
-        curves = [system.curve for system in group if system.curve]
         rows.append(
             (
-                first.title,
-                f"{first.parameters / 1e6:.1f} M",
-                f"{first.steps:,}",
-                f"{first.seconds / 60:.1f}",
-                f"{first.flops:.1e}",
-                f"{fmean(perplexities):.1f}" if perplexities else "",
+                first.title if len(group) == 1 else f"{first.title}, {len(group)} seeds",
                 *(() if published is None else (published[1].get(first.title, ""),)),
-                f"{fmean(scores):.1f}{RISING if any(map(still_learns, group)) else ''}",
-                f"{(high - low) / 2:.1f}",
-                f"{min(scores):.1f} to {max(scores):.1f}" if len(scores) > 1 else "",
-                f"{fmean(system.chrf for system in group):.1f}",
+                _score(group),
+                f"{fmean(perplexities):.1f}" if perplexities else "",
+                "" if first.name in uncounted else f"{first.flops:.1e}",
                 f"{fmean(at_cost(curve, 'flops', flops) for curve in curves):.1f}"
                 if curves
                 else "",
+            )
+        )
+    return rows
+
+
+def _score(trainings: Sequence[MeasuredSystem]) -> str:
+    """Format a system's BLEU: of a single training with its margin, of several with their range."""
+    scores = [training.bleu for training in trainings]
+    rising = RISING if still_learns(trainings) else ""
+    if len(scores) > 1:
+        return f"{fmean(scores):.1f}{rising} ({min(scores):.1f} to {max(scores):.1f})"
+    low, high = trainings[0].interval
+    return f"{scores[0]:.1f}{rising} ± {(high - low) / 2:.1f}"
+
+
+def training_rows(systems: Sequence[MeasuredSystem]) -> Rows:
+    """Lay out every training, with the use of its attention."""
+    rows: Rows = [
+        ("training", "weights", "steps", "minutes", "BLEU", "±", "chrF", "nats of attention")
+    ]
+    for system in systems:
+        low, high = system.interval
+        use = system.attention or {}
+        rows.append(
+            (
+                system.title,
+                f"{system.parameters / 1e6:.1f} M",
+                f"{system.steps:,}",
+                f"{system.seconds / 60:.1f}",
+                f"{system.bleu:.1f}",
+                f"{(high - low) / 2:.1f}",
+                f"{system.chrf:.1f}",
+                f"{use['nats_of_uniform']:.2f}" if use else "",
             )
         )
     return rows

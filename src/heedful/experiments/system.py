@@ -26,6 +26,8 @@ class TableSystem(NamedTuple):
     """Time of a step, divided by the time of a step of the system in `after`."""
     times: int = 1
     """Factor by which its number of steps is multiplied, in tables with equal steps."""
+    fewest: int = 10
+    """Minimum number of steps, with which the system learns enough to be compared."""
     members: tuple[str, ...] = ()
     """Names of the systems of an ensemble, which is not trained itself."""
 

@@ -27,13 +27,16 @@ from heedful.experiments.page import (
 )
 from heedful.experiments.plan import Plan, describe
 from heedful.experiments.report import (
-    RISING,
+    STILL_LEARNS,
     SURE,
     all_differences,
+    by_seed,
     cost_rows,
     difference_rows,
     plain,
+    seed_spread,
     still_learns,
+    training_rows,
 )
 from heedful.experiments.run import PLAN, train_all
 from heedful.experiments.system import TableSystem
@@ -79,23 +82,32 @@ _GNMT = (
     *("search.coverage_penalty=0.2", *_WIDER_START, *_GUIDED),
 )
 _OF_ONE = {
-    "gnmt-rl": "GNMT + RL continues the training of GNMT for the same time. The table counts only "
-    "its steps with reward, and its operations do not include sampling.",
+    "gnmt-rl": "GNMT + RL continues the training of GNMT for the same time. Only its steps with "
+    "reward are listed. Its operations are not counted, because most of them are for sampling.",
     "gnmt-ensemble": "The GNMT ensemble consists of models trained without reward, and searches "
     "without the coverage penalty.",
 }
 """Notes on systems, by name."""
-_STILL_LEARNS = (
-    f"{RISING} marks systems that were still learning: their validation BLEU rose by more than 1 "
-    "in the last quarter of the training."
-)
 _RESERVATION = (
-    "Small models on a small corpus may rank differently from the published systems. Each ± "
-    "is half the width of a 95% interval over sentences; another seed can change BLEU by as much."
+    "Small models on a small corpus may rank differently from the published systems. A number "
+    "after ± is half the width of a 95% interval over sentences."
+)
+_THREE_SEEDS = (
+    "An ensemble averages the probabilities of models with three seeds; the published ensembles "
+    "have eight models."
+)
+_AT_EQUAL_COST = (
+    "The picture and the last column show validation BLEU of greedy translations by single "
+    "checkpoints. The column compares the systems after as many operations as the shortest "
+    "training has; at this point, longer trainings have lowered their learning rate less."
 )
 _DIFFERENCES = (
-    f"BLEU of the row minus BLEU of the column; {SURE} marks differences with a 95% interval "
-    "that excludes zero."
+    f"BLEU of the row minus BLEU of the column, for the first seeds; {SURE} marks differences "
+    "with a 95% interval over sentences that excludes zero."
+)
+_TRAININGS = (
+    "Nats of attention: how much the loss per token rises at the last validation if attention is "
+    "uniform; empty if this was not recorded."
 )
 _CONVS2S = (
     *("model.encoder=convs2s", "model.decoder=convs2s", "model.d_model=256"),
@@ -127,6 +139,9 @@ _REWARD = (
 )
 # docs/results/reward.md: 150 steps take 6.4 minutes with reward, and 0.2 minutes with likelihood.
 _REWARD_SLOWDOWN = 32.0
+
+# On the built-in grammar, both need about 550 steps for 50 BLEU.
+_FEWEST_OF_DEEP = 600
 
 _PAIRS = (("en", "de"), ("en", "fr"))
 """Language pairs of the published scores, in their order."""
@@ -164,8 +179,12 @@ SYSTEMS = tuple(
                 *("model.encoder_layers=15", "model.decoder_layers=14"),
             ),
         ),
-        TableSystem("deep-att", "Deep-Att + PosUnk", _DEEP_ATT, replace_unknown=True),
-        TableSystem("gnmt", "GNMT", _GNMT),
+        TableSystem(
+            *("deep-att", "Deep-Att + PosUnk", _DEEP_ATT),
+            replace_unknown=True,
+            fewest=_FEWEST_OF_DEEP,
+        ),
+        TableSystem("gnmt", "GNMT", _GNMT, fewest=_FEWEST_OF_DEEP),
         TableSystem(
             "gnmt-rl", "GNMT + RL", (*_GNMT, *_REWARD), after="gnmt", slowdown=_REWARD_SLOWDOWN
         ),
@@ -175,6 +194,8 @@ SYSTEMS = tuple(
         TableSystem("big", "Transformer (big)", _BIG),
     )
 )
+_UNCOUNTED = {system.name for system in SYSTEMS if system.after}
+"""Systems whose operations are not all counted."""
 _SEEDS = (2, 3)
 
 
@@ -305,27 +326,37 @@ class Table2:
         """The measured systems, with the published BLEU for the same pair of languages."""
         pair = tuple(file.partition(":")[0].rpartition(".")[2] for file in self.text.split()[:2])
         if pair not in _PAIRS:
-            return cost_rows(self.systems)
+            return cost_rows(self.systems, uncounted=_UNCOUNTED)
         side = _PAIRS.index(pair)
         scores = {row.name: f"{row.bleu[side]}" for row in PUBLISHED if row.bleu[side]}
-        return cost_rows(self.systems, (f"published BLEU, {'-'.join(pair)}", scores))
+        return cost_rows(self.systems, ("published BLEU", scores), _UNCOUNTED)
+
+    @property
+    def trainings(self) -> list[str]:
+        """A table of all trainings, and the meaning of its last column."""
+        return [_TRAININGS, markdown(training_rows(self.systems))]
 
     @property
     def marks(self) -> list[str]:
         """The meaning of the marks in the table; empty if the table has no marks."""
-        return [_STILL_LEARNS] if any(map(still_learns, self.systems)) else []
+        return [STILL_LEARNS] if any(map(still_learns, by_seed(self.systems))) else []
 
     @property
     def reservations(self) -> list[str]:
         """Notes on the rows, and on conclusions that they do not allow."""
         weak = (system.title for system in self.systems if system.bleu < LEARNED)
         names = {system.name for system in self.systems}
+        spread = seed_spread(self.systems)
+        between_seeds = f"BLEU of two seeds of a system differs by up to {spread:.1f} here."
         return [
             *self.left_out,
             *learned_nothing(weak),
             *self.marks,
             *(note for name, note in _OF_ONE.items() if name in names),
+            *([_THREE_SEEDS] if any(name.endswith("-ensemble") for name in names) else []),
+            _AT_EQUAL_COST,
             _RESERVATION,
+            between_seeds if spread else "Another seed changes BLEU, too.",
         ]
 
     @property
@@ -347,6 +378,7 @@ class Table2:
                     markdown(self.rows),
                     *self.matrix,
                     " ".join(self.reservations),
+                    *self.trainings,
                 ]
             )
             + "\n"
@@ -375,16 +407,18 @@ class Table2:
         """Plot BLEU against operations."""
         sheet = ReportPage(
             "Table 2: BLEU against operations",
-            "Validation BLEU during training, against the number of operations so far.",
+            "Validation BLEU during training, against the number of operations so far. A line is "
+            "the mean of a system's seeds, and a band is their range.",
             self.rows,
         )
         curves = [
-            CostCurve(
-                system.title,
-                tuple(point.flops for point in system.curve) or (system.flops,),
-                tuple(point.bleu for point in system.curve) or (system.valid_bleu,),
+            CostCurve.mean(
+                group[0].title,
+                [[point.flops for point in system.curve] or [system.flops] for system in group],
+                [[point.bleu for point in system.curve] or [system.valid_bleu] for system in group],
             )
-            for system in self.systems
+            for group in by_seed(self.systems)
+            if group[0].name not in _UNCOUNTED
         ]
         draw_cost_curves(curves, "operations of the training", "validation BLEU", out, sheet)
 

@@ -1,14 +1,14 @@
 """
 Reproduction of Table 3: scaled-down rows, trained on one text for the same number of steps.
 
-Widths are a quarter of the paper's (an eighth on the embedded grammar), and there are half as many
+Widths are a quarter of the paper's (an eighth on the built-in grammar), and there are half as many
 layers; heads, dropout and label smoothing are the paper's. The big model takes three times as many
 steps, as in the paper. Two more seeds of the base row show how much trainings of the same model
 differ.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from heedful.experiments.estimate import Noise, chance_of, rank_correlation
 from heedful.experiments.measured import MeasuredSystem
 from heedful.experiments.page import LEARNED, Rows, learned_nothing, markdown, write_table
 from heedful.experiments.plan import describe
-from heedful.experiments.report import plain
+from heedful.experiments.report import RISING, STILL_LEARNS, plain, still_learns
 from heedful.experiments.run import train_all
 from heedful.experiments.system import TableSystem
 from heedful.experiments.task import TableTask
@@ -141,8 +141,11 @@ class Table3:
 
     @property
     def pairs(self) -> list[tuple[PublishedRow, MeasuredSystem]]:
-        """The published rows that were measured, each with its measured system."""
+        """The published rows that were measured; the base row has the means of its seeds."""
         by_name = {system.name: system for system in self.systems}
+        perplexity, bleu = (noise.mean for noise in self.noises)
+        base = replace(by_name["base"], perplexity=perplexity, valid_bleu=bleu)
+        by_name["base"] = base
         return [(row, by_name[row.name]) for row in PUBLISHED if row.name in by_name]
 
     @property
@@ -158,14 +161,19 @@ class Table3:
         rows: Rows = [("row", "weights", "perplexity", "published", "BLEU", "published")]
         for row, system in self.pairs:
             perplexity, bleu = self._cells(system)
+            bleu += RISING if self._still_learns(system) else ""
+            title = row.title
             if system.name == "base":
-                perplexity, bleu = (
-                    f"{n.mean:.{_digits(n)}f} ± {n.deviation:.{_digits(n)}f}" for n in self.noises
-                )
+                title = f"{row.title}, {len(self.seeds)} seeds"
+                spread = [f" ± {noise.deviation:.{_digits(noise)}f}" for noise in self.noises]
+                perplexity, bleu = perplexity + spread[0], bleu + spread[1]
             cells = perplexity, f"{row.perplexity:.2f}", bleu, f"{row.bleu:.1f}"
-            title = f"{row.title}, {len(self.seeds)} seeds" if system.name == "base" else row.title
             rows.append((title, f"{system.parameters:,}", *cells))
         return rows
+
+    def _still_learns(self, system: MeasuredSystem) -> bool:
+        """Tell whether a row was still learning; the base row in the mean over its seeds."""
+        return still_learns(self.seeds if system.name == "base" else [system])
 
     @property
     def details(self) -> Rows:
@@ -188,13 +196,16 @@ class Table3:
         perplexity, bleu = self.noises
         others = [system for _, system in self.compared if system.name != "base"]
         apart = sum(map(self._differs, others))
+        rising = any(self._still_learns(system) for _, system in self.pairs)
+        marks = f"{STILL_LEARNS} " if rising else ""
         return (
             "A star marks a number that differs from the mean of the base row's "
             f"{len(self.seeds)} trainings by more than another seed would: by more than "
             f"{perplexity.margin:.{_digits(perplexity)}f} in perplexity or "
             f"{bleu.margin:.{_digits(bleu)}f} in BLEU. {apart} of "
-            f"{len(others)} rows have stars. Our models are {_PARTS[_WIDTH * self.narrow]} as wide "
-            "and half as deep as the paper's, and are trained on a small text. Rank correlation "
+            f"{len(others)} rows have stars. {marks}Rows are named by the paper's sizes, "
+            f"but our models are {_PARTS[_WIDTH * self.narrow]} as wide and half as deep, and are "
+            "trained on a small text. Rank correlation "
             f"with the published rows: {_with_sign(self.correlations[0])} for perplexity, "
             f"{_with_sign(self.correlations[1])} for BLEU."
         )

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from heedful.visualise.curves import system_style
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _WIDE, _TALL, _LETTERS, _DPI = 7.4, 4.2, 8.0, 200  # inches, points
+_BAND = 0.25  # opacity
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,23 @@ class CostCurve:
     name: str
     costs: tuple[float, ...]
     values: tuple[float, ...]
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    """The range of the values over seeds; empty if there is only one seed."""
+
+    @classmethod
+    def mean(
+        cls, name: str, costs: Sequence[Sequence[float]], values: Sequence[Sequence[float]]
+    ) -> "CostCurve":
+        """Average the curves of several seeds, point by point."""
+        points = [*zip(*values, strict=True)]
+        band = (tuple(map(min, points)), tuple(map(max, points))) if len(values) > 1 else ()
+        return cls(
+            name,
+            tuple(fmean(point) for point in zip(*costs, strict=True)),
+            tuple(map(fmean, points)),
+            *band,
+        )
 
 
 def draw_cost_curves(
@@ -54,6 +73,9 @@ def _draw(curves: Sequence[CostCurve], x_label: str, y_label: str) -> "Figure":
     lines = []
     for index, curve in enumerate(curves):
         (line,) = axes.plot(curve.costs, curve.values, markersize=4, **system_style(index))
+        if curve.low:
+            band = (curve.costs, curve.low, curve.high)
+            axes.fill_between(*band, color=line.get_color(), alpha=_BAND, linewidth=0)
         lines.append((curve.values[-1], printable(curve.name), line))
     lines.sort(key=lambda entry: -entry[0])
     figure.legend(

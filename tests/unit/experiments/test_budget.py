@@ -36,9 +36,23 @@ def test_what_the_slowest_leaves_may_be_enough_for_the_others():
     assert set(few) == {"fast"}
 
 
+def test_a_system_is_left_out_below_its_own_minimum():
+    # four systems with steps of 1 s and less get 26 steps of the slow ones in 150 s
+    systems = tuple(
+        system._replace(fewest=100 if system.name == "slow-2" else 10) for system in SYSTEMS[1:]
+    )
+    steps = share_budget(task()._replace(systems=systems), SECONDS, 150.0, 0.0)
+    assert set(steps) == {"slow", "fast", "more"}
+    reasons = why_left_out(systems, ("slow-2",), 150.0)
+    assert "Slow, seed 2 is left out: its share" in reasons["slow-2"]
+    assert "fewer than 100 steps" in reasons["slow-2"]
+
+
 def test_equal_steps_leave_nobody_out():
     with pytest.raises(
-        SettingError, match=r"every system 10 steps, but 60 s allow Slowest only \d"
+        SettingError,
+        match=r"every system its minimum number of steps, but 60 s allow Slowest "
+        r"only \d of 10",
     ):
         share_budget(task("steps"), SECONDS, 60.0, 0.0)
 

@@ -7,34 +7,53 @@ from heedful.experiments.report import (
     cost_rows,
     difference_rows,
     plain,
+    seed_spread,
     still_learns,
+    training_rows,
 )
 
 
 def test_the_table_has_every_number(make):
-    rows = cost_rows([make("first"), make("together", curve=(), perplexity=None)])
-    assert rows[0][-1] == "valid. BLEU at 3.0e+11"
-    numbers = ("0.0 M", "300", "10.0", "3.0e+11", "5.0", "28.0↑", "1.0", "", "50.0", "30.0")
-    assert rows[1] == ("first", *numbers)
-    assert rows[2][5] == rows[2][-1] == ""
-    assert plain([make("first")])[0]["curve"][0]["step"] == 100
+    systems = [make("first"), make("together", curve=(), perplexity=None)]
+    rows = cost_rows(systems)
+    assert rows[0] == ("system", "BLEU", "perplexity", "operations", "BLEU at 3.0e+11")
+    assert rows[1] == ("first", "28.0↑ ± 1.0", "5.0", "3.0e+11", "30.0")
+    assert rows[2] == ("together", "28.0 ± 1.0", "", "3.0e+11", "")
+    assert plain(systems)[0]["curve"][0]["step"] == 100
+
+
+def test_every_training_has_a_row_with_the_use_of_its_attention(make):
+    use = {"nats_of_uniform": 1.234}
+    rows = training_rows([make("gnmt"), make("gnmt-2", attention=use)])
+    numbers = ("0.0 M", "300", "10.0", "28.0", "1.0", "50.0")
+    assert rows[1:] == [("gnmt", *numbers, ""), ("gnmt-2", *numbers, "1.23")]
 
 
 def test_systems_are_compared_at_the_operations_that_all_have_spent(make):
     first = make("first")
     cheap = make("cheap", curve=tuple(point for point in first.curve if point.step < 300))
     rows = cost_rows([first, make("second"), cheap])
-    assert rows[0][-1] == "valid. BLEU at 2.0e+11"
+    assert rows[0][-1] == "BLEU at 2.0e+11"
     assert [row[-1] for row in rows[1:]] == ["20.0", "20.0", "20.0"]
+
+
+def test_operations_that_are_not_all_counted_are_not_shown(make):
+    first = make("first")
+    part = make("reward", curve=first.curve[:1])
+    rows = cost_rows([first, part], uncounted=("reward",))
+    assert rows[0][-1] == "BLEU at 3.0e+11"
+    assert rows[1][-2:] == ("3.0e+11", "30.0")
+    assert rows[2][-2:] == ("", "")
 
 
 def test_seeds_share_a_row_with_their_spread(make):
     seeds = [make("gnmt", bleu=20.0), make("gnmt-2", bleu=23.0), make("gnmt-3", bleu=20.0)]
-    rows = cost_rows([*seeds, make("gnmt-ensemble", bleu=25.0)])
-    assert [row[0] for row in rows[1:]] == ["gnmt", "gnmt-ensemble"]
-    column = rows[0].index("BLEU")
-    assert [row[column] for row in rows[1:]] == ["21.0↑", "25.0↑"]
-    assert [row[column + 2] for row in rows[1:]] == ["20.0 to 23.0", ""]
+    systems = [*seeds, make("gnmt-ensemble", bleu=25.0)]
+    rows = cost_rows(systems)
+    assert [row[0] for row in rows[1:]] == ["gnmt, 3 seeds", "gnmt-ensemble"]
+    assert [row[1] for row in rows[1:]] == ["21.0↑ (20.0 to 23.0)", "25.0↑ ± 1.0"]
+    assert seed_spread(systems) == 3.0
+    assert seed_spread(systems[2:]) == 0.0
 
 
 def test_published_scores_stand_beside_ours(make):
@@ -97,6 +116,17 @@ def test_what_rises_in_the_last_quarter_still_learns(make, bleus, rises):
         for step, bleu in zip(steps, bleus, strict=True)
     )
     system = make("system", curve=curve, bleu=9.5)
-    assert still_learns(system) is rises
-    assert ("9.5↑" in cost_rows([system])[1]) is rises
-    assert not still_learns(make("together", curve=()))
+    assert still_learns([system]) is rises
+    assert cost_rows([system])[1][1].startswith("9.5↑") is rises
+    assert not still_learns([make("together", curve=())])
+
+
+def test_seeds_still_learn_if_they_rise_in_the_mean(make):
+    def rising(last):
+        points = ((750, 20.0), (1000, last))
+        return make(
+            "system", curve=tuple(CurvePoint(n, float(n), 1e9 * n, 5.0, bleu) for n, bleu in points)
+        )
+
+    assert still_learns([rising(20.0), rising(22.1)])
+    assert not still_learns([rising(20.0), rising(21.9)])

@@ -1,5 +1,7 @@
 from dataclasses import replace
 
+import pytest
+
 from heedful.config.load import load_config
 from heedful.paper.table3 import COMMON, PUBLISHED, RECIPE, SYSTEMS, Table3, scale_recipe
 
@@ -35,10 +37,11 @@ def test_what_exceeds_the_noise_is_marked(make, tmp_path):
         make("base-3", perplexity=4.90, valid_bleu=25.9),
     ]
     table = Table3(tuple(systems), "train.en:7")
-    assert table.correlations == (1.0, 1.0)
+    assert table.correlations == pytest.approx((1.0, 1.0), abs=1e-3)
     rows = {row[0]: row for row in table.rows}
-    assert rows["base, 3 seeds"][2:] == ("4.92 ± 0.03", "4.92", "25.8 ± 0.1", "25.8")
-    assert rows["(C) 2 layers"][2:] == ("6.11*", "6.11", "23.7*", "23.7")
+    assert rows["base, 3 seeds"][2:] == ("4.92 ± 0.03", "4.92", "25.8↑ ± 0.1", "25.8")
+    assert rows["(C) 2 layers"][2:] == ("6.11*", "6.11", "23.7*↑", "23.7")
+    assert "↑ marks systems that were still learning" in table.verdict
     others = [row for row in rows.values() if row[0] not in ("row", "base, 3 seeds")]
     apart = sum("*" in row[2] + row[4] for row in others)
     assert f"{apart} of {len(PUBLISHED) - 1} rows have stars." in table.verdict
@@ -49,7 +52,8 @@ def test_what_exceeds_the_noise_is_marked(make, tmp_path):
     assert len(some.rows) == len(table.rows) - 1
     assert "(E) learned positions" not in table.conclusions[1]
     assert "| base, 3 seeds |" in table.to_markdown()
-    assert table.to_dict()["correlations"] == {"perplexity": 1.0, "bleu": 1.0}
+    correlations = table.to_dict()["correlations"]
+    assert correlations == dict(zip(("perplexity", "bleu"), table.correlations, strict=True))
     odd = [
         replace(one, perplexity=99.0, valid_bleu=1.0) if one.name == "big" else one
         for one in systems
@@ -85,10 +89,24 @@ def test_a_row_that_has_learned_nothing_is_compared_with_none(make):
     table = made_up(make, big=0.4)
     assert "Big has learned nothing useful in its steps." in table.conclusions
     (row,) = (row for row in table.rows if row[0] == "big")
-    assert (row[2], row[4]) == ("4.33", "0.4")  # without a star
+    assert (row[2], row[4]) == ("4.33", "0.4↑")  # without a star
     (beyond,) = (said for said in table.conclusions if said.startswith("Rows with stars"))
     assert "big" not in beyond
-    assert table.correlations == (1.0, 1.0)  # of the others
+    assert table.correlations == pytest.approx((1.0, 1.0), abs=1e-3)  # of the others
+
+
+def test_the_base_row_has_the_means_of_its_seeds(make):
+    scores = (("base", 5.0, 25.0), ("base-2", 4.0, 26.0), ("base-3", 4.5, 27.0), ("big", 4.4, 26.5))
+    systems = [
+        make(name, perplexity=perplexity, valid_bleu=bleu, curve=())
+        for name, perplexity, bleu in scores
+    ]
+    table = Table3(tuple(systems), "train.en:7")
+    _, base = table.pairs[0]
+    assert (base.perplexity, base.valid_bleu) == (4.5, 26.0)
+    assert [row[4] for row in table.rows[1:]] == ["26.0 ± 1.0", "26.5"]
+    assert "↑" not in table.verdict
+    assert table.systems[0].valid_bleu == 25.0
 
 
 def test_without_a_base_row_nothing_is_compared(make):

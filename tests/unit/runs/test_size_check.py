@@ -54,5 +54,5 @@ def test_sizes_beyond_the_weights_are_refused_before_anything_is_built(changed, 
 
 def test_weights_far_beyond_the_settings_are_refused_before_they_are_read():
     large = SHAPES | {"vast": (1 << 20, 64)}
-    with pytest.raises(RunFolderError, match=r"but the model has .* weights and the file has 67,1"):
+    with pytest.raises(RunFolderError, match=r"but describes a model with .* weights, and 67,1"):
         check(MODEL, shapes=large)

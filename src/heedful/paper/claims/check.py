@@ -20,6 +20,10 @@ from heedful.runs.lock import only_writer
 from heedful.visualise.report_page import ReportPage
 from heedful.visualise.size_curves import draw_size_curves
 
+INTRODUCTION = (
+    "Each verdict is followed by the number that decides and by the source of the claim. If the "
+    "number has a 95% interval, the interval is in parentheses."
+)
 RESERVATION = (
     "Every verdict holds only for these models, this text and this machine. Where no seeds are "
     "named, one model of each kind was trained, and its interval is over sentences. Intervals of "
@@ -142,12 +146,13 @@ def _prepare(
 
 def to_markdown(results: dict[str, Checked]) -> str:
     """Lay out the page of all claims."""
-    return "\n\n".join(["# Claims", *claim_sections(results, "##", "{}.png"), RESERVATION]) + "\n"
+    sections = claim_sections(results, "##", "{}.png")
+    return "\n\n".join(["# Claims", INTRODUCTION, *sections, RESERVATION]) + "\n"
 
 
 def claim_sections(checked: Mapping[str, Checked], level: str, picture: str) -> list[str]:
     """
-    Lay out claims: verdict, main numbers, picture, and all numbers in a collapsed section.
+    Lay out claims: verdict, the number that decides, picture, and all numbers, collapsed.
 
     `level`: the Markdown prefix of the headings. `picture`: the path of a claim's picture, with
     ``{}`` for the claim's name.
@@ -157,7 +162,7 @@ def claim_sections(checked: Mapping[str, Checked], level: str, picture: str) -> 
         for name, claim in checked.items()
         for part in (
             f"{level} {CLAIMS[name].said}",
-            f"**{claim.verdict}** {claim.headline(*CLAIMS[name].shown)} ({CLAIMS[name].source})",
+            f"**{claim.verdict}** {claim.headline} ({CLAIMS[name].source})",
             f"![{CLAIMS[name].said}]({picture.format(name)})",
             fold("All numbers", [claim.sentence, *map(markdown, claim.tables)]),
         )

@@ -1,6 +1,7 @@
 """Claims that are equations: both sides are computed and compared."""
 
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, Context
 
 import numpy as np
 import torch
@@ -32,8 +33,9 @@ def measure_convolution() -> Measured:
     panel = _differences("kernel", widths, errors)
     return Measured(
         [max(errors) < _EXACT],
+        [f"The two sides differ by at most {_round_up(max(errors))}."],
         "The sum of one map for each relative position equals the convolution within "
-        f"{max(errors):.0e}.",
+        f"{_round_up(max(errors))}.",
         (panel,),
     )
 
@@ -57,12 +59,21 @@ def measure_shift() -> Measured:
     panel = _differences("distance", distances, errors)
     return Measured(
         [max(errors) < _EXACT, rounded < _SINGLE],
+        [
+            f"The two sides differ by at most {_round_up(max(errors))}.",
+            f"A model's table differs from the exact encodings by up to {_round_up(rounded)}.",
+        ],
         "One rotation for each distance, the same at all 512 positions, gives the encoding of the "
-        f"later position within {max(errors):.0e} in double precision. A model's table of "
+        f"later position within {_round_up(max(errors))} in double precision. A model's table of "
         "encodings is in single precision, and differs from the exact encodings by at most "
-        f"{rounded:.0e}.",
+        f"{_round_up(rounded)}.",
         (panel,),
     )
+
+
+def _round_up(limit: float) -> str:
+    """Format an upper limit with two significant digits; rounding must not make it too low."""
+    return f"{Context(2, ROUND_CEILING).create_decimal_from_float(limit):.1e}"
 
 
 def _differences(axis: str, sizes: tuple[int, ...], errors: Sequence[float]) -> SizePanel:

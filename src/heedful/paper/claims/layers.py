@@ -18,7 +18,7 @@ from heedful.model.additive import MOST_NUMBERS, additive_attention
 from heedful.model.attention import scaled_dot_product_attention
 from heedful.model.initialize import initialize
 from heedful.paper.claims.peak_memory import peak_bytes
-from heedful.paper.claims.statement import Measured, mean_curve, sign
+from heedful.paper.claims.statement import Measured, mean_curve, say_times, sign
 from heedful.paper.dependent_products import count_products
 from heedful.paper.layer_build import build_layer
 from heedful.paper.layer_kinds import KINDS
@@ -68,12 +68,17 @@ def measure_batch_norm() -> Measured:
             with torch.no_grad():
                 apart = (norm(x[:1]) - norm(x)[:1]).abs().max()
             differences[name].append(float(apart))
+    least, largest = min(differences["batch norm"]), max(differences["batch norm"])
     most = max(differences["layer norm"])
     apart = f"by at most {most:.0e}" if most else "not at all"
     return Measured(
-        [min(differences["batch norm"]) > 1e-2, most < 1e-5],
-        "In training mode, other sentences in the batch change a sentence's states by up to "
-        f"{max(differences['batch norm']):.2f} with batch norm, and {apart} with layer norm.",
+        [least > 1e-2, most < 1e-5],
+        [
+            f"With batch norm, other sentences change a sentence's states by at least {least:.3g}.",
+            f"With layer norm, other sentences change a sentence's states by up to {most:.3g}.",
+        ],
+        "In training mode, other sentences in the batch change a sentence's states by "
+        f"{least:.3g} to {largest:.3g} with batch norm, and {apart} with layer norm.",
         (SizePanel("other sentences", others, _curves(differences), "largest difference"),),
     )
 
@@ -97,14 +102,23 @@ def measure_gradients() -> Measured:
     )
     return Measured(
         [alive[both], not inside[neither].any(), None if enough else True],
+        [
+            f"With {name}, the gradient at the input changes from 1 to {depths[-1]} layers by a "
+            f"factor of {np.median(factors[name]):.2g} ({_range(factors[name])} in {len(_SEEDS)} "
+            "draws)."
+            for name in (both, neither, (enough or alone)[0])
+        ],
         f"From 1 to {depths[-1]} layers, the gradient at the input changes by a factor of "
-        + ", ".join(
-            f"{gain.min():.1e} to {gain.max():.1e} with {name}" for name, gain in factors.items()
-        )
+        + ", ".join(f"{_range(gain)} with {name}" for name, gain in factors.items())
         + f" ({len(_SEEDS)} draws of a model's initial weights). A gradient counts as alive if "
         f"its factor is between {_FADED:g} and {1 / _FADED:g}.{doubt}",
         (SizePanel("layers", depths, _curves(curves), "median norm of the gradient"),),
     )
+
+
+def _range(values: np.ndarray) -> str:
+    """Format the range of some values."""
+    return f"{values.min():.2g} to {values.max():.2g}"
 
 
 def _gradients(depth: int, changed: Mapping[str, str]) -> list[float]:
@@ -150,11 +164,17 @@ def measure_additive_cost() -> Measured:
             SizePanel(axis, sizes, tuple(curves), "milliseconds"),
             SizePanel(axis, sizes, _curves(megabytes), "megabytes"),
         ]
+    slower.sort(key=lambda estimate: estimate.interval[0])
     times = np.exp([estimate.value for estimate in slower])
-    surely = np.exp(min(estimate.interval[0] for estimate in slower))
+    surely = math.exp(slower[0].interval[0])
     beyond = [np.subtract(estimate.interval, math.log(_MUCH)).tolist() for estimate in slower]
     return Measured(
         [sign((low, high)) for low, high in beyond],
+        [
+            "Additive attention takes at least "
+            f"{say_times(ratio, 'the time of dot-product attention')}."
+            for ratio in slower
+        ],
         f"Additive attention takes {min(times):.1f} to {max(times):.1f} times as long as "
         f"dot-product attention. The lowest limit of the 95% intervals is {surely:.1f}; the claim "
         f"holds if it is above {_MUCH:g}. Additive attention takes {min(larger):.1f} to "
@@ -199,18 +219,22 @@ def measure_parallel() -> Measured:
     curves = tuple(
         mean_curve(name, (1000 * timed[:, n]).T.tolist()) for n, name in enumerate(names)
     )
-    return Measured(
-        [growth["recurrent"] > times / 2, growth["self-attention"] == growth["convolution"] == 1],
+    counted = (
         f"In sequences {times} times as long, the number of sequential matrix products is "
-        f"{_as_many(growth['recurrent'])} in a recurrent layer, as its equations say. It is "
+        f"{_as_many(growth['recurrent'])} in a recurrent layer"
+    )
+    return Measured(
+        [
+            growth["recurrent"] > times / 2
+            and growth["self-attention"] == growth["convolution"] == 1
+        ],
+        [f"{counted}."],
+        f"{counted}, as its equations say. It is "
         f"{_as_many(growth['self-attention'])} in self-attention and "
         f"{_as_many(growth['convolution'])} in a convolution. If the same number of positions "
         f"({_POSITIONS:,}) is in fewer, longer sequences, times change by these factors "
         f"({_ROUNDS} rounds on this machine, 95% intervals): "
-        + ", ".join(
-            f"{name} {estimate.value:.1f} ± {estimate.margin:.1f}"
-            for name, estimate in slower.items()
-        )
+        + ", ".join(f"{name} {estimate}" for name, estimate in slower.items())
         + ". The times do not decide the claim: self-attention multiplies more in longer "
         "sequences, and the cost of waiting depends on how many products a machine computes at "
         f"the same time{_no_cost(slower['recurrent'])}.",

@@ -42,19 +42,22 @@ def measure_long_distance(trained: Trainings) -> Measured:
     evidence = [_loses(falls[model.name]) for model in LONG]
     # The claim is that self-attention does not lose the name.
     evidence[0] = None if evidence[0] is None else not evidence[0]
-    learned = min(rows[:, 0].mean() for rows in chances.values()) >= _KNOWN
+    lowest = min(float(rows[:, 0].mean()) for rows in chances.values())
+    learned = lowest >= _KNOWN
     doubt = (
-        f" At the shortest distance, a model's probability is below {_KNOWN}: train longer before "
-        "drawing conclusions."
+        f"At the shortest distance, a model's probability is {lowest:.2f}, below {_KNOWN}: train "
+        "longer before drawing conclusions."
     )
     curves = [mean_curve(model.title, chances[model.name].T.tolist()) for model in LONG]
     shares = [SizeCurve(model.title, _gradient_shares(trained, model.name)) for model in LONG]
     return Measured(
         evidence if learned else [None],
+        [_headline(model.title, falls[model.name]) for model in LONG] if learned else [doubt],
         "Each translation ends with a name that the source does not contain. The numbers are the "
-        f"probability of the correct name among all names if it also occurred {DISTANCES[0]} or "
-        f"{DISTANCES[-1]} words before (chance is {1 / len(NAMES):.1f}). {' '.join(sentences)}"
-        f"{'' if learned else doubt} A model keeps the name if the whole interval of this "
+        f"probability of the correct name among all names; chance is {1 / len(NAMES):.1f}. First "
+        f"{DISTANCES[0]} word, then {DISTANCES[-1]} words separate the name from its previous "
+        f"occurrence. {' '.join(sentences)}"
+        f"{'' if learned else f' {doubt}'} A model keeps the name if the whole interval of this "
         f"difference is below {_KEPT:g}. It loses the name if the whole interval is above "
         f"{_KEPT:g}. Whatever it learns, a convolution with 2 layers of kernel width 3 sees only "
         f"5 tokens; a convolution with 5 layers of width 9 sees 41. {_practice(trained)} Weights: "
@@ -145,6 +148,14 @@ def _words(tokenizer: Tokenizer, target: str) -> list[range]:
     pieces = tokenizer.pieces_target(ids)
     units = segment_text(tokenizer.target_kind, target, ids, pieces).units
     return [unit.pieces for unit in units]
+
+
+def _headline(title: str, fall: Estimate) -> str:
+    low, high = fall.interval
+    return capital(
+        f"{title}: from {DISTANCES[0]} to {DISTANCES[-1]} words, the probability of the name falls "
+        f"by {fall.value:.2f} ({low:.2f} to {high:.2f})."
+    )
 
 
 def _format_fall(fall: Estimate) -> str:

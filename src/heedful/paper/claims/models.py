@@ -28,7 +28,7 @@ _CONVOLUTIONAL = (
 WIDTHS, HEAD_COUNTS = (16, 64, 256, 512), (2, 4, 8)
 KINDS_OF_SCORE = ("scaled", "unscaled", "additive")
 BATCHES = (32, 128, 512)
-"""Target tokens of a batch: about 3, 12 and 50 sentences of the embedded grammar."""
+"""Target tokens of a batch: about 3, 12 and 50 sentences of the built-in grammar."""
 NORMS = ("layer", "batch")
 SEEDS = (1, 2, 3)
 

@@ -1,5 +1,6 @@
 """The statement of a claim, and the verdict of its measurement."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -8,7 +9,7 @@ from typing import Any, NamedTuple, get_args
 
 from heedful.experiments.corpus import TableCorpus
 from heedful.experiments.estimate import Estimate, with_margin
-from heedful.experiments.page import Rows, capital
+from heedful.experiments.page import Rows
 from heedful.experiments.system import TableSystem
 from heedful.paper.claims.trainings import Trainings
 from heedful.visualise.size_curves import SizeCurve, SizePanel, Steps
@@ -22,6 +23,8 @@ class Checked:
 
     holds: bool | None
     """Whether the claim holds; None if the measurement cannot decide."""
+    headline: str
+    """The number that decides, in a sentence."""
     sentence: str
     """The evidence for the verdict, with its numbers."""
     panels: tuple[SizePanel, ...]
@@ -47,7 +50,12 @@ class Checked:
             }
             for panel in self.panels
         ]
-        return {"holds": self.holds, "sentence": self.sentence, "panels": panels}
+        return {
+            "holds": self.holds,
+            "headline": self.headline,
+            "sentence": self.sentence,
+            "panels": panels,
+        }
 
     @property
     def verdict(self) -> str:
@@ -55,27 +63,18 @@ class Checked:
         verdicts = {None: "Not decided.", True: "It holds.", False: "It does not hold here."}
         return verdicts[self.holds]
 
-    def headline(self, panel: int, size: int) -> str:
-        """Format the numbers of one panel at one size."""
-        shown = self.panels[panel]
-        names = [curve.name for curve in shown.curves]
-        values = [_value(curve, size) for curve in shown.curves]
-        if names != [shown.label]:  # if they are equal, the label already names the only curve
-            values = [f"{name} {value}" for name, value in zip(names, values, strict=True)]
-        return capital(f"{shown.label} ({shown.axis}: {shown.sizes[size]:,}): {', '.join(values)}.")
-
     @classmethod
     def of(cls, plain: dict[str, Any]) -> "Checked":
         """Read a verdict from JSON values; raises `ValueError`, `TypeError` or `KeyError`."""
-        holds, sentence = plain["holds"], plain["sentence"]
+        holds, headline, sentence = plain["holds"], plain["headline"], plain["sentence"]
         if not (holds is None or isinstance(holds, bool)):
             raise ValueError(f"`holds` is {holds!r}")
-        if not isinstance(sentence, str):
-            raise TypeError(f"`sentence` is {sentence!r}")
+        if not (isinstance(headline, str) and isinstance(sentence, str)):
+            raise TypeError(f"`headline` is {headline!r}, and `sentence` is {sentence!r}")
         panels = tuple(map(_panel, plain["panels"]))
         if not panels:
             raise ValueError("it has no numbers")
-        return cls(holds, sentence, panels)
+        return cls(holds, headline, sentence, panels)
 
 
 Evidence = bool | None
@@ -86,6 +85,8 @@ class Measured(NamedTuple):
     """The evidence of a measurement, with its numbers."""
 
     evidence: Sequence[Evidence]
+    headlines: Sequence[str]
+    """For each piece of evidence, its number in a sentence."""
     sentence: str
     """The numbers in words."""
     panels: tuple[SizePanel, ...]
@@ -118,6 +119,17 @@ def between(evidence: Sequence[Evidence]) -> bool | None:
     return True if stricter else False if milder is False else None
 
 
+def deciding(evidence: Sequence[Evidence]) -> int:
+    """Find the evidence that decides: the first that is against, else undecided, else for it."""
+    return min(range(len(evidence)), key=lambda place: (False, None, True).index(evidence[place]))
+
+
+def say_times(logarithm: Estimate, unit: str) -> str:
+    """Format a ratio and its interval, given the estimate of its logarithm."""
+    low, high = map(math.exp, logarithm.interval)
+    return f"{math.exp(logarithm.value):.1f} times {unit} ({low:.1f} to {high:.1f})"
+
+
 def sign(interval: tuple[float, float]) -> Evidence:
     """Return True if a difference is surely above zero, False if surely below it, else None."""
     low, high = interval
@@ -146,8 +158,6 @@ class PaperClaim(NamedTuple):
     """Whether the claim stays undecided if all models make hardly any errors."""
     weight: int = 1
     """Factor by which the claim's models train longer than the models of a claim of weight 1."""
-    shown: tuple[int, int] = (0, -1)
-    """Indices of the panel and the size whose numbers are printed with the verdict."""
     validations: int | None = None
     """Number of validations for each model; if None, it depends on the training time."""
     text: Callable[[TableCorpus, Path], TableCorpus] | None = None
@@ -160,8 +170,9 @@ class PaperClaim(NamedTuple):
 
     def check(self, *trained: Trainings) -> Checked:
         """Measure, and decide by the claim's rule."""
-        evidence, sentence, panels = self.measure(*trained)
-        return Checked(self.rule(evidence), f"{sentence} {self.note}".strip(), panels)
+        evidence, headlines, sentence, panels = self.measure(*trained)
+        headline = headlines[deciding(evidence)]
+        return Checked(self.rule(evidence), headline, f"{sentence} {self.note}".strip(), panels)
 
 
 def _panel(plain: dict[str, Any]) -> SizePanel:
@@ -204,16 +215,21 @@ def _rows(panel: SizePanel) -> Rows:
     heads = [panel.label] if names == [panel.label] else [f"{panel.label}: {key}" for key in names]
     rows: Rows = [(panel.axis, *heads)]
     for index, size in enumerate(panel.sizes):
-        rows.append((f"{size:,}", *(_value(curve, index) for curve in panel.curves)))
+        values = (_value(curve, index, panel.label) for curve in panel.curves)
+        rows.append((f"{size:,}", *values))
     return rows
 
 
-def _value(curve: SizeCurve, index: int) -> str:
-    """Format a number, with its margin if it has one."""
+def _value(curve: SizeCurve, index: int, label: str) -> str:
+    """Format a number: with its margin if it has one, and BLEU with one decimal place."""
     value = curve.values[index]
-    return with_margin(value, curve.margins[index]) if curve.margins else _number(value)
+    if curve.margins:
+        return with_margin(value, curve.margins[index])
+    return f"{value:.1f}" if "BLEU" in label else _number(value)
 
 
 def _number(value: float) -> str:
-    """Format a number with three significant digits, or as an integer from 1,000 to a million."""
-    return f"{value:,.0f}" if 1000 <= abs(value) < _MOST_WRITTEN_OUT else f"{value:.3g}"
+    """Format a number with three significant digits; integers and thousands without decimals."""
+    if abs(value) < _MOST_WRITTEN_OUT and (abs(value) >= 1000 or value == int(value)):
+        return f"{value:,.0f}"
+    return f"{value:#.3g}".rstrip(".")

@@ -90,7 +90,6 @@ CLAIMS: dict[str, PaperClaim] = {
             measure_mask,
             MASK,
             may_learn_nothing=("no-mask",),
-            shown=(1, -1),
         ),
         PaperClaim(
             "attention",
@@ -146,7 +145,6 @@ CLAIMS: dict[str, PaperClaim] = {
             BATCH_SIZES,
             must_learn=tuple(f"layer-{tokens}" for tokens in BATCHES),
             decided_by_bleu=True,
-            shown=(0, 0),
         ),
         PaperClaim(
             "scores",
@@ -167,7 +165,6 @@ CLAIMS: dict[str, PaperClaim] = {
             SCORES,
             must_learn=(f"additive-{WIDTHS[-1]}",),
             decided_by_bleu=True,
-            shown=(1, -1),
         ),
         PaperClaim(
             "heads",

@@ -12,11 +12,12 @@ import torch
 from heedful.experiments.estimate import Estimate
 from heedful.experiments.measured import CurvePoint, MeasuredSystem
 from heedful.experiments.page import LEARNED, ScoreDifference, capital
+from heedful.experiments.report import last_rise, still_learns
 from heedful.model.initialize import initialize
 from heedful.model.layers import DecoderLayer, EncoderLayer
 from heedful.paper.claims.divergence import different_heads, entropy
 from heedful.paper.claims.models import COST, HEAD_COUNTS, HEADS, LONG, MASK
-from heedful.paper.claims.statement import Evidence, Measured, every, mean_curve, sign
+from heedful.paper.claims.statement import Measured, every, mean_curve, say_times, sign
 from heedful.paper.claims.trainings import Trainings
 from heedful.paper.table2 import PUBLISHED
 from heedful.translation.translator import Translator
@@ -24,9 +25,6 @@ from heedful.visualise.size_curves import SizeCurve, SizePanel, Steps
 
 Pair = tuple[str, str]
 """Names of two models."""
-
-_RISING = 1.0
-"""A model is still learning if BLEU rose by more than this at its last validation."""
 _SENTENCES, _FOR_ENTROPY = 50, 20
 _HEADS_OF = ("trained", "untrained", "untrained and sharpened")
 _MOST_SHARPENED, _HALVINGS = 1000.0, 16
@@ -51,10 +49,15 @@ def measure_mask(trained: Trainings) -> Measured:
         )
         for field in ("perplexity", "bleu")
     }
-    falls = unmasked.curve[-1].perplexity < _AS_LOW * masked.curve[-1].perplexity
+    ratio = unmasked.curve[-1].perplexity / masked.curve[-1].perplexity
+    low, high = unmasked.interval
+    number = f"translations have {unmasked.bleu:.1f} BLEU ({low:.1f} to {high:.1f})"
+    if ratio >= _AS_LOW:
+        number = f"the perplexity of references is {ratio:.2f} times that with a mask"
     apart = trained.difference(with_mask, without_mask)
     return Measured(
-        [unmasked.bleu < LEARNED if falls else None],
+        [unmasked.bleu < LEARNED if ratio < _AS_LOW else None],
+        [f"Without a mask, {number}."],
         f"Without a mask, the model has perplexity {unmasked.curve[-1].perplexity:.2f} on "
         f"reference translations (with a mask, {masked.curve[-1].perplexity:.2f}). Its own "
         f"translations have {unmasked.bleu:.1f} BLEU. With a mask minus without a mask: "
@@ -102,7 +105,7 @@ def compare_pairs(
     trained: Trainings,
     *,
     pairs: Sequence[Pair],
-    decide_by: Callable[[Trainings, Sequence[Pair]], tuple[list[Evidence], str]],
+    decide_by: Callable[[Trainings, Sequence[Pair]], Measured],
     deciding: Sequence[Pair] = (),
     grid: Grid | None = None,
     more: Callable[[Trainings], str] = lambda _: "",
@@ -110,50 +113,61 @@ def compare_pairs(
     """
     Compare the BLEU of pairs of models.
 
-    `decide_by`: converts the differences of the `deciding` pairs, or of all pairs if `deciding` is
-    empty, into evidence and a sentence. Nothing is decided if a model of these pairs has learned
-    nothing or is still learning. `more`: returns an additional sentence.
+    `decide_by`: decides by the differences of the `deciding` pairs, or of all pairs if `deciding`
+    is empty. Nothing is decided if a model of these pairs has learned nothing or is still learning.
+    `more`: returns an additional sentence.
     """
     compared = " ".join(compare_bleu(trained, *pair) for pair in pairs)
     names = [*dict.fromkeys(name for pair in deciding or pairs for name in pair)]
     rising, weak = still_rising(trained, names), useless(trained, names)
-    evidence, decided = ([], "") if weak else decide_by(trained, deciding or pairs)
+    if weak:
+        decided = Measured([None], [capital(f"{_list(weak[:1])}.")], "", ())
+    else:
+        decided = decide_by(trained, deciding or pairs)
+    if rising:
+        decided = decided._replace(evidence=[None], headlines=[_say_rising(rising[:1])])
     panels = (_by_length(trained),) if grid is None else grid.panels(trained)
     weights = sorted({system.parameters for system in trained.systems.values()})
-    sizes = f" Weights: {weights[0]:,} to {weights[-1]:,}." if len(weights) > 1 else ""
-    sentence = f"{compared}{decided}{more(trained)}{sizes}{rising}"
-    return Measured([None] if rising or weak else evidence, sentence, panels)
+    sizes = f"Weights: {weights[0]:,} to {weights[-1]:,}." if len(weights) > 1 else ""
+    parts = (compared, decided.sentence, more(trained), sizes, _say_rising(rising))
+    return decided._replace(sentence=" ".join(filter(None, parts)), panels=panels)
 
 
-def by_pairs(trained: Trainings, pairs: Sequence[Pair]) -> tuple[list[Evidence], str]:
+def by_pairs(trained: Trainings, pairs: Sequence[Pair]) -> Measured:
     """Decide by the BLEU difference within every pair."""
-    return [sign(trained.difference(*pair).interval) for pair in pairs], ""
+    differences = [trained.difference(*pair) for pair in pairs]
+    evidence = [sign(apart.interval) for apart in differences]
+    return Measured(evidence, [*map(_headline, differences)], "", ())
 
 
-def by_longest_sentences(trained: Trainings, pairs: Sequence[Pair]) -> tuple[list[Evidence], str]:
+def by_longest_sentences(trained: Trainings, pairs: Sequence[Pair]) -> Measured:
     """Decide by the difference in the longest sentences, and by its growth (`Trainings.growth`)."""
     (pair,) = pairs
     longest, growth = trained.difference(*pair, longest=True), trained.growth(*pair)
     grown = "All lines are equally long." if growth is None else say_growth(growth)
     sentence = (
-        " In the quarter with the longest sentences, the difference is "
+        "In the quarter with the longest sentences, the difference is "
         f"{longest.difference:+.1f} ({say_interval(longest.interval)}). {grown}"
     )
-    return [sign(longest.interval), None if growth is None else sign(growth.interval)], sentence
+    evidence = [sign(longest.interval), None if growth is None else sign(growth.interval)]
+    headlines = [_headline(longest, " in the longest quarter of the sentences"), grown]
+    return Measured(evidence, headlines, sentence, ())
 
 
-def by_lead(trained: Trainings, pairs: Sequence[Pair], *, lead: str) -> tuple[list[Evidence], str]:
+def by_lead(trained: Trainings, pairs: Sequence[Pair], *, lead: str) -> Measured:
     """Decide by the first pair's difference, and by how much it exceeds the second pair's."""
+    apart = trained.difference(*pairs[0])
     grown, interval = trained.growth_between(*pairs)
-    sentence = f" {lead} grows by {grown:.1f} BLEU ({say_interval(interval)})."
-    return [sign(trained.difference(*pairs[0]).interval), sign(interval)], sentence
+    sentence = f"{lead} grows by {grown:.1f} BLEU ({say_interval(interval)})."
+    evidence = [sign(apart.interval), sign(interval)]
+    return Measured(evidence, [_headline(apart), sentence], sentence, ())
 
 
 def words_of_a_translation(trained: Trainings) -> str:
     """State the mean length of the translations in the test set."""
     lines = trained.corpus.lines("test", trained.corpus.target)
     words = np.mean([len(line.split()) for line in lines])
-    return f" Translations in the test set have {words:.1f} words on average."
+    return f"Translations in the test set have {words:.1f} words on average."
 
 
 def _by_length(trained: Trainings) -> SizePanel:
@@ -170,10 +184,17 @@ def compare_bleu(trained: Trainings, ours: str, theirs: str) -> str:
     if weak := useless(trained, (ours, theirs)):
         return capital(f"{_titles(trained, (ours, theirs))} are not compared: {_list(weak)}.")
     apart = trained.difference(ours, theirs)
-    return capital(
-        f"{_with_brackets(apart.better)} minus {_with_brackets(apart.worse)}: "
-        f"{apart.difference:+.1f} BLEU ({say_interval(apart.interval)})."
-    )
+    return f"{_say_pair(apart)}: {apart.difference:+.1f} BLEU ({say_interval(apart.interval)})."
+
+
+def _headline(apart: ScoreDifference, where: str = "") -> str:
+    """State a difference as a headline. `where`: the sentences on which it was measured."""
+    low, high = apart.interval
+    return f"{_say_pair(apart)}{where}: {apart.difference:+.1f} BLEU ({low:.1f} to {high:.1f})."
+
+
+def _say_pair(apart: ScoreDifference) -> str:
+    return capital(f"{_with_brackets(apart.better)} minus {_with_brackets(apart.worse)}")
 
 
 def _with_brackets(title: str) -> str:
@@ -187,19 +208,18 @@ def useless(trained: Trainings, names: Sequence[str]) -> list[MeasuredSystem]:
     return [trained.systems[name] for name in names if trained.systems[name].bleu < LEARNED]
 
 
-def still_rising(trained: Trainings, names: Sequence[str]) -> str:
-    """State which models are still learning; longer training would change their differences."""
-    rising = []
-    for system in (trained.systems[name] for name in names):
-        bleu = [point.bleu for point in system.curve]
-        if len(bleu) > 1 and bleu[-1] - bleu[-2] > _RISING:
-            rising.append(f"{system.title} (from {bleu[-2]:.1f} to {bleu[-1]:.1f})")
-    if not rising:
-        return ""
-    return (
-        " More steps would change the differences, because validation BLEU was still rising: "
-        f"{'; '.join(rising)}."
-    )
+def still_rising(trained: Trainings, names: Sequence[str]) -> list[str]:
+    """List the models that are still learning, the fastest first, with the rise of their BLEU."""
+    systems = [trained.systems[name] for name in names]
+    rises = [(last_rise([system]), system.title) for system in systems if still_learns([system])]
+    return [f"{title} (by {rise:.1f})" for rise, title in sorted(rises, reverse=True)]
+
+
+def _say_rising(rising: Sequence[str]) -> str:
+    """State that more training would change the differences, if models are still learning."""
+    reason = "validation BLEU still rose in the last quarter of the training"
+    models = "; ".join(rising)
+    return f"More steps would change the differences, because {reason}: {models}." if models else ""
 
 
 def say_growth(growth: ScoreDifference) -> str:
@@ -235,10 +255,11 @@ def measure_heads(trained: Trainings) -> Measured:
         for name, model in zip(_HEADS_OF, (translator, fresh, sharp), strict=True):
             by_kind[name].append(_different_heads(trained, model))
     after, before, as_sharp = by_kind.values()
-    milder, stricter = (
-        every([_sign_of(*pair) for pair in zip(*sides, strict=True)])
-        for sides in ((after, before), (after, as_sharp))
-    )
+    gains = [
+        [Estimate.of(np.subtract(*pair)) for pair in zip(after, theirs, strict=True)]
+        for theirs in (before, as_sharp)
+    ]
+    milder, stricter = (every([sign(gain.interval) for gain in by_count]) for by_count in gains)
     means = {name: tuple(float(np.mean(row)) for row in rows) for name, rows in by_kind.items()}
     curves = tuple(SizeCurve(name, values) for name, values in means.items())
     bleu = SizeCurve("trained", tuple(trained.systems[system.name].bleu for system in HEADS))
@@ -246,7 +267,11 @@ def measure_heads(trained: Trainings) -> Measured:
         name: _list_numbers([f"{mean:.2f}" for mean in values]) for name, values in means.items()
     }
     return Measured(
-        [stricter, milder],
+        [stricter or None, milder],
+        [
+            _say_gain(by_count, name)
+            for name, by_count in zip(reversed(_HEADS_OF[1:]), reversed(gains), strict=True)
+        ],
         f"Of {_list_numbers(HEAD_COUNTS)} heads of a layer, {counted['trained']} are "
         f"different after training, and {counted['untrained']} before training. The number is two "
         "to the power of the heads' Jensen-Shannon divergence. It is averaged over "
@@ -270,9 +295,14 @@ def _list_numbers(numbers: Sequence[object]) -> str:
     return f"{', '.join(others)} and {last}"
 
 
-def _sign_of(ours: Sequence[float], theirs: Sequence[float]) -> Evidence:
-    """Return True if `ours` is surely larger, paired by sentence, False if smaller, else None."""
-    return sign(Estimate.of(np.subtract(ours, theirs)).interval)
+def _say_gain(gains: Sequence[Estimate], untrained: str) -> str:
+    """State the smallest gain in different heads over an untrained model."""
+    gain, count = min(zip(gains, HEAD_COUNTS, strict=True))
+    low, high = gain.interval
+    return (
+        f"Trained minus {untrained} ({count} heads): {gain.value:+.2f} different heads "
+        f"({low:.2f} to {high:.2f})."
+    )
 
 
 def measure_cost(trained: Trainings) -> Measured:
@@ -296,7 +326,7 @@ def measure_cost(trained: Trainings) -> Measured:
         doubt = (
             f"Not all models reach more than {seen:.1f} BLEU, the best of the first validations."
         )
-        return Measured([None], doubt, (panel,))
+        return Measured([None], [doubt], doubt, (panel,))
     panels, times = [], {}
     for kind, label in (("flops", "operations"), ("seconds", "seconds")):
         costs = {  # (seeds, levels)
@@ -312,24 +342,24 @@ def measure_cost(trained: Trainings) -> Measured:
         panels.append(SizePanel("validation BLEU", levels, drawn, label, "y"))
     weights = (trained.systems[f"{model}-1"].parameters for model in curves)
     comparisons = [
-        f"for {level} BLEU, {_times(flops, 'operations')} and {_times(seconds, 'seconds')}"
+        f"for {level} BLEU, {say_times(flops, 'the operations')} and "
+        f"{say_times(seconds, 'the seconds')}"
         for level, flops, seconds in zip(levels, *times.values(), strict=True)
     ]
     return Measured(
         [sign(ratio.interval) for ratios in times.values() for ratio in ratios],
+        [
+            f"For {level} BLEU, the recurrent model takes "
+            f"{say_times(ratio, f'the {panel.label} of the Transformer')}."
+            for panel, ratios in zip(panels, times.values(), strict=True)
+            for level, ratio in zip(levels, ratios, strict=True)
+        ],
         "At the speeds in the plan, the recurrent model takes the following multiples of the "
-        f"Transformer's cost: {'; '.join(comparisons)}. There are {len(curves['transformer'])} "
-        f"seeds of each model. The Transformer has {next(weights):,} weights, and the recurrent "
-        f"model has {next(weights):,}. {_published_costs()}",
+        f"Transformer's cost, with 95% intervals: {'; '.join(comparisons)}. There are "
+        f"{len(curves['transformer'])} seeds of each model. The Transformer has {next(weights):,} "
+        f"weights, and the recurrent model has {next(weights):,}. {_published_costs()}",
         tuple(panels),
     )
-
-
-def _times(logarithm: Estimate, unit: str) -> str:
-    """Format a ratio, given the estimate of its logarithm."""
-    low, high = map(math.exp, logarithm.interval)
-    ratio = math.exp(logarithm.value)
-    return f"{ratio:.1f} times the {unit} (95% interval {low:.1f} to {high:.1f})"
 
 
 def _published_costs() -> str:

@@ -91,4 +91,4 @@ def leave_open(claim: PaperClaim, checked: Checked, bleu: Mapping[str, float]) -
         )
     else:
         return checked
-    return replace(checked, holds=None, sentence=f"{checked.sentence} {doubt}")
+    return replace(checked, holds=None, headline=doubt, sentence=f"{checked.sentence} {doubt}")

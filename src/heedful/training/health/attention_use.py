@@ -89,10 +89,10 @@ class AttentionUse:
             return None
         return (
             f"attention is not used: {fault}, so the model translates as if it had no attention. "
-            "More steps seldom help. Try guided attention (train.guided_attention=1), another "
-            "learning rate, a longer warm-up or larger initial weights. For a recurrent encoder, "
-            "use layers that read both ways (model.recurrent.direction=bidirectional), or fewer "
-            "layers."
+            "A recurrent decoder seldom recovers, but a Transformer may only need more steps. Try "
+            "guided attention (train.guided_attention=1), another learning rate, a longer warm-up "
+            "or larger initial weights. For a recurrent encoder, use layers that read both ways "
+            "(model.recurrent.direction=bidirectional), or fewer layers."
         )
 
     def summary(self, figures: Figures) -> str:

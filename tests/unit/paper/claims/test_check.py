@@ -5,7 +5,13 @@ import torch
 
 from heedful.errors import RunFolderError, SettingError, TextError
 from heedful.paper.claims import training
-from heedful.paper.claims.check import RESERVATION, check_claims, to_dict, to_markdown
+from heedful.paper.claims.check import (
+    INTRODUCTION,
+    RESERVATION,
+    check_claims,
+    to_dict,
+    to_markdown,
+)
 from heedful.paper.claims.table import CLAIMS
 from heedful.runs.lock import LOCK, only_writer
 
@@ -50,9 +56,8 @@ def test_models_are_trained_within_the_budget_and_doubted_where_they_learned_too
     found = check_claims(["mask"], tmp_path, lambda: corpus, 20.0, threads=1)
     assert "Train longer before drawing conclusions: Transformer has only" in found["mask"].sentence
     assert found["mask"].holds is None
-    assert "**Not decided.** Validation BLEU (steps: " in (tmp_path / "claims.md").read_text(
-        "utf-8"
-    )
+    page = (tmp_path / "claims.md").read_text("utf-8")
+    assert f"**Not decided.** {found['mask'].headline} (often said" in page
     assert len(found["mask"].panels[0].sizes) >= 2
     plan = json.loads((tmp_path / "mask" / "plan.json").read_text("utf-8"))
     assert plan["budget"] == 20
@@ -89,9 +94,10 @@ def test_models_are_trained_within_the_budget_and_doubted_where_they_learned_too
     "damaged",
     [
         [],
-        {"holds": "yes", "sentence": "", "panels": []},
+        {"holds": "yes", "headline": "", "sentence": "", "panels": []},
         {
             "holds": True,
+            "headline": "All of 4.",
             "sentence": "They do.",
             "panels": [
                 {
@@ -131,7 +137,9 @@ def test_what_is_timed_has_the_threads_that_are_asked_for(tmp_path, monkeypatch)
 
 def test_every_page_says_what_may_not_be_concluded(tmp_path):
     check_claims(["shift"], tmp_path, no_corpus, 1.0)
-    assert RESERVATION in (tmp_path / "claims.md").read_text("utf-8")
+    written = (tmp_path / "claims.md").read_text("utf-8")
+    assert INTRODUCTION in written
+    assert RESERVATION in written
     page = json.loads((tmp_path / "claims.json").read_text("utf-8"))
     assert page["shift"]["reservation"] == RESERVATION
 

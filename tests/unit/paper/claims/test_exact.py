@@ -10,7 +10,11 @@ def test_a_convolution_is_one_map_for_each_relative_position():
     checked = CLAIMS["convolution"].check()
     assert checked.holds
     assert checked.panels[0].sizes == (1, 3, 5, 9)
-    assert max(checked.panels[0].curves[0].values) < 1e-12
+    most = max(checked.panels[0].curves[0].values)
+    assert most < 1e-12
+    limit = float(checked.headline.removesuffix(".").split()[-1])
+    assert most <= limit <= 1.1 * most  # rounded up
+    assert checked.sentence.endswith(f" within {limit:.1e}.")
 
 
 def test_a_convolution_that_also_squares_would_not_be(monkeypatch):
@@ -23,8 +27,12 @@ def test_a_convolution_that_also_squares_would_not_be(monkeypatch):
 
 
 def test_a_later_position_is_a_rotation_of_an_earlier_one(monkeypatch):
-    assert CLAIMS["shift"].check().holds
+    checked = CLAIMS["shift"].check()
+    assert checked.holds
+    assert "differs from the exact encodings by at most 3.0e-8." in checked.sentence
     # learned positions have no such map
     table = torch.randn(1024, 64)
     monkeypatch.setitem(SINUSOIDS, "interleaved", lambda *_: table)
-    assert not CLAIMS["shift"].check().holds
+    checked = CLAIMS["shift"].check()
+    assert not checked.holds
+    assert checked.headline.startswith("A model's table differs from the exact encodings by up to")

@@ -40,6 +40,8 @@ def test_only_batch_norm_depends_on_other_sentences(monkeypatch):
     assert most < 1e-6
     said = f"by at most {most:.0e}" if most else "not at all"
     assert f"with batch norm, and {said} with layer norm." in checked.sentence
+    least = min(curves(checked)["batch norm"])
+    assert checked.headline.endswith(f"change a sentence's states by at least {least:.3g}.")
     monkeypatch.setattr(layers, "PlainBatchNorm", torch.nn.LayerNorm)
     assert not CLAIMS["batch-norm"].check().holds
 
@@ -73,12 +75,16 @@ def test_gradients_vanish_without_residuals_and_norms():
     assert "With residuals alone" not in checked.sentence
     low, high = re.search(r"factor of (\S+) to (\S+) with residuals and", checked.sentence).groups()
     assert float(low) < float(high)  # draws differ
+    assert checked.headline.startswith("With norms alone, the gradient at the input changes from 1")
+    assert checked.headline.endswith(" in 5 draws).")
 
 
 @pytest.mark.usefixtures("each_gradient_once")
 def test_norms_and_residuals_that_are_both_needed_decide(monkeypatch):
     monkeypatch.setitem(layers.STACKS, "norms alone", layers.STACKS["neither"])
-    assert CLAIMS["gradients"].check().holds is True
+    checked = CLAIMS["gradients"].check()
+    assert checked.holds is True
+    assert checked.headline.startswith("With residuals and norms, ")
 
 
 @pytest.mark.usefixtures("each_gradient_once")
@@ -98,6 +104,8 @@ def test_additive_scores_take_longer_and_hold_more():
         assert found["additive"][-1] > found["dot product"][-1] > 0
     assert [panel.axis for panel in checked.panels] == ["positions", "positions", "d_k", "d_k"]
     assert all(curve.margins for curve in checked.panels[0].curves)  # times have intervals
+    (low,) = re.findall(r"times the time of dot-product attention \((\S+) to", checked.headline)
+    assert f"The lowest limit of the 95% intervals is {low}; " in checked.sentence
 
 
 @pytest.mark.usefixtures("short_timings")
@@ -112,3 +120,4 @@ def test_only_the_products_of_recurrence_wait_longer_in_longer_sequences():
     assert "It is unchanged in self-attention and unchanged in a convolution." in checked.sentence
     assert "times as large in self-attention" not in checked.sentence
     assert ", recurrent " in checked.sentence
+    assert checked.headline.endswith("products is 64 times as large in a recurrent layer.")

@@ -1,8 +1,18 @@
 import json
+import math
 
 import pytest
 
-from heedful.paper.claims.statement import Checked, between, every, mean_curve, sign
+from heedful.experiments.estimate import Estimate
+from heedful.paper.claims.statement import (
+    Checked,
+    between,
+    deciding,
+    every,
+    mean_curve,
+    say_times,
+    sign,
+)
 from heedful.visualise.size_curves import SizeCurve, SizePanel
 
 
@@ -10,30 +20,32 @@ def test_it_is_read_as_it_was_written():
     curves = (
         SizeCurve("one", (1.0, 2.5)),
         SizeCurve("two", (0.001, 1e6)),
-        SizeCurve("BLEU", (1020.0, 3.0)),
+        SizeCurve("BLEU", (100.00000000000004, 0.101)),
+        SizeCurve("seconds", (1020.4, 99.99)),
     )
     panels = (
         SizePanel("n", (8, 1024), curves[:2], "seconds"),
-        SizePanel("words", (3, 4), curves[2:], "BLEU", "none"),
+        SizePanel("words", (3, 4), curves[2:3], "BLEU", "none"),
+        SizePanel("words", (3, 4), curves[3:], "seconds", "none"),
     )
-    checked = Checked(True, "So it is.", panels)
+    checked = Checked(True, "All of 4.", "So it is.", panels)
     assert Checked.of(json.loads(json.dumps(checked.to_dict()))) == checked
-    assert checked.headline(0, -1) == "Seconds (n: 1,024): one 2.5, two 1e+06."
-    assert checked.headline(1, 0) == "BLEU (words: 3): 1,020."
     assert checked.tables == [
         [
             ("n", "seconds: one", "seconds: two"),
-            ("8", "1", "0.001"),
-            ("1,024", "2.5", "1e+06"),
+            ("8", "1", "0.00100"),
+            ("1,024", "2.50", "1.00e+06"),
         ],
-        [("words", "BLEU"), ("3", "1,020"), ("4", "3")],
+        [("words", "BLEU"), ("3", "100.0"), ("4", "0.1")],
+        [("words", "seconds"), ("3", "1,020"), ("4", "100")],
     ]
 
 
 def test_means_and_margins_are_computed_from_the_repeats_of_a_file():
     curve = mean_curve("one", [(1.0, 3.0), (2.0, 2.0)])
     assert (curve.values, curve.margins) == ((2.0, 2.0), (pytest.approx(12.706), 0.0))
-    checked = Checked(True, "So it is.", (SizePanel("n", (8, 16), (curve,), "seconds"),))
+    panel = SizePanel("n", (8, 16), (curve,), "seconds")
+    checked = Checked(True, "All of 4.", "So it is.", (panel,))
     plain = json.loads(json.dumps(checked.to_dict()))
     plain["panels"][0] |= {"curves": {"one": [0.0, 0.0]}, "margins": {}}
     assert Checked.of(plain) == checked
@@ -44,6 +56,7 @@ def test_means_and_margins_are_computed_from_the_repeats_of_a_file():
     [
         {"holds": "yes"},
         {"holds": 1},
+        {"headline": None},
         {"sentence": None},
         {"panels": []},
         {"panels": "n"},
@@ -65,7 +78,8 @@ def test_means_and_margins_are_computed_from_the_repeats_of_a_file():
 )
 def test_damaged_numbers_are_refused(damage):
     curve = SizeCurve("one", (1.0, 2.5), (0.1, 0.2))
-    plain = Checked(None, "Perhaps.", (SizePanel("n", (8, 16), (curve,), "seconds"),)).to_dict()
+    panel = SizePanel("n", (8, 16), (curve,), "seconds")
+    plain = Checked(None, "Half of 4.", "Perhaps.", (panel,)).to_dict()
     (name,) = damage
     damaged = plain if name in plain else plain["panels"][0]
     damaged.update(damage)
@@ -96,3 +110,16 @@ def test_intervals_decide_where_none_has_zero_in_it(intervals, decided):
 )
 def test_a_stricter_comparison_holds_and_a_milder_one_refutes(evidence, decided):
     assert between(evidence) is decided
+
+
+@pytest.mark.parametrize(
+    ("evidence", "place"),
+    [([True, True], 0), ([True, None, None], 1), ([True, None, False], 2), ([None], 0)],
+)
+def test_evidence_against_a_claim_decides_before_what_is_open(evidence, place):
+    assert deciding(evidence) == place
+
+
+def test_a_ratio_has_the_interval_of_its_logarithm():
+    ratio = Estimate(math.log(2), math.log(1.5))
+    assert say_times(ratio, "the time") == "2.0 times the time (1.3 to 3.0)"

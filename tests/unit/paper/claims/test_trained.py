@@ -83,6 +83,10 @@ def test_a_mask_is_needed_where_loss_falls_and_translation_fails(
     checked = CLAIMS["mask"].check(found)
     assert checked.holds is holds
     assert values(checked, 1)["without mask"] == (0.0, 0.1)
+    number = f"translations have {bleu:.1f} BLEU ("
+    if seen > 5.5:
+        number = "the perplexity of references is 1.12 times that with a mask."
+    assert checked.headline.startswith(f"Without a mask, {number}")
 
 
 @pytest.mark.parametrize(("blind", "holds"), [(4, True), (8, None)])
@@ -92,6 +96,10 @@ def test_attention_is_needed_where_long_sentences_lose_most(trainings, blind, ho
     assert checked.holds is holds
     assert checked.panels[0].sizes == (1, 2, 3, 6)
     assert checked.sentence.startswith("Attending minus blind: +")
+    longest = "Attending minus blind in the longest quarter of the sentences: +"
+    assert checked.headline.startswith(
+        f"{longest}100.0 BLEU (" if holds else f"{longest}0.0 BLEU ("
+    )
 
 
 @pytest.mark.parametrize(("last", "rising"), [(20.5, False), (24.0, True)])
@@ -104,8 +112,26 @@ def test_a_model_that_still_learns_is_named(trainings, last, rising):
             blind=blind,
         )
     )
-    assert ("still rising: blind (from 20.0 to 24.0)" in checked.sentence) is rising
+    named = "validation BLEU still rose in the last quarter of the training: blind (by 3.0)."
+    assert (named in checked.sentence) is rising
+    assert (named in checked.headline) is rising
     assert checked.holds is (None if rising else True)
+
+
+def test_validations_one_step_apart_do_not_hide_that_a_model_still_learns(trainings):
+    def validated(*bleus):
+        steps = (160, 320, 321)
+        points = zip(steps, bleus, strict=True)
+        return {"curve": tuple(CurvePoint(n, 0.1 * n, 1e9 * n, 1.3, bleu) for n, bleu in points)}
+
+    good = {system.name: 8 if system.name.startswith("additive") else 1 for system in SCORES}
+    good |= {name: 2 for name in good if name.endswith("-16")}
+    curves = dict.fromkeys(good, validated(85.6, 86.1, 86.1))
+    assert CLAIMS["scores"].check(trainings(good, **curves)).holds
+    curves["additive-512"] = validated(60.0, 86.1, 86.1)
+    checked = CLAIMS["scores"].check(trainings(good, "still rising", **curves))
+    assert checked.holds is None
+    assert checked.headline.endswith("last quarter of the training: additive-512 (by 12.9).")
 
 
 def test_self_attention_must_be_above_every_other_encoder(trainings):
@@ -119,6 +145,7 @@ def test_an_encoder_that_is_as_good_decides_against_it(trainings):
     checked = CLAIMS["encoders"].check(trainings(good, **all_learned(good)))
     assert checked.holds is None  # as good as the best, as far as these sentences tell
     assert "+0.0 BLEU" in checked.sentence
+    assert checked.headline == "Self-attention minus recurrent: +0.0 BLEU (0.0 to 0.0)."
     better = {"self-attention": 2, "recurrent": 8, "convolution": 2, "average": 1, "sum": 1}
     assert (
         CLAIMS["encoders"].check(trainings(better, "again", **all_learned(better))).holds is False
@@ -132,13 +159,19 @@ def test_the_largest_width_decides_between_scores(trainings, better):
     assert CLAIMS["scores"].check(trainings(good, "still rising")).holds is None
     checked = CLAIMS["scores"].check(trainings(good, **all_learned(good)))
     assert checked.holds is (better == "additive")
+    assert checked.headline.startswith("Additive-512 minus unscaled-512: ")
     assert checked.panels[0].sizes == (16, 64, 256, 512)
     assert [*values(checked)] == ["scaled", "unscaled", "additive"]
 
 
 def test_a_lead_that_does_not_grow_with_the_width_decides_nothing(trainings):
     good = {system.name: 8 if system.name.startswith("additive") else 1 for system in SCORES}
-    assert CLAIMS["scores"].check(trainings(good, **all_learned(good))).holds is None
+    checked = CLAIMS["scores"].check(trainings(good, **all_learned(good)))
+    assert checked.holds is None
+    assert (
+        checked.headline
+        == "From d_k 16 to 512, the lead grows by 0.0 BLEU (95% interval +0.0 to +0.0)."
+    )
 
 
 def costs(*seconds):
@@ -158,8 +191,10 @@ def test_cost_is_read_where_a_quality_is_first_reached(trainings):
     assert values(checked)["Transformer"][:2] == pytest.approx((1.15e9, 1.4e9))
     assert values(checked, 1)["recurrent with attention"][:2] == pytest.approx((4.2, 5.7))
     assert checked.panels[1].curves[1].margins[1] == pytest.approx(1.9 * 4.303 * 0.1 / 3**0.5)
-    assert (
-        "for 10 BLEU, 1.4 times the operations (95% interval 1.4 to 1.4) and " in checked.sentence
+    assert "for 10 BLEU, 1.4 times the operations (1.4 to 1.4) and " in checked.sentence
+    assert checked.headline == (
+        "For 5 BLEU, the recurrent model takes 1.2 times the operations of the Transformer "
+        "(1.2 to 1.2)."
     )
     assert "2.3e+19 operations for GNMT + RL (24.6 BLEU)" in checked.sentence
     assert "a ratio of 7.0." in checked.sentence
@@ -278,6 +313,7 @@ def test_heads_that_learned_nothing_are_as_different_as_before(lines_of_words):
     assert not checked.holds
     assert "It is averaged over 8 sentences, " in checked.sentence
     after, before, sharp = values(checked).values()
+    assert checked.headline.startswith("Trained minus untrained")
     assert after == pytest.approx(before, rel=1e-3)
     assert sharp == pytest.approx(before, rel=1e-2)
     assert all(1 < one < heads for one, heads in zip(after, (2, 4, 8), strict=True))
@@ -318,6 +354,13 @@ def test_heads_are_compared_with_random_ones_as_sharp(
     checked = CLAIMS["heads"].check(found)
     assert checked.holds is holds
     assert values(checked)["trained"] == pytest.approx([after] * len(HEADS))
+    untrained, less = (
+        ("untrained", before) if after < before else ("untrained and sharpened", sharp)
+    )
+    assert checked.headline == (
+        f"Trained minus {untrained} (2 heads): {after - less:+.2f} different heads "
+        f"({after - less:.2f} to {after - less:.2f})."
+    )
 
 
 def test_each_layer_is_sharpened_until_its_attention_has_the_entropy_wanted():
@@ -364,6 +407,7 @@ def test_nothing_is_decided_by_a_model_that_has_learned_nothing(trainings, name,
     assert checked.holds is None
     assert f"{weak} (0.3 BLEU) has learned nothing useful" in checked.sentence
     assert f" minus {weak}" not in checked.sentence
+    assert "(0.3 BLEU) has learned nothing useful." in checked.headline
     assert "grows by" not in checked.sentence
     assert len(checked.panels) == len(decided.panels)
 
@@ -399,7 +443,4 @@ def test_growth_and_rise_are_said():
 def test_what_still_rises_is_named(trainings):
     rises = {"curve": tuple(CurvePoint(n, 1.0 * n, 1e9 * n, 5.0, 4.0 * n) for n in (1, 2))}
     found = trainings({"one": 8, "other": 4}, one=rises, other={"curve": ()})
-    assert still_rising(found, ("one", "other")) == (
-        " More steps would change the differences, because validation BLEU was still rising: one "
-        "(from 4.0 to 8.0)."
-    )
+    assert still_rising(found, ("one", "other")) == ["one (by 2.0)"]

@@ -31,6 +31,7 @@ from heedful.paper.claims.training import leave_open
     ],
 )
 def test_models_that_cannot_be_told_apart_decide_nothing(name, bleu, open_because):
-    checked = leave_open(CLAIMS[name], Checked(False, "Found.", ()), bleu)
+    checked = leave_open(CLAIMS[name], Checked(False, "It has 4.", "Found.", ()), bleu)
     assert checked.holds is (None if open_because else False)
     assert open_because in checked.sentence
+    assert (open_because or "It has 4.") in checked.headline

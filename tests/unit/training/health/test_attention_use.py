@@ -108,7 +108,9 @@ def test_healthy_figures_bring_no_warning_and_a_summary():
 
 
 def test_attention_that_costs_nothing_is_warned_of():
-    assert "raise the loss by only 0.01 nats" in CHECK.warning({"nats_of_uniform": 0.01})
+    warning = CHECK.warning({"nats_of_uniform": 0.01})
+    assert "raise the loss by only 0.01 nats" in warning
+    assert "a Transformer may only need more steps" in warning
 
 
 def test_short_sentences_have_losses_alone():
