@@ -27,4 +27,5 @@ def average(
     steps = read_state(place)["steps"]
     shortage = f" ({last} requested, but there are no more)" if last and last > len(steps) else ""
     names = ", ".join(f"{step:,}" for step in steps)
-    echo(f"averaged {len(steps)} checkpoints{shortage}, steps {names}, into {place}")
+    s = "s" if len(steps) > 1 else ""
+    echo(f"averaged {len(steps)} checkpoint{s}{shortage}, step{s} {names}, into {place}")

@@ -136,6 +136,11 @@ def attend(
         raise ArgumentError(
             "attention weights need padded rows, but the layout has none; keep the padding."
         )
+    if record and layout.window is not None:
+        raise ArgumentError(
+            "attention weights need a mask that includes the window, but the layout has `window`; "
+            "restrict the mask instead."
+        )
     if layout.rows is not None:
         return packed_attention(queries, keys, values, heads, *layout.rows), None
     if layout.window is not None:

@@ -7,6 +7,7 @@ from heedful.errors import ArgumentError
 from heedful.kernels.attention import Packing
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.layout import Layout, pad, padding_mask, unpad
+from heedful.model.window import Window
 
 REAL = torch.arange(9) < torch.tensor([9, 4, 2])[:, None]
 
@@ -29,6 +30,13 @@ def test_a_layout_collects_the_weights_of_each_attention():
     assert [one.shape for one in collected] == [(3, 2, 9, 9)] * 3
     assert torch.equal(collected[2], weights)
     assert not weights[1, :, :, 4:].any()
+
+
+def test_weights_are_not_recorded_in_blocks_of_a_window():
+    attention, x = MultiHeadAttention(8, 2), torch.randn(3, 9, 8)
+    layout = Layout(padding_mask(REAL.int(), 0), window=Window.around(3))
+    with pytest.raises(ArgumentError, match="a mask that includes the window"):
+        attention(x, x, layout, need_weights=True)
 
 
 def test_attention_without_padding_gives_the_same_at_real_tokens():
