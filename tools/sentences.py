@@ -15,6 +15,7 @@ import random
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,8 +86,9 @@ def draw(seed: int, count: int) -> list[tuple[str, Sentence]]:
     ]
 
 
+@cache
 def by_kind() -> dict[str, list[Sentence]]:
-    """Read all sentences."""
+    """Read all sentences, once."""
     return {
         "message": [*of_source(messages)],
         "help": [*helps()],
