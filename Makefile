@@ -121,7 +121,6 @@ bench-reward: $(VENV)/.for-use ## fine-tune by reward and by risk, write docs/re
 bench-tables: $(VENV)/.for-use ## reproduce the paper's tables and claims, write docs/results/tables.md (ten hours)
 	$(PYTHON) -m benchmarks.tables table1
 	$(PYTHON) -m benchmarks.tables table2
-	$(PYTHON) -m benchmarks.tables french
 	$(PYTHON) -m benchmarks.tables table3
 	$(PYTHON) -m benchmarks.tables table3-long
 	$(PYTHON) -m benchmarks.tables claims

@@ -96,23 +96,6 @@ def table2(record: Record) -> str:
     )
 
 
-def french(record: Record) -> str:
-    """Lay out Table 2's systems on another pair of languages."""
-    measured, table = record.measurements, _read_table2(record)
-    return "\n\n".join(
-        [
-            "## Table 2: English-French",
-            "Four of the systems are trained on Tatoeba English-French (161,126 pairs of short "
-            f"sentences), with {VOCABULARY:,} subwords. BLEU is "
-            f"cased, on the 2,001 test pairs of Tatoeba. {_steps(measured)}",
-            markdown(table.rows),
-            " ".join(table.reservations),
-            *table.matrix,
-            *_origin(record),
-        ]
-    )
-
-
 def _read_table2(record: Record) -> Table2:
     """Rebuild Table 2 from its record."""
     measured = record.measurements
@@ -128,6 +111,7 @@ def _recipe_differences(plan: dict[str, Any]) -> Iterator[str]:
     """Lay out, for each system of a plan, the settings in which it differs from its recipe."""
     planned = {system.name: system.settings for system in Plan.of(plan).systems}
     for system in SYSTEMS:
+        without = " (without reward)" if system.after else ""
         published = flat_settings(recipe(_RECIPES[system.name]))
         here = flat_settings(load_config(RECIPE, planned[system.name]))
         rows = [
@@ -136,7 +120,7 @@ def _recipe_differences(plan: dict[str, Any]) -> Iterator[str]:
             if value != published[name] and not name.startswith(_APART)
         ]
         yield table(
-            f"{system.title} | recipe `{_RECIPES[system.name]}` | here",
+            f"{system.title} | recipe `{_RECIPES[system.name]}`{without} | here",
             "`{setting}` | {published} | {here}",
             rows,
         )
@@ -153,7 +137,7 @@ def _steps(measured: Mapping[str, Any]) -> str:
     minutes = sorted(system.seconds / 60 for system in planned)
     return (
         f"Each training has the steps that its system takes in {minutes[len(minutes) // 2]:.0f} "
-        "minutes on one thread, computed from measured speeds."
+        "minutes on one thread, computed from measured speeds (for GNMT + RL, an estimated one)."
     )
 
 
@@ -240,7 +224,6 @@ PAGE = ResultPage(
     {
         "table1": table1,
         "table2": table2,
-        "french": french,
         "table3": table3,
         "table3-long": table3_long,
         "claims": claims,

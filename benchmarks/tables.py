@@ -1,17 +1,15 @@
 """
 The paper's tables and claims, made by `heedful paper` for the pages of results.
 
-    python -m benchmarks.tables table1 | table2 | table3 | table3-long | french | claims
-        [--system NAME ...]
-    python -m benchmarks.tables table2 | french | table3 --count
+    python -m benchmarks.tables table1 | table2 | table3 | table3-long | claims [--system NAME ...]
+    python -m benchmarks.tables table2 | table3 --count
 
 Writes `docs/results/NAME.json`, and builds the pictures and the page from it. Table 2 and Table 3
 use models trained on Multi30k English-German, raw; claims use models trained on the grammar corpus.
 If the JSON exists, its plan is repeated step by step; models that already exist in the folder are
 not trained again.
 Table 2 includes ensembles of three seeds. `table3-long` trains the base row and rows (A) and (C)
-for four times the steps that are recorded for Table 3. `french` trains four systems of Table 2 on
-Tatoeba English-French.
+for four times the steps that are recorded for Table 3.
 
 `--system` trains only the named systems, seeds or rows, or decides only the named claims. Other
 results of the JSON are kept. Named claims share the whole time budget. If an ensemble is named, its
@@ -30,14 +28,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from benchmarks.corpora import multi30k, tatoeba
+from benchmarks.corpora import multi30k
 from benchmarks.operations import count_again
 from benchmarks.report import RESULTS, arguments, measurements_of, read
 from benchmarks.table3_long import ROWS as LONG_ROWS
 from benchmarks.table3_long import lengthen, long_table
 from benchmarks.table_pages import OF_TABLE2, PAGE
 from heedful.errors import SettingError
-from heedful.experiments.corpus import TableCorpus, grammar_corpus
+from heedful.experiments.corpus import grammar_corpus
 from heedful.experiments.measured import MeasuredSystem
 from heedful.experiments.plan import RATES, Plan, describe, make_plan
 from heedful.experiments.record import Record, write_json
@@ -50,13 +48,12 @@ from heedful.paper.claims.check import (
 )
 from heedful.paper.claims.table import CLAIMS
 from heedful.paper.table1 import make_table1
-from heedful.paper.table2 import SYSTEMS, Table2, make_table2, table2_task
+from heedful.paper.table2 import Table2, make_table2, table2_task
 from heedful.paper.table3 import SYSTEMS as ROWS
 from heedful.paper.table3 import Table3, train_rows
 from heedful.settings.durations import parse_duration
 
 _THREADS = 1
-_IN_FRENCH = ("gnmt", "convs2s", "moe", "base")
 Measurements = dict[str, Any]
 
 
@@ -131,8 +128,7 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace, has_rec
     """End with a message if the options are incompatible."""
     what, chosen = options.what, bool(options.system)
     refusals = {
-        "--system is for table2, table3, table3-long and claims": chosen
-        and what in ("table1", "french"),
+        "--system is for table2, table3, table3-long and claims": chosen and what == "table1",
         "--system needs the JSON of the other systems": chosen
         and what != "table3-long"
         and not has_record,
@@ -168,7 +164,20 @@ def _table1(call: Call) -> Measurements:
 
 def _table2(call: Call) -> Measurements:
     """Train scaled-down systems of Table 2, and add them to the systems of earlier calls."""
-    measurements = _train_table2(call, multi30k, call.names, OF_TABLE2)
+    table = make_table2(
+        *(multi30k(call.out.parent), call.out, call.budget),
+        names=call.names,
+        known=OF_TABLE2,
+        plan=_write_plan(call.out, call.plan, call.names),
+        threads=_THREADS,
+        say=print,
+    )
+    measurements: Measurements = {
+        "here": plain(table.systems),
+        "text": table.text,
+        "differences": [asdict(pair) for pair in table.differences],
+        "plan": call.plan or _read_json(call.out / "plan.json"),
+    }
     if call.names and call.record is not None:
         recorded = _with_outputs(call.record)
         measurements = _merge(
@@ -219,34 +228,6 @@ def _write_outputs(record: Record, out: Path) -> None:
             file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def _french(call: Call) -> Measurements:
-    """Train four systems of Table 2 on another pair of languages."""
-    return _train_table2(call, tatoeba, _IN_FRENCH)
-
-
-def _train_table2(
-    call: Call,
-    unpack: Callable[[Path], TableCorpus],
-    names: Sequence[str],
-    known: Sequence[TableSystem] = SYSTEMS,
-) -> Measurements:
-    """Train systems of Table 2 on a text, by their plan if there is one."""
-    table = make_table2(
-        *(unpack(call.out.parent), call.out, call.budget),
-        names=names,
-        known=known,
-        plan=_write_plan(call.out, call.plan, names),
-        threads=_THREADS,
-        say=print,
-    )
-    return {
-        "here": plain(table.systems),
-        "text": table.text,
-        "differences": [asdict(pair) for pair in table.differences],
-        "plan": call.plan or _read_json(call.out / "plan.json"),
-    }
-
-
 def _table3(call: Call) -> Measurements:
     """Train rows of Table 3, and add them to the rows of earlier calls."""
     measurements = _train_rows(call, ROWS, call.plan)
@@ -285,13 +266,12 @@ def _train_rows(call: Call, rows: Sequence[TableSystem], plan: Measurements | No
 
 def _count(name: str, earlier: Measurements, commit: str) -> Measurements:
     """Count the operations of a record's trainings again from its plan, without training."""
-    unpack, systems = _COUNTED[name]
     measured = tuple(map(MeasuredSystem.of, earlier["here"]))
     with TemporaryDirectory() as scratch:
         out = Path(scratch)
         plan = _write_plan(out, earlier["plan"], ())
         assert plan is not None
-        counted = count_again(measured, Plan.read(plan), systems, unpack(out), out)
+        counted = count_again(measured, Plan.read(plan), _COUNTED[name], multi30k(out), out)
     for before, after in zip(measured, counted, strict=True):
         print(f"{after.title}: {after.flops:.3e} operations, {before.flops:.3e} before")
     if name == "table2":
@@ -361,17 +341,12 @@ _MAKERS: dict[str, tuple[Callable[[Call], Measurements], float]] = {
     "table3": (_table3, 10_800.0),
     "table3-long": (_table3_long, 43_200.0),
     "claims": (_claims, 3_600.0),
-    "french": (_french, 3_600.0),
 }
 """For each table, the function that makes the table, and its default budget in seconds."""
 
 
-_COUNTED: dict[str, tuple[Callable[[Path], TableCorpus], Sequence[TableSystem]]] = {
-    "table2": (multi30k, OF_TABLE2),
-    "french": (tatoeba, OF_TABLE2),
-    "table3": (multi30k, ROWS),
-}
-"""Text and systems of the records whose operations can be counted again."""
+_COUNTED: dict[str, Sequence[TableSystem]] = {"table2": OF_TABLE2, "table3": ROWS}
+"""Systems of the records whose operations can be counted again."""
 
 
 _NAMES: dict[str, list[str]] = {

@@ -102,13 +102,13 @@ def cost_rows(
     counted = [system for system in systems if system.curve and system.name not in uncounted]
     flops = min((system.curve[-1].flops for system in counted), default=0.0)
     heads = ("system", *([published[0]] if published else []), "BLEU", "perplexity", "operations")
-    rows: Rows = [(*heads, f"BLEU at {flops:.1e}")]
+    rows: Rows = [(*heads, f"valid. at {flops:.1e}")]
     for group in by_seed(systems):
         first, curves = group[0], [system.curve for system in group if system in counted]
         perplexities = [system.perplexity for system in group if system.perplexity is not None]
         rows.append(
             (
-                first.title if len(group) == 1 else f"{first.title}, {len(group)} seeds",
+                first.title,
                 *(() if published is None else (published[1].get(first.title, ""),)),
                 _score(group),
                 f"{fmean(perplexities):.1f}" if perplexities else "",

@@ -82,24 +82,25 @@ _GNMT = (
     *("search.coverage_penalty=0.2", *_WIDER_START, *_GUIDED),
 )
 _OF_ONE = {
-    "gnmt-rl": "GNMT + RL continues the training of GNMT for the same time. Only its steps with "
-    "reward are listed. Its operations are not counted, because most of them are for sampling.",
+    "gnmt-rl": "GNMT + RL continues the training of GNMT for the same time. Its operations are not "
+    "counted, because most of them are for sampling.",
     "gnmt-ensemble": "The GNMT ensemble consists of models trained without reward, and searches "
     "without the coverage penalty.",
 }
 """Notes on systems, by name."""
 _RESERVATION = (
     "Small models on a small corpus may rank differently from the published systems. A number "
-    "after ± is half the width of a 95% interval over sentences."
+    "after ± is half the width of a 95% interval over sentences; numbers in parentheses are the "
+    "range over seeds."
 )
 _THREE_SEEDS = (
-    "An ensemble averages the probabilities of models with three seeds; the published ensembles "
-    "have eight models."
+    "An ensemble averages the probabilities of three models that differ in their seed; the "
+    "published ensembles have eight models."
 )
 _AT_EQUAL_COST = (
-    "The picture and the last column show validation BLEU of greedy translations by single "
-    "checkpoints. The column compares the systems after as many operations as the shortest "
-    "training has; at this point, longer trainings have lowered their learning rate less."
+    "The last column is validation BLEU of greedy translations by single checkpoints, as in the "
+    "picture. It compares the systems after as many operations as the training with the fewest "
+    "has; at this point, the others have lowered their learning rate less."
 )
 _DIFFERENCES = (
     f"BLEU of the row minus BLEU of the column, for the first seeds; {SURE} marks differences "
@@ -107,7 +108,7 @@ _DIFFERENCES = (
 )
 _TRAININGS = (
     "Nats of attention: how much the loss per token rises at the last validation if attention is "
-    "uniform; empty if this was not recorded."
+    "uniform; empty if there is no attention or it was not recorded."
 )
 _CONVS2S = (
     *("model.encoder=convs2s", "model.decoder=convs2s", "model.d_model=256"),
@@ -133,6 +134,7 @@ _BIG = (
     *("model.d_model=416", "model.d_ff=1664", "model.heads=8"),
     *("model.encoder_layers=3", "model.decoder_layers=3"),
 )
+_REWARD_STEPS = "The steps of GNMT + RL are those with reward; its minutes include GNMT's."
 _REWARD = (
     *("train.objective=reward", "train.guided_attention=0"),
     *("train.schedule=constant", "train.learning_rate=1e-4"),
@@ -140,7 +142,7 @@ _REWARD = (
 # docs/results/reward.md: 150 steps take 6.4 minutes with reward, and 0.2 minutes with likelihood.
 _REWARD_SLOWDOWN = 32.0
 
-# On the built-in grammar, both need about 550 steps for 50 BLEU.
+# On the built-in grammar, 500 steps of GNMT and 550 of Deep-Att reach 50 BLEU.
 _FEWEST_OF_DEEP = 600
 
 _PAIRS = (("en", "de"), ("en", "fr"))
@@ -334,7 +336,9 @@ class Table2:
     @property
     def trainings(self) -> list[str]:
         """A table of all trainings, and the meaning of its last column."""
-        return [_TRAININGS, markdown(training_rows(self.systems))]
+        names = {system.name for system in self.systems}
+        note = f"{_TRAININGS} {_REWARD_STEPS}" if names & _UNCOUNTED else _TRAININGS
+        return [note, markdown(training_rows(self.systems))]
 
     @property
     def marks(self) -> list[str]:

@@ -143,9 +143,9 @@ class Table3:
     def pairs(self) -> list[tuple[PublishedRow, MeasuredSystem]]:
         """The published rows that were measured; the base row has the means of its seeds."""
         by_name = {system.name: system for system in self.systems}
-        perplexity, bleu = (noise.mean for noise in self.noises)
-        base = replace(by_name["base"], perplexity=perplexity, valid_bleu=bleu)
-        by_name["base"] = base
+        if base := by_name.get("base"):
+            perplexity, bleu = (noise.mean for noise in self.noises)
+            by_name["base"] = replace(base, perplexity=perplexity, valid_bleu=bleu)
         return [(row, by_name[row.name]) for row in PUBLISHED if row.name in by_name]
 
     @property
@@ -188,22 +188,23 @@ class Table3:
     @property
     def verdict(self) -> str:
         """A summary of the table in one paragraph."""
+        rising = any(self._still_learns(system) for _, system in self.pairs)
+        marks = f" {STILL_LEARNS}" if rising else ""
         if not self.compared:
             return (
                 "No rows are compared, because a training of the base row has learned nothing "
-                "useful."
+                f"useful.{marks}"
             )
         perplexity, bleu = self.noises
         others = [system for _, system in self.compared if system.name != "base"]
         apart = sum(map(self._differs, others))
-        rising = any(self._still_learns(system) for _, system in self.pairs)
-        marks = f"{STILL_LEARNS} " if rising else ""
         return (
-            "A star marks a number that differs from the mean of the base row's "
+            "The numbers of the base row are means over seeds, ± their standard deviation. A star "
+            "marks a number that differs from the mean of the base row's "
             f"{len(self.seeds)} trainings by more than another seed would: by more than "
             f"{perplexity.margin:.{_digits(perplexity)}f} in perplexity or "
             f"{bleu.margin:.{_digits(bleu)}f} in BLEU. {apart} of "
-            f"{len(others)} rows have stars. {marks}Rows are named by the paper's sizes, "
+            f"{len(others)} rows have stars.{marks} Rows are named by the paper's sizes, "
             f"but our models are {_PARTS[_WIDTH * self.narrow]} as wide and half as deep, and are "
             "trained on a small text. Rank correlation "
             f"with the published rows: {_with_sign(self.correlations[0])} for perplexity, "

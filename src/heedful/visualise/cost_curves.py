@@ -32,12 +32,12 @@ class CostCurve:
     def mean(
         cls, name: str, costs: Sequence[Sequence[float]], values: Sequence[Sequence[float]]
     ) -> "CostCurve":
-        """Average the curves of several seeds, point by point."""
-        points = [*zip(*values, strict=True)]
+        """Average the curves of several seeds at the points that all of them have."""
+        points = [*zip(*values, strict=False)]
         band = (tuple(map(min, points)), tuple(map(max, points))) if len(values) > 1 else ()
         return cls(
             name,
-            tuple(fmean(point) for point in zip(*costs, strict=True)),
+            tuple(fmean(point) for point in zip(*costs, strict=False)),
             tuple(map(fmean, points)),
             *band,
         )
@@ -60,11 +60,12 @@ def draw_cost_curves(
 def _draw(curves: Sequence[CostCurve], x_label: str, y_label: str) -> "Figure":
     """Draw the curves, and next to them a legend that lists systems from best to worst."""
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     figure = Figure(figsize=(_WIDE, _TALL), dpi=_DPI, facecolor="white")
     axes = figure.add_axes((0.08, 0.11, 0.6, 0.86))
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda cost, _: f"{cost:.0e}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     draw_grid(axes)

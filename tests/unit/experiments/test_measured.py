@@ -9,6 +9,7 @@ from heedful.errors import RunFolderError, SettingError
 from heedful.experiments.measured import (
     MeasuredSystem,
     _after,
+    _attention_use,
     _curve,
     _read,
     _translate,
@@ -94,3 +95,17 @@ def test_an_ensemble_translates_without_the_penalty_of_one_models_attention(corp
     assert len(_translate(translator, system, "test", short, tmp_path)) == 2
     with pytest.raises(SettingError, match="coverage penalty needs a recurrent decoder"):
         _translate(translator, system._replace(members=()), "test", short, tmp_path)
+
+
+def test_the_last_use_of_attention_is_read_from_the_log(tmp_path):
+    uses = [{"nats_of_uniform": 0.1}, {"nats_of_uniform": 1.1}]
+    lines = [
+        {"step": n, "loss": 1.0, "health": {"attention": use}} for n, use in enumerate(uses, 1)
+    ]
+    log = tmp_path / "log.jsonl"
+    log.write_text(
+        "".join(f"{json.dumps(line)}\n" for line in [*lines, {"step": 9, "loss": 1.0}]), "utf-8"
+    )
+    assert _attention_use(tmp_path) == uses[-1]
+    log.write_text(json.dumps({"step": 1, "loss": 1.0}), "utf-8")
+    assert _attention_use(tmp_path) is None

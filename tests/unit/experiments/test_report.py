@@ -16,7 +16,7 @@ from heedful.experiments.report import (
 def test_the_table_has_every_number(make):
     systems = [make("first"), make("together", curve=(), perplexity=None)]
     rows = cost_rows(systems)
-    assert rows[0] == ("system", "BLEU", "perplexity", "operations", "BLEU at 3.0e+11")
+    assert rows[0] == ("system", "BLEU", "perplexity", "operations", "valid. at 3.0e+11")
     assert rows[1] == ("first", "28.0↑ ± 1.0", "5.0", "3.0e+11", "30.0")
     assert rows[2] == ("together", "28.0 ± 1.0", "", "3.0e+11", "")
     assert plain(systems)[0]["curve"][0]["step"] == 100
@@ -33,7 +33,7 @@ def test_systems_are_compared_at_the_operations_that_all_have_spent(make):
     first = make("first")
     cheap = make("cheap", curve=tuple(point for point in first.curve if point.step < 300))
     rows = cost_rows([first, make("second"), cheap])
-    assert rows[0][-1] == "BLEU at 2.0e+11"
+    assert rows[0][-1] == "valid. at 2.0e+11"
     assert [row[-1] for row in rows[1:]] == ["20.0", "20.0", "20.0"]
 
 
@@ -41,7 +41,7 @@ def test_operations_that_are_not_all_counted_are_not_shown(make):
     first = make("first")
     part = make("reward", curve=first.curve[:1])
     rows = cost_rows([first, part], uncounted=("reward",))
-    assert rows[0][-1] == "BLEU at 3.0e+11"
+    assert rows[0][-1] == "valid. at 3.0e+11"
     assert rows[1][-2:] == ("3.0e+11", "30.0")
     assert rows[2][-2:] == ("", "")
 
@@ -50,7 +50,7 @@ def test_seeds_share_a_row_with_their_spread(make):
     seeds = [make("gnmt", bleu=20.0), make("gnmt-2", bleu=23.0), make("gnmt-3", bleu=20.0)]
     systems = [*seeds, make("gnmt-ensemble", bleu=25.0)]
     rows = cost_rows(systems)
-    assert [row[0] for row in rows[1:]] == ["gnmt, 3 seeds", "gnmt-ensemble"]
+    assert [row[0] for row in rows[1:]] == ["gnmt", "gnmt-ensemble"]
     assert [row[1] for row in rows[1:]] == ["21.0↑ (20.0 to 23.0)", "25.0↑ ± 1.0"]
     assert seed_spread(systems) == 3.0
     assert seed_spread(systems[2:]) == 0.0

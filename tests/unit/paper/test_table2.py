@@ -37,6 +37,13 @@ def test_siblings_have_equally_many_weights():
     assert 3 < big / found["base"] < 4
 
 
+def test_what_learns_late_needs_more_steps():
+    fewest = {system.name: system.fewest for system in (*SYSTEMS, *ENSEMBLES)}
+    late = {name for name, steps in fewest.items() if steps == 600}
+    assert {name.partition("-")[0] for name in late} == {"deep", "gnmt"}
+    assert {fewest[name] for name in fewest.keys() - late} == {10}
+
+
 def test_an_ensemble_is_three_seeds_of_a_system():
     (together,) = (one for one in ENSEMBLES if one.name == "gnmt-ensemble")
     assert together.members == ("gnmt", "gnmt-2", "gnmt-3")

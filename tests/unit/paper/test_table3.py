@@ -109,6 +109,12 @@ def test_the_base_row_has_the_means_of_its_seeds(make):
     assert table.systems[0].valid_bleu == 25.0
 
 
+def test_a_table_without_the_first_seed_of_the_base_row_has_the_other_rows(make):
+    systems = [make(name, title=name) for name in ("base-2", "base-3", "big")]
+    table = Table3(tuple(systems), "train.en:7")
+    assert [row[0] for row in table.rows] == ["row", "big"]
+
+
 def test_without_a_base_row_nothing_is_compared(make):
     table = made_up(make, **{"base-3": 0.9})
     assert table.conclusions == ["Base-3 has learned nothing useful in its steps."]
