@@ -260,7 +260,10 @@ def body(record: Record) -> str:
     pairs = parts.get("differences", {}).get("pairs", [])
     sections = []
     if rows := score_rows(parts):
-        sections += [_describe(rows, pairs), _score_table(rows), _PICTURE]
+        sections += [_HEAD.format_map(rows[0]), _score_table(rows)]
+        if pairs:
+            sections.append(" ".join(_conclusions(rows, pairs, record.outputs)))
+        sections.append(_PICTURE)
     if pairs:
         sections.append(fold("Differences between parsers", [_DIFFERENCES, _matrix(pairs)]))
     details = [" ".join([_TRAINING, *_durations(parts.get("seeds", {}))])]
@@ -280,6 +283,7 @@ def score_rows(parts: Mapping[str, Any]) -> list[dict[str, Any]]:
     scores |= {name: [grammars.get(name)] for name in GRAMMARS}
     return [
         {
+            "system": name,
             "name": NAMES[name],
             **{part: _summarize([row[part] for row in rows]) for part in ("dev", "unseen")},
         }
@@ -291,11 +295,11 @@ def score_rows(parts: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _summarize(scores: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Compute the mean F1 over seeds, its deviation, and the margin over sentences."""
     values = [score["f1"] for score in scores]
-    margins = [(score["interval"][1] - score["interval"][0]) / 2 for score in scores]
     return {
         "f1": statistics.mean(values),
+        "by_seed": values,
         "seeds": f"{statistics.stdev(values):.1f}" if len(values) > 1 else "",
-        "margin": statistics.mean(margins),
+        "margin": statistics.mean(map(_margin, scores)),
         "sentences": scores[0]["sentences"],
     }
 
@@ -307,44 +311,70 @@ def _trial_rows(trials: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield trial | {"recipe": NAMES[name], "rate": rate, "mark": mark}
 
 
-def _describe(rows: Sequence[dict[str, Any]], pairs: Sequence[dict[str, Any]]) -> str:
-    """Describe the table, and conclude from the differences between neighbors."""
-    neighbors = [*pairwise(NAMES)][: len(SYSTEMS)]
-    conclusions = [
-        _conclude(pair) for pair in pairs if (pair["first"], pair["second"]) in neighbors
+def _conclusions(
+    rows: Sequence[dict[str, Any]],
+    pairs: Sequence[Mapping[str, Any]],
+    outputs: Mapping[str, Sequence[str]],
+) -> Iterator[str]:
+    """State the seed of the differences, and the differences between neighbors in the table."""
+    other_seeds = SEEDS[:-1]
+    without_trees = [
+        row
+        for row in rows
+        if row["system"] in SYSTEMS
+        and not all(f"{row['system']}, seed {seed}, unseen" in outputs for seed in other_seeds)
     ]
-    return " ".join([_HEAD.format_map(rows[0]), *conclusions])
-
-
-def _conclude(pair: Mapping[str, Any]) -> str:
-    low, high = pair["interval"]
-    doubt = ", so these sentences do not show which is better" if low <= 0 <= high else ""
-    names = f"{NAMES[pair['first']]} minus {NAMES[pair['second']]}"
-    return f"{names} is {_with_interval(pair)}{doubt}."
-
-
-def _with_interval(pair: Mapping[str, Any]) -> str:
-    return "{difference:+.1f} ({interval[0]:+.1f} to {interval[1]:+.1f})".format_map(pair)
+    names = " and ".join(row["name"] for row in without_trees)
+    reason = f", because the record has no trees of {names} with other seeds" if names else ""
+    yield f"Differences and their 95% intervals are those of seed {SEEDS[-1]}{reason}."
+    for row in without_trees:
+        scores = row["unseen"]["by_seed"]
+        place = ("lowest", "middle", "highest")[sorted(scores).index(scores[-1])]
+        listed = ", ".join(f"{score:.1f}" for score in scores)
+        seeds = f"seeds {SEEDS[0]} to {SEEDS[-1]}: {listed}"
+        yield f"{row['name']} has its {place} unseen F1 with this seed ({seeds})."
+    compared = {(pair["first"], pair["second"]): pair for pair in pairs}
+    for first, second in [*pairwise(rows)][: len(SYSTEMS)]:
+        if pair := compared.get((first["system"], second["system"])):
+            # rounded as in the table, so that readers can subtract its means
+            means = round(first["unseen"]["f1"], 1) - round(second["unseen"]["f1"], 1)
+            low, high = pair["interval"]
+            doubt = ", so these sentences do not show which is better" if low <= 0 <= high else ""
+            yield (
+                f"{first['name']} minus {second['name']} is {pair['difference']:+.1f} "
+                f"({low:+.1f} to {high:+.1f}) with seed {SEEDS[-1]}, and {means:+.1f} between the "
+                f"means{doubt}."
+            )
 
 
 def _score_table(rows: Sequence[dict[str, Any]]) -> str:
-    heads = " | ".join(f"F1, {part} | ± seeds | ± sentences" for part in ("development", "unseen"))
+    heads = "parser | development F1 | ± seeds | unseen F1 | ± seeds"
     cells = " | ".join(
-        f"{{{part}[f1]:.1f}} | {{{part}[seeds]}} | {{{part}[margin]:.1f}}"
+        f"{{{part}[f1]:.1f}} ± {{{part}[margin]:.1f}} | {{{part}[seeds]}}"
         for part in ("dev", "unseen")
     )
-    return table(f"parser | {heads}", f"{{name}} | {cells}", rows)
+    return table(heads, f"{{name}} | {cells}", rows)
 
 
 def _matrix(pairs: Sequence[Mapping[str, Any]]) -> str:
-    """Lay the differences out as the upper half of a matrix."""
-    cells = {(pair["first"], pair["second"]): _with_interval(pair) for pair in pairs}
-    firsts, seconds = (dict.fromkeys(pair[side] for pair in pairs) for side in ("first", "second"))
-    rows: Rows = [("", *(NAMES[second] for second in seconds))]
-    rows += [
-        (NAMES[first], *(cells.get((first, second), "") for second in seconds)) for first in firsts
-    ]
+    """Lay the differences out as the upper half of a matrix: the row's F1 minus the column's."""
+    cells = {
+        (pair["first"], pair["second"]): f"{pair['difference']:+.1f} ± {_margin(pair):.1f}"
+        for pair in pairs
+    }
+    compared = {pair[side] for pair in pairs for side in ("first", "second")}
+    systems = [name for name in NAMES if name in compared]
+    rows: Rows = [("", *(str(number) for number in range(2, len(systems) + 1)))]
+    for number, first in enumerate(systems, start=1):
+        columns = (cells.get((first, second), "") for second in systems[1:])
+        rows.append((f"{number} {NAMES[first]}", *columns))
     return markdown(rows)
+
+
+def _margin(score: Mapping[str, Any]) -> float:
+    """Return half the width of a 95% interval."""
+    low, high = score["interval"]
+    return float(high - low) / 2
 
 
 def _durations(seeds: Mapping[str, Any]) -> list[str]:
@@ -372,18 +402,16 @@ _HEAD = (
     "The table compares three neural parsers and two grammars by [labeled "
     "F1](../explain/parsing.md#the-score) on the Wall Street Journal sample, parsed from words "
     "alone. `parsing-small` has an LSTM encoder and a Transformer decoder. All parsers learn from "
-    "files 1 to 149. Files 160 to 179 (development, {dev[sentences]} sentences) select the "
+    "files 1 to 149; files 160 to 179 (development, {dev[sentences]} sentences) select the "
     "learning rates. Files 150 to 159 (unseen, {unseen[sentences]} sentences) are parsed only at "
     "the end. F1 of a neural parser is the mean over three seeds, and “± seeds” is their standard "
-    "deviation. “± sentences” is half of a 95% interval, bootstrapped over sentences and averaged "
-    f"over seeds. With seed {SEEDS[-1]}, these are differences in unseen F1 and their 95% "
-    "intervals:"
+    "deviation; a number after ± is half of a 95% interval over sentences."
 )
 _PICTURE = "![F1 of five parsers on both parts, with 95% intervals over sentences](parsers.svg)"
 _DIFFERENCES = (
-    "Differences are the F1 of the row minus the F1 of the column on the unseen part, with 95% "
-    f"intervals bootstrapped over sentences. Neural parsers have seed {SEEDS[-1]}, because the "
-    "record has no trees of the Transformer's other seeds."
+    f"Differences are the unseen F1 of the row minus that of the column, with seed {SEEDS[-1]}. A "
+    "number after ± is half of a 95% interval. Intervals are bootstrapped over sentences; those of "
+    "F1 are averaged over seeds."
 )
 _TRAINING = (
     f"Each neural parser is trained for as many steps as take {MINUTES:.0f} minutes on one thread. "

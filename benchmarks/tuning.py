@@ -164,12 +164,12 @@ def body(record: Record) -> str:
     best = {kind: _best(record, kind) for kind in _KINDS}
     minutes = " or ".join(f"{spent:g}" for spent in sorted({row["minutes"] for row in rows}))
     parts = [_HEAD.format(minutes=minutes), _systems(rows, best["rates"])]
-    parts += _reservations(record, best["rates"])
+    parts += [*_reservations(record, best["rates"]), _COLUMNS]
     for kind, (title, head, note) in _KINDS.items():
         cells = [
             row
             | {"title": _TITLES[row["system"]]}
-            | {"mark": "**chosen**" if row in best[kind].values() else ""}
+            | {"name": f"**{row['choice']}**" if row in best[kind].values() else row["choice"]}
             | {"first": _figure(row, "first", ".0%"), "diagonal": _figure(row, "diagonal")}
             | {"nats": _figure(row, "nats_of_uniform")}
             for row in rows
@@ -192,22 +192,19 @@ def _best(record: Record, kind: str) -> dict[str, dict[str, Any]]:
 
 
 def _systems(rows: Sequence[dict[str, Any]], best: dict[str, dict[str, Any]]) -> str:
-    """Lay out the number of trials, the warm-up and the best rate of each system."""
+    """Lay out the steps, the warm-up and the best rate of each system."""
     cells = []
     for name in dict.fromkeys(row["system"] for row in rows):
-        kinds = [row["kind"] for row in rows if row["system"] == name]
         table2 = dict(setting.split("=", 1) for setting in _plan_of(name)["settings"])
         steps = next(row["steps"] for row in rows if row["system"] == name)
         cells.append(
-            {kind: kinds.count(kind) for kind in _KINDS}
-            | {"title": _TITLES[name], "best": best[name]["choice"] if name in best else ""}
-            | {"warmup": warmup(steps), "warmup2": table2["train.warmup"]}
+            {"title": _TITLES[name], "best": best[name]["choice"] if name in best else ""}
+            | {"steps": steps, "warmup": warmup(steps), "warmup2": table2["train.warmup"]}
             | {"rate2": table2["train.learning_rate"]}
         )
     return table(
-        "system | approaches | learning rates | warm-up | warm-up in Table 2 | best rate | rate in "
-        "Table 2",
-        "{title} | {approaches} | {rates} | {warmup} | {warmup2} | {best} | {rate2}",
+        "system | steps | warm-up | warm-up in Table 2 | best rate | rate in Table 2",
+        "{title} | {steps:,} | {warmup} | {warmup2} | {best} | {rate2}",
         cells,
     )
 
@@ -263,14 +260,8 @@ _KINDS = {
     ),
 }
 """For each kind of trials: a title, the first columns of its table, and a note."""
-_HEADS = (
-    " | steps | perplexity | BLEU | largest weight on the first position | correlation with the "
-    "diagonal | nats lost by uniform attention | "
-)
-_CELLS = (
-    "{title} | {choice} | {steps:,} | {perplexity:.1f} | {bleu:.1f} | {first} | {diagonal} | "
-    "{nats} | {mark}"
-)
+_HEADS = " | perplexity | BLEU | first | diagonal | nats"
+_CELLS = "{title} | {name} | {perplexity:.1f} | {bleu:.1f} | {first} | {diagonal} | {nats}"
 _HEAD = (
     "Short trainings on Multi30k English-German compare ways to train the systems of [Table "
     "2](tables.md). Approaches are ways to make a decoder use its attention. Each trial has as "
@@ -279,6 +270,12 @@ _HEAD = (
     "text. The chosen trial of a system has the lowest perplexity among the trials that [use "
     "their attention](../howto/training-health.md), or among all trials if none does. A trial "
     "with fewer layers is chosen only if no trial with all layers uses its attention."
+)
+_COLUMNS = (
+    "In the tables below, chosen trials are bold. “First” is the share of target tokens that "
+    "attend most to the first source token. “Diagonal” is the correlation between the position of "
+    "a target token and that of the source token to which it attends most. “Nats” is the increase "
+    "in the loss per target token with uniform attention."
 )
 _UNRECORDED = (
     "## Not in the record\n\n"

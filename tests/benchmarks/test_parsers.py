@@ -67,42 +67,78 @@ def measurements():
             "dev": score(f1 + seed, 273),
             "unseen": score(f1 + seed - 4.0, 143),
         }
-        for system, f1 in (("hybrid", 84.0), ("lstm", 79.0))
+        for system, f1 in (("hybrid", 84.0), ("lstm", 79.0), ("transformer", 73.0))
         for seed in (1, 2, 3)
     }
-    plain = {"dev": score(70.0, 273), "unseen": score(71.0, 143)}
+    grammars = {
+        name: {"dev": score(f1, 273), "unseen": score(f1 + 1.0, 143)}
+        for name, f1 in (("parents", 71.0), ("plain", 70.0))
+    }
     pair = {"difference": 5.0, "interval": [2.0, 8.0]}
     pairs = [
         {"first": "hybrid", "second": "lstm", **pair},
         {"first": "transformer", "second": "parents", **pair, "interval": [-1.0, 11.0]},
+        {"first": "parents", "second": "plain", **pair},
     ]
     return {
         "seeds": seeds,
-        "grammar": {"commit": "of grammars", "plain": plain},
+        "grammar": {"commit": "of grammars", **grammars},
         "differences": {"pairs": pairs},
     }
 
 
+def trees_of(*systems):
+    return {f"{system}, seed {seed}, unseen": ["(S )S"] for system in systems for seed in (1, 2, 3)}
+
+
+def page_of(measured, *systems):
+    return body(Record("abc", "a machine", measured, outputs=trees_of(*systems)))
+
+
 def test_seeds_are_one_row_with_both_deviations():
-    page = body(Record("abc", "a machine", measurements()))
-    row = "| `parsing-small-lstm` | 81.0 | 1.0 | 2.5 | 77.0 | 1.0 | 2.5 |"
-    assert row in page
-    assert "| PCFG | 70.0 |  | 2.5 | 71.0 |  | 2.5 |" in page
+    page = page_of(measurements())
+    assert "| `parsing-small-lstm` | 81.0 ± 2.5 | 1.0 | 77.0 ± 2.5 | 1.0 |" in page
+    assert "| PCFG | 70.0 ± 2.5 |  | 71.0 ± 2.5 |  |" in page
     assert "273 sentences" in page
     assert "143 sentences" in page
     assert "F1 in training" not in page
 
 
 def test_a_difference_without_a_sure_sign_ranks_no_parser():
-    page = body(Record("abc", "a machine", measurements()))
-    sure = "`parsing-small` minus `parsing-small-lstm` is +5.0 (+2.0 to +8.0)."
-    assert sure in page
-    assert "is +5.0 (-1.0 to +11.0), so these sentences do not show which is better." in page
-    assert "| `parsing-small` | +5.0 (+2.0 to +8.0) |  |" in page
+    page = page_of(measurements())
+    means = "with seed 3, and +5.0 between the means."
+    assert f"`parsing-small` minus `parsing-small-lstm` is +5.0 (+2.0 to +8.0) {means}" in page
+    doubt = "with seed 3, and -1.0 between the means, so these sentences do not show which is"
+    assert f"is +5.0 (-1.0 to +11.0) {doubt} better." in page
+    assert "PCFG with parent annotation minus" not in page
+
+
+def test_the_page_says_why_differences_are_those_of_a_single_seed():
+    page = page_of(measurements(), "hybrid", "lstm")
+    reason = "because the record has no trees of `parsing-small-transformer` with other seeds."
+    assert f"are those of seed 3, {reason}" in page
+    scores = "highest unseen F1 with this seed (seeds 1 to 3: 70.0, 71.0, 72.0)."
+    assert f"`parsing-small-transformer` has its {scores}" in page
+    assert "`parsing-small-lstm` has its" not in page
+    complete = page_of(measurements(), *SYSTEMS)
+    assert "are those of seed 3. `parsing-small` minus" in complete
+
+
+def test_a_page_without_differences_announces_none():
+    page = page_of({**measurements(), "differences": {}})
+    assert "Differences" not in page
+    assert ":\n" not in page
+
+
+def test_differences_are_a_matrix_with_numbered_columns():
+    lines = page_of(measurements()).splitlines()
+    assert "|  | 2 | 3 | 4 | 5 |" in lines
+    assert "| 1 `parsing-small` | +5.0 ± 3.0 |  |  |  |" in lines
+    assert "| 3 `parsing-small-transformer` |  |  | +5.0 ± 6.0 |  |" in lines
 
 
 def test_the_page_names_all_commits_and_times():
-    page = body(Record("abc", "a machine", measurements()))
+    page = page_of(measurements())
     named = "seeds of seed 1 and of seed 2 and of seed 3; grammar of grammars"
     assert f"Commits: {named}." in page
     assert "took 21 to 23 minutes" in page

@@ -189,12 +189,12 @@ class Table3:
     def verdict(self) -> str:
         """A summary of the table in one paragraph."""
         rising = any(self._still_learns(system) for _, system in self.pairs)
-        marks = f" {STILL_LEARNS}" if rising else ""
+        marks = f"{STILL_LEARNS} " if rising else ""
         if not self.compared:
             return (
                 "No rows are compared, because a training of the base row has learned nothing "
-                f"useful.{marks}"
-            )
+                f"useful. {marks}"
+            ).rstrip()
         perplexity, bleu = self.noises
         others = [system for _, system in self.compared if system.name != "base"]
         apart = sum(map(self._differs, others))
@@ -204,7 +204,7 @@ class Table3:
             f"{len(self.seeds)} trainings by more than another seed would: by more than "
             f"{perplexity.margin:.{_digits(perplexity)}f} in perplexity or "
             f"{bleu.margin:.{_digits(bleu)}f} in BLEU. {apart} of "
-            f"{len(others)} rows have stars.{marks} Rows are named by the paper's sizes, "
+            f"{len(others)} rows have stars. {marks}Rows are named by the paper's sizes, "
             f"but our models are {_PARTS[_WIDTH * self.narrow]} as wide and half as deep, and are "
             "trained on a small text. Rank correlation "
             f"with the published rows: {_with_sign(self.correlations[0])} for perplexity, "
