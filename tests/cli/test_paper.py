@@ -285,7 +285,9 @@ def test_paper_lists_what_it_makes():
 def test_claims_are_decided_by_name(heedful_cli, tmp_path):
     done = heedful_cli("paper", "claims", "shift", "--out", tmp_path / "claims")
     assert done.returncode == 0, done.stderr
-    assert "is a linear function of the encoding of pos. (section 3.5) It holds." in done.stdout
+    assert "is a linear function of the encoding of pos. (section 3.5)\n" in done.stdout
+    assert "\nIt holds. The rotated encoding of pos and the encoding of pos + k " in done.stdout
+    assert "\nDifference:\ndistance  difference\n" in done.stdout
     help_text = " ".join(heedful_cli("paper", "claims", "--help").stdout.split())
     assert f"Claims: {', '.join(CLAIMS)}." in help_text
     done = heedful_cli("paper", "claims", "nothing", "--out", tmp_path / "claims")

@@ -61,10 +61,11 @@ def claims(
         echo_json(to_dict(results))
         return
     for name, checked in results.items():
-        typer.echo(f"{CLAIMS[name].said} ({CLAIMS[name].source}) {checked.verdict}")
-        typer.echo(checked.sentence)
-        for table in checked.tables:
-            echo_table(table)
+        typer.echo(f"{CLAIMS[name].said} ({CLAIMS[name].source})")
+        typer.echo(f"{checked.verdict} {checked.headline}\n{checked.sentence}")
+        for title, rows in checked.tables:
+            typer.echo(f"{title}:")
+            echo_table(rows)
             typer.echo()
     typer.echo(RESERVATION)
     typer.echo(out)

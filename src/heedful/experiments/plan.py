@@ -253,10 +253,10 @@ def _precision(config: RunConfig) -> str:
 
 def _lengths_of(steps: int, seconds: float, validations: int | None) -> tuple[str, ...]:
     """Return settings that fit schedule, checkpoints and validations to the number of steps."""
-    most, between = VALIDATIONS, _BETWEEN_VALIDATIONS
-    if validations is not None:
-        most, between = validations, SECONDS_OF_VALIDATION
-    count = max(2, min(most, int(seconds / between)))
+    least, most, between = 2, VALIDATIONS, _BETWEEN_VALIDATIONS
+    if validations is not None:  # at least one after each quarter of the training
+        least, most, between = min(4, validations), validations, SECONDS_OF_VALIDATION
+    count = max(least, min(most, int(seconds / between)))
     return (
         f"train.steps={steps}",
         f"train.warmup={min(300, max(1, steps // 8))}",

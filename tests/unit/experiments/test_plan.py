@@ -111,7 +111,7 @@ def test_a_budget_too_small_to_measure_is_refused_before_the_work(corpus, tmp_pa
     assert not (tmp_path / "text").exists()
 
 
-@pytest.mark.parametrize(("budget", "validations"), [(1_000.0, 24), (100.0, 2)])
+@pytest.mark.parametrize(("budget", "validations"), [(1_000.0, 24), (100.0, 4)])
 def test_validations_that_are_asked_for_have_their_part_of_the_budget(
     corpus, tmp_path, budget, validations
 ):

@@ -164,9 +164,14 @@ def claim_sections(checked: Mapping[str, Checked], level: str, picture: str) -> 
             f"{level} {CLAIMS[name].said}",
             f"**{claim.verdict}** {claim.headline} ({CLAIMS[name].source})",
             f"![{CLAIMS[name].said}]({picture.format(name)})",
-            fold("All numbers", [claim.sentence, *map(markdown, claim.tables)]),
+            fold("All numbers", [claim.sentence, *_tables(claim)]),
         )
     ]
+
+
+def _tables(claim: Checked) -> list[str]:
+    """Lay out the tables of a claim below their titles."""
+    return [f"{title}:\n\n{markdown(rows)}" for title, rows in claim.tables]
 
 
 def to_dict(results: dict[str, Checked]) -> dict[str, Any]:
@@ -184,9 +189,8 @@ def to_dict(results: dict[str, Checked]) -> dict[str, Any]:
 
 def draw(statement: str, checked: Checked, out: Path) -> None:
     """Draw the numbers of a claim."""
-    draw_size_curves(
-        checked.panels, out, ReportPage(statement, checked.sentence, checked.tables[0])
-    )
+    _, rows = checked.tables[0]
+    draw_size_curves(checked.panels, out, ReportPage(statement, checked.sentence, rows))
 
 
 def _earlier_result(out: Path, name: str, corpus: TableCorpus | None) -> Checked | None:

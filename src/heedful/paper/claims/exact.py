@@ -33,7 +33,10 @@ def measure_convolution() -> Measured:
     panel = _differences("kernel", widths, errors)
     return Measured(
         [max(errors) < _EXACT],
-        [f"The two sides differ by at most {_round_up(max(errors))}."],
+        [
+            "A convolution and a sum of linear maps, one for each relative position, differ by at "
+            f"most {_round_up(max(errors))}."
+        ],
         "The sum of one map for each relative position equals the convolution within "
         f"{_round_up(max(errors))}.",
         (panel,),
@@ -60,7 +63,8 @@ def measure_shift() -> Measured:
     return Measured(
         [max(errors) < _EXACT, rounded < _SINGLE],
         [
-            f"The two sides differ by at most {_round_up(max(errors))}.",
+            "The rotated encoding of pos and the encoding of pos + k differ by at most "
+            f"{_round_up(max(errors))}.",
             f"A model's table differs from the exact encodings by up to {_round_up(rounded)}.",
         ],
         "One rotation for each distance, the same at all 512 positions, gives the encoding of the "

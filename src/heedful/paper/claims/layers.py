@@ -40,7 +40,7 @@ STACKS: dict[str, dict[str, str]] = {
     "neither": {"norm_kind": "none", "residuals": "false"},
 }
 """Settings of each stack in the claim `gradients`, by a name that states the stack's parts."""
-_OTHER_PART = {"residuals alone": "norms", "norms alone": "residuals"}
+_OTHER_PART = {"residuals alone": "norms", "norms alone": "residual connections"}
 _LENGTHS, _WIDTHS = (64, 128, 256, 512), (16, 64, 256)
 _POSITIONS = 4096
 """Total number of positions of the sequences on which layers are timed."""
@@ -71,12 +71,13 @@ def measure_batch_norm() -> Measured:
     least, largest = min(differences["batch norm"]), max(differences["batch norm"])
     most = max(differences["layer norm"])
     apart = f"by at most {most:.0e}" if most else "not at all"
+    headline = (
+        f"With batch norm, other sentences change a state of a sentence by {least:.3g} or more in "
+        f"every batch; with layer norm, {apart}."
+    )
     return Measured(
         [least > 1e-2, most < 1e-5],
-        [
-            f"With batch norm, other sentences change a sentence's states by at least {least:.3g}.",
-            f"With layer norm, other sentences change a sentence's states by up to {most:.3g}.",
-        ],
+        [headline, headline],
         "In training mode, other sentences in the batch change a sentence's states by "
         f"{least:.3g} to {largest:.3g} with batch norm, and {apart} with layer norm.",
         (SizePanel("other sentences", others, _curves(differences), "largest difference"),),
@@ -96,22 +97,21 @@ def measure_gradients() -> Measured:
     both, *alone, neither = alive
     enough = [name for name in alone if alive[name]]
     curves = {name: np.median(by_seed, axis=0).tolist() for name, by_seed in norms.items()}
-    doubt = "".join(
-        f" The gradient also stays alive with {name}, so {_OTHER_PART[name]} may not be needed."
-        for name in enough
-    )
+    doubts = {name: f", so {_OTHER_PART[name]} may not be needed" for name in enough}
+    limits = f"between {_FADED:g} and {1 / _FADED:g}"
     return Measured(
         [alive[both], not inside[neither].any(), None if enough else True],
         [
             f"With {name}, the gradient at the input changes from 1 to {depths[-1]} layers by a "
             f"factor of {np.median(factors[name]):.2g} ({_range(factors[name])} in {len(_SEEDS)} "
-            "draws)."
+            f"draws). A factor {limits} keeps the gradient alive{doubts.get(name, '')}."
             for name in (both, neither, (enough or alone)[0])
         ],
         f"From 1 to {depths[-1]} layers, the gradient at the input changes by a factor of "
         + ", ".join(f"{_range(gain)} with {name}" for name, gain in factors.items())
         + f" ({len(_SEEDS)} draws of a model's initial weights). A gradient counts as alive if "
-        f"its factor is between {_FADED:g} and {1 / _FADED:g}.{doubt}",
+        f"its factor is {limits}."
+        + "".join(f" The gradient also stays alive with {name}{doubts[name]}." for name in enough),
         (SizePanel("layers", depths, _curves(curves), "median norm of the gradient"),),
     )
 
@@ -164,16 +164,16 @@ def measure_additive_cost() -> Measured:
             SizePanel(axis, sizes, tuple(curves), "milliseconds"),
             SizePanel(axis, sizes, _curves(megabytes), "megabytes"),
         ]
-    slower.sort(key=lambda estimate: estimate.interval[0])
+    slower.sort()
     times = np.exp([estimate.value for estimate in slower])
-    surely = math.exp(slower[0].interval[0])
+    surely = math.exp(min(estimate.interval[0] for estimate in slower))
+    where = ["Where the ratio is smallest", *["At another size"] * (len(slower) - 1)]
     beyond = [np.subtract(estimate.interval, math.log(_MUCH)).tolist() for estimate in slower]
     return Measured(
         [sign((low, high)) for low, high in beyond],
         [
-            "Additive attention takes at least "
-            f"{say_times(ratio, 'the time of dot-product attention')}."
-            for ratio in slower
+            f"{at}, additive attention takes {say_times(ratio, 'as long as dot products')}."
+            for at, ratio in zip(where, slower, strict=True)
         ],
         f"Additive attention takes {min(times):.1f} to {max(times):.1f} times as long as "
         f"dot-product attention. The lowest limit of the 95% intervals is {surely:.1f}; the claim "

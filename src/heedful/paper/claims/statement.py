@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, get_args
 
 from heedful.experiments.corpus import TableCorpus
 from heedful.experiments.estimate import Estimate, with_margin
-from heedful.experiments.page import Rows
+from heedful.experiments.page import Rows, capital
 from heedful.experiments.system import TableSystem
 from heedful.paper.claims.trainings import Trainings
 from heedful.visualise.size_curves import SizeCurve, SizePanel, Steps
@@ -31,9 +31,9 @@ class Checked:
     """The numbers as curves."""
 
     @property
-    def tables(self) -> list[Rows]:
-        """The numbers of each panel as a table, with a row for each size."""
-        return [_rows(panel) for panel in self.panels]
+    def tables(self) -> list[tuple[str, Rows]]:
+        """For each panel, a title and the table of its numbers, with a row for each size."""
+        return [(capital(panel.label), _rows(panel)) for panel in self.panels]
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON values."""
@@ -66,9 +66,11 @@ class Checked:
     @classmethod
     def of(cls, plain: dict[str, Any]) -> "Checked":
         """Read a verdict from JSON values; raises `ValueError`, `TypeError` or `KeyError`."""
-        holds, headline, sentence = plain["holds"], plain["headline"], plain["sentence"]
+        holds, sentence = plain["holds"], plain["sentence"]
         if not (holds is None or isinstance(holds, bool)):
             raise ValueError(f"`holds` is {holds!r}")
+        first = str(sentence).partition(". ")[0].removesuffix(".")
+        headline = plain.get("headline", f"{first}.")  # older files have none
         if not (isinstance(headline, str) and isinstance(sentence, str)):
             raise TypeError(f"`headline` is {headline!r}, and `sentence` is {sentence!r}")
         panels = tuple(map(_panel, plain["panels"]))
@@ -103,25 +105,23 @@ def mean_curve(name: str, repeats: Sequence[Sequence[float]]) -> SizeCurve:
     )
 
 
-def every(evidence: Sequence[Evidence]) -> bool | None:
-    """Return True if all evidence supports a statement, False if any contradicts it, else None."""
-    return False if False in evidence else all(evidence) or None
-
-
-def between(evidence: Sequence[Evidence]) -> bool | None:
+def every(evidence: Sequence[Evidence]) -> int:
     """
-    Decide by two pieces of evidence; the first piece is stricter.
+    Find the evidence that decides a statement that all evidence must support.
 
-    Returns True if the first supports the statement, False if the second contradicts it, and None
-    otherwise.
+    It is the first that contradicts the statement, else the first undecided, else the first.
+    """
+    return min(range(len(evidence)), key=lambda place: (False, None, True).index(evidence[place]))
+
+
+def between(evidence: Sequence[Evidence]) -> int:
+    """
+    Find which of two pieces of evidence decides: the stricter first or the milder second.
+
+    It is the second if it contradicts the statement and the first does not support it.
     """
     stricter, milder = evidence
-    return True if stricter else False if milder is False else None
-
-
-def deciding(evidence: Sequence[Evidence]) -> int:
-    """Find the evidence that decides: the first that is against, else undecided, else for it."""
-    return min(range(len(evidence)), key=lambda place: (False, None, True).index(evidence[place]))
+    return 1 if milder is False and not stricter else 0
 
 
 def say_times(logarithm: Estimate, unit: str) -> str:
@@ -147,7 +147,8 @@ class PaperClaim(NamedTuple):
     """The measurement; it takes the `Trainings` of the `systems` if there are any."""
     systems: tuple[TableSystem, ...] = ()
     """Models to train."""
-    rule: Callable[[Sequence[Evidence]], bool | None] = every
+    rule: Callable[[Sequence[Evidence]], int] = every
+    """Function that returns the index of the evidence that decides."""
     note: str = ""
     """Notes on the models."""
     must_learn: tuple[str, ...] = ()
@@ -171,8 +172,9 @@ class PaperClaim(NamedTuple):
     def check(self, *trained: Trainings) -> Checked:
         """Measure, and decide by the claim's rule."""
         evidence, headlines, sentence, panels = self.measure(*trained)
-        headline = headlines[deciding(evidence)]
-        return Checked(self.rule(evidence), headline, f"{sentence} {self.note}".strip(), panels)
+        place = self.rule(evidence)
+        text = f"{sentence} {self.note}".strip()
+        return Checked(evidence[place], headlines[place], text, panels)
 
 
 def _panel(plain: dict[str, Any]) -> SizePanel:
@@ -211,9 +213,7 @@ def _panel(plain: dict[str, Any]) -> SizePanel:
 
 def _rows(panel: SizePanel) -> Rows:
     """Lay out a panel as rows of a table."""
-    names = [curve.name for curve in panel.curves]
-    heads = [panel.label] if names == [panel.label] else [f"{panel.label}: {key}" for key in names]
-    rows: Rows = [(panel.axis, *heads)]
+    rows: Rows = [(panel.axis, *(curve.name for curve in panel.curves))]
     for index, size in enumerate(panel.sizes):
         values = (_value(curve, index, panel.label) for curve in panel.curves)
         rows.append((f"{size:,}", *values))

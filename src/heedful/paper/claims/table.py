@@ -41,6 +41,8 @@ from heedful.paper.claims.trained import (
 )
 
 _NOTES = "often said about the paper"
+_QUARTERS = 4
+"""Number of validations, one after each quarter, if the rise in the last quarter must be known."""
 _BATCH_PAIRS = tuple((f"layer-{tokens}", f"batch-{tokens}") for tokens in BATCHES)
 _SCORE_PAIRS = tuple((f"additive-{width}", f"unscaled-{width}") for width in WIDTHS)
 
@@ -98,6 +100,7 @@ CLAIMS: dict[str, PaperClaim] = {
             partial(compare_pairs, pairs=(("attending", "blind"),), decide_by=by_longest_sentences),
             ATTENTION,
             decided_by_bleu=True,
+            validations=_QUARTERS,
         ),
         PaperClaim(
             "long",
@@ -121,6 +124,7 @@ CLAIMS: dict[str, PaperClaim] = {
             ENCODERS,
             note=TUNED_ENCODER,
             decided_by_bleu=True,
+            validations=_QUARTERS,
         ),
         PaperClaim(
             "batch-size",
@@ -132,7 +136,8 @@ CLAIMS: dict[str, PaperClaim] = {
                 deciding=(_BATCH_PAIRS[0], _BATCH_PAIRS[-1]),
                 decide_by=partial(
                     by_lead,
-                    lead=f"From {BATCHES[-1]} to {BATCHES[0]} tokens per batch, layer norm's lead",
+                    lead=f"From {BATCHES[-1]} to {BATCHES[0]} tokens per batch, layer norm's lead "
+                    "over batch norm",
                 ),
                 grid=Grid(
                     "target tokens per batch",
@@ -145,6 +150,7 @@ CLAIMS: dict[str, PaperClaim] = {
             BATCH_SIZES,
             must_learn=tuple(f"layer-{tokens}" for tokens in BATCHES),
             decided_by_bleu=True,
+            validations=_QUARTERS,
         ),
         PaperClaim(
             "scores",
@@ -154,7 +160,11 @@ CLAIMS: dict[str, PaperClaim] = {
                 compare_pairs,
                 pairs=_SCORE_PAIRS,
                 deciding=(_SCORE_PAIRS[-1], _SCORE_PAIRS[0]),
-                decide_by=partial(by_lead, lead=f"From d_k {WIDTHS[0]} to {WIDTHS[-1]}, the lead"),
+                decide_by=partial(
+                    by_lead,
+                    lead=f"From d_k {WIDTHS[0]} to {WIDTHS[-1]}, additive attention's lead over "
+                    "dot products without the scale",
+                ),
                 grid=Grid(
                     "d_k",
                     WIDTHS,
@@ -165,6 +175,7 @@ CLAIMS: dict[str, PaperClaim] = {
             SCORES,
             must_learn=(f"additive-{WIDTHS[-1]}",),
             decided_by_bleu=True,
+            validations=_QUARTERS,
         ),
         PaperClaim(
             "heads",

@@ -158,7 +158,7 @@ def by_lead(trained: Trainings, pairs: Sequence[Pair], *, lead: str) -> Measured
     """Decide by the first pair's difference, and by how much it exceeds the second pair's."""
     apart = trained.difference(*pairs[0])
     grown, interval = trained.growth_between(*pairs)
-    sentence = f"{lead} grows by {grown:.1f} BLEU ({say_interval(interval)})."
+    sentence = f"{lead} changes by {grown:+.1f} BLEU ({say_interval(interval)})."
     evidence = [sign(apart.interval), sign(interval)]
     return Measured(evidence, [_headline(apart), sentence], sentence, ())
 
@@ -225,8 +225,8 @@ def _say_rising(rising: Sequence[str]) -> str:
 def say_growth(growth: ScoreDifference) -> str:
     """State how much larger the difference between two models is in the longest sentences."""
     return (
-        f"Compared with the other three quarters, the difference grows by {growth.difference:.1f} "
-        f"({say_interval(growth.interval)})."
+        f"{_say_pair(growth)}: from the other sentences to the longest quarter, the difference "
+        f"changes by {growth.difference:+.1f} BLEU ({say_interval(growth.interval)})."
     )
 
 
@@ -259,18 +259,20 @@ def measure_heads(trained: Trainings) -> Measured:
         [Estimate.of(np.subtract(*pair)) for pair in zip(after, theirs, strict=True)]
         for theirs in (before, as_sharp)
     ]
-    milder, stricter = (every([sign(gain.interval) for gain in by_count]) for by_count in gains)
+    milder, stricter = (_deciding_gain(by_count) for by_count in gains)
     means = {name: tuple(float(np.mean(row)) for row in rows) for name, rows in by_kind.items()}
     curves = tuple(SizeCurve(name, values) for name, values in means.items())
     bleu = SizeCurve("trained", tuple(trained.systems[system.name].bleu for system in HEADS))
     counted = {
         name: _list_numbers([f"{mean:.2f}" for mean in values]) for name, values in means.items()
     }
+    is_more = sign(stricter[0].interval) or None  # a smaller number does not refute the claim
+    doubt = "" if is_more else " Only fewer than before training would refute the claim."
     return Measured(
-        [stricter or None, milder],
+        [is_more, sign(milder[0].interval)],
         [
-            _say_gain(by_count, name)
-            for name, by_count in zip(reversed(_HEADS_OF[1:]), reversed(gains), strict=True)
+            f"{_say_gain(*stricter, _HEADS_OF[2])}{doubt}",
+            _say_gain(*milder, _HEADS_OF[1]),
         ],
         f"Of {_list_numbers(HEAD_COUNTS)} heads of a layer, {counted['trained']} are "
         f"different after training, and {counted['untrained']} before training. The number is two "
@@ -295,9 +297,14 @@ def _list_numbers(numbers: Sequence[object]) -> str:
     return f"{', '.join(others)} and {last}"
 
 
-def _say_gain(gains: Sequence[Estimate], untrained: str) -> str:
-    """State the smallest gain in different heads over an untrained model."""
-    gain, count = min(zip(gains, HEAD_COUNTS, strict=True))
+def _deciding_gain(gains: Sequence[Estimate]) -> tuple[Estimate, int]:
+    """Find the gain in different heads that decides whether all are above 0, and its head count."""
+    ranked = sorted(zip(gains, HEAD_COUNTS, strict=True), key=lambda pair: pair[0].interval)
+    return ranked[every([sign(gain.interval) for gain, _ in ranked])]
+
+
+def _say_gain(gain: Estimate, count: int, untrained: str) -> str:
+    """State a gain in different heads over an untrained model."""
     low, high = gain.interval
     return (
         f"Trained minus {untrained} ({count} heads): {gain.value:+.2f} different heads "

@@ -15,6 +15,7 @@ def test_a_convolution_is_one_map_for_each_relative_position():
     limit = float(checked.headline.removesuffix(".").split()[-1])
     assert most <= limit <= 1.1 * most  # rounded up
     assert checked.sentence.endswith(f" within {limit:.1e}.")
+    assert checked.headline.startswith("A convolution and a sum of linear maps, one for each ")
 
 
 def test_a_convolution_that_also_squares_would_not_be(monkeypatch):
@@ -29,6 +30,7 @@ def test_a_convolution_that_also_squares_would_not_be(monkeypatch):
 def test_a_later_position_is_a_rotation_of_an_earlier_one(monkeypatch):
     checked = CLAIMS["shift"].check()
     assert checked.holds
+    assert checked.headline.startswith("The rotated encoding of pos and the encoding of pos + k ")
     assert "differs from the exact encodings by at most 3.0e-8." in checked.sentence
     # learned positions have no such map
     table = torch.randn(1024, 64)

@@ -1,6 +1,7 @@
 import re
 from functools import cache
 
+import numpy as np
 import pytest
 import torch
 
@@ -41,7 +42,10 @@ def test_only_batch_norm_depends_on_other_sentences(monkeypatch):
     said = f"by at most {most:.0e}" if most else "not at all"
     assert f"with batch norm, and {said} with layer norm." in checked.sentence
     least = min(curves(checked)["batch norm"])
-    assert checked.headline.endswith(f"change a sentence's states by at least {least:.3g}.")
+    assert checked.headline == (
+        f"With batch norm, other sentences change a state of a sentence by {least:.3g} or more in "
+        f"every batch; with layer norm, {said}."
+    )
     monkeypatch.setattr(layers, "PlainBatchNorm", torch.nn.LayerNorm)
     assert not CLAIMS["batch-norm"].check().holds
 
@@ -70,13 +74,17 @@ def test_gradients_vanish_without_residuals_and_norms():
     assert found["neither"][-1] < 1e-6 * found["neither"][0]
     assert len(found["norms alone"]) == len(checked.panels[0].sizes) == 6
     assert (
-        "The gradient also stays alive with norms alone, so residuals may not " in checked.sentence
+        "The gradient also stays alive with norms alone, so residual connections may not "
+        "be needed." in checked.sentence
     )
     assert "With residuals alone" not in checked.sentence
     low, high = re.search(r"factor of (\S+) to (\S+) with residuals and", checked.sentence).groups()
     assert float(low) < float(high)  # draws differ
     assert checked.headline.startswith("With norms alone, the gradient at the input changes from 1")
-    assert checked.headline.endswith(" in 5 draws).")
+    assert checked.headline.endswith(
+        " in 5 draws). A factor between 0.01 and 100 keeps the gradient alive, so residual "
+        "connections may not be needed."
+    )
 
 
 @pytest.mark.usefixtures("each_gradient_once")
@@ -85,6 +93,7 @@ def test_norms_and_residuals_that_are_both_needed_decide(monkeypatch):
     checked = CLAIMS["gradients"].check()
     assert checked.holds is True
     assert checked.headline.startswith("With residuals and norms, ")
+    assert checked.headline.endswith(" A factor between 0.01 and 100 keeps the gradient alive.")
 
 
 @pytest.mark.usefixtures("each_gradient_once")
@@ -104,8 +113,44 @@ def test_additive_scores_take_longer_and_hold_more():
         assert found["additive"][-1] > found["dot product"][-1] > 0
     assert [panel.axis for panel in checked.panels] == ["positions", "positions", "d_k", "d_k"]
     assert all(curve.margins for curve in checked.panels[0].curves)  # times have intervals
-    (low,) = re.findall(r"times the time of dot-product attention \((\S+) to", checked.headline)
-    assert f"The lowest limit of the 95% intervals is {low}; " in checked.sentence
+
+
+@pytest.mark.usefixtures("short_timings")
+@pytest.mark.parametrize(
+    ("ratios", "noise", "holds", "headline"),
+    [
+        (
+            [40, 30, 50, 60],
+            0.01,
+            True,
+            "Where the ratio is smallest, additive attention takes 30.0 times as long as dot "
+            "products (29.3 to 30.8).",
+        ),
+        (
+            [40, 1.5, 50, 60],
+            0.01,
+            False,
+            "Where the ratio is smallest, additive attention takes 1.5 times as long as dot "
+            "products (1.5 to 1.5).",
+        ),
+        (
+            [3, 4, 5, 6],
+            [0.01, 0.5, 0.01, 0.01],
+            None,
+            "At another size, additive attention takes 4.0 times as long as dot products "
+            "(1.2 to 13.9).",
+        ),
+    ],
+)
+def test_the_ratio_that_decides_is_shown(monkeypatch, ratios, noise, holds, headline):
+    def timed(functions):
+        rounds = np.exp(np.outer([-1, 0, 1], np.full(4, noise)))  # (rounds, sizes)
+        times = np.stack((np.ones_like(rounds), np.array(ratios) * rounds), axis=2)
+        return times.reshape(3, -1)[:, : len(functions)]
+
+    monkeypatch.setattr(layers, "_in_turn", timed)
+    checked = CLAIMS["dot-product"].check()
+    assert (checked.holds, checked.headline) == (holds, headline)
 
 
 @pytest.mark.usefixtures("short_timings")

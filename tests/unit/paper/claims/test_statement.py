@@ -6,8 +6,9 @@ import pytest
 from heedful.experiments.estimate import Estimate
 from heedful.paper.claims.statement import (
     Checked,
+    Measured,
+    PaperClaim,
     between,
-    deciding,
     every,
     mean_curve,
     say_times,
@@ -31,14 +32,28 @@ def test_it_is_read_as_it_was_written():
     checked = Checked(True, "All of 4.", "So it is.", panels)
     assert Checked.of(json.loads(json.dumps(checked.to_dict()))) == checked
     assert checked.tables == [
-        [
-            ("n", "seconds: one", "seconds: two"),
-            ("8", "1", "0.00100"),
-            ("1,024", "2.50", "1.00e+06"),
-        ],
-        [("words", "BLEU"), ("3", "100.0"), ("4", "0.1")],
-        [("words", "seconds"), ("3", "1,020"), ("4", "100")],
+        (
+            "Seconds",
+            [("n", "one", "two"), ("8", "1", "0.00100"), ("1,024", "2.50", "1.00e+06")],
+        ),
+        ("BLEU", [("words", "BLEU"), ("3", "100.0"), ("4", "0.1")]),
+        ("Seconds", [("words", "seconds"), ("3", "1,020"), ("4", "100")]),
     ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "headline"),
+    [
+        ("The ratio is 2.5. The claim holds above 2.", "The ratio is 2.5."),
+        ("So it is.", "So it is."),
+    ],
+)
+def test_a_verdict_without_a_headline_has_the_first_sentence_of_its_evidence(sentence, headline):
+    panel = SizePanel("n", (8,), (SizeCurve("one", (1.0,)),), "seconds")
+    checked = Checked(True, headline, sentence, (panel,))
+    older = checked.to_dict()
+    del older["headline"]
+    assert Checked.of(older) == checked
 
 
 def test_means_and_margins_are_computed_from_the_repeats_of_a_file():
@@ -87,37 +102,40 @@ def test_damaged_numbers_are_refused(damage):
         Checked.of(plain)
 
 
+def decide(rule, evidence):
+    """The verdict of evidence, and the piece of evidence whose headline is shown."""
+    said = [str(place) for place in range(len(evidence))]
+    checked = PaperClaim("n", "", "", lambda: Measured(evidence, said, "", ()), rule=rule).check()
+    return checked.holds, int(checked.headline)
+
+
 @pytest.mark.parametrize(
     ("intervals", "decided"),
     [
-        ([(0.1, 2.0), (0.5, 1.0)], True),
-        ([(0.1, 2.0), (-0.5, 1.0)], None),
-        ([(0.1, 2.0), (-0.5, 1.0), (-2.0, -1.0)], False),
+        ([(0.1, 2.0), (0.5, 1.0)], (True, 0)),
+        ([(0.1, 2.0), (-0.5, 1.0), (-0.1, 1.0)], (None, 1)),
+        ([(0.1, 2.0), (-0.5, 1.0), (-2.0, -1.0)], (False, 2)),
+        ([(-0.5, 1.0)], (None, 0)),
     ],
 )
 def test_intervals_decide_where_none_has_zero_in_it(intervals, decided):
-    assert every([sign(interval) for interval in intervals]) is decided
+    assert decide(every, [sign(interval) for interval in intervals]) == decided
 
 
 @pytest.mark.parametrize(
     ("evidence", "decided"),
     [
-        ((True, None), True),
-        ((None, False), False),
-        ((None, True), None),
-        ((False, None), None),
+        ((True, True), (True, 0)),
+        ((True, None), (True, 0)),
+        ((True, False), (True, 0)),
+        ((None, True), (None, 0)),
+        ((None, None), (None, 0)),
+        ((None, False), (False, 1)),
+        ((False, False), (False, 1)),
     ],
 )
 def test_a_stricter_comparison_holds_and_a_milder_one_refutes(evidence, decided):
-    assert between(evidence) is decided
-
-
-@pytest.mark.parametrize(
-    ("evidence", "place"),
-    [([True, True], 0), ([True, None, None], 1), ([True, None, False], 2), ([None], 0)],
-)
-def test_evidence_against_a_claim_decides_before_what_is_open(evidence, place):
-    assert deciding(evidence) == place
+    assert decide(between, evidence) == decided
 
 
 def test_a_ratio_has_the_interval_of_its_logarithm():

@@ -8,13 +8,14 @@ import torch
 from heedful.bench.random_run import make_random_run
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
+from heedful.experiments.estimate import Estimate
 from heedful.experiments.measured import CurvePoint
 from heedful.experiments.page import ScoreDifference
 from heedful.experiments.system import count_parameters
 from heedful.experiments.work import build
 from heedful.model.initialize import initialize
 from heedful.paper.claims import trained as trained_module
-from heedful.paper.claims.models import BATCH_SIZES, COST, ENCODERS, HEADS, SCORES
+from heedful.paper.claims.models import BATCH_SIZES, COST, ENCODERS, HEAD_COUNTS, HEADS, SCORES
 from heedful.paper.claims.table import CLAIMS
 from heedful.paper.claims.trained import (
     compare_bleu,
@@ -170,7 +171,8 @@ def test_a_lead_that_does_not_grow_with_the_width_decides_nothing(trainings):
     assert checked.holds is None
     assert (
         checked.headline
-        == "From d_k 16 to 512, the lead grows by 0.0 BLEU (95% interval +0.0 to +0.0)."
+        == "From d_k 16 to 512, additive attention's lead over dot products without the scale "
+        "changes by +0.0 BLEU (95% interval +0.0 to +0.0)."
     )
 
 
@@ -357,10 +359,24 @@ def test_heads_are_compared_with_random_ones_as_sharp(
     untrained, less = (
         ("untrained", before) if after < before else ("untrained and sharpened", sharp)
     )
+    doubt = " Only fewer than before training would refute the claim." if holds is None else ""
     assert checked.headline == (
         f"Trained minus {untrained} (2 heads): {after - less:+.2f} different heads "
-        f"({after - less:.2f} to {after - less:.2f})."
+        f"({after - less:.2f} to {after - less:.2f}).{doubt}"
     )
+
+
+@pytest.mark.parametrize(
+    ("gains", "count"),
+    [
+        ([(0.3, 0.1), (0.2, 0.15), (0.5, 0.1)], 4),  # all above 0: the lowest limit
+        ([(0.3, 0.1), (-0.1, 0.2), (0.1, 0.4)], 4),
+        ([(-0.1, 0.5), (-0.05, 0.01), (0.5, 0.1)], 4),  # surely below 0, though not the smallest
+    ],
+)
+def test_the_number_of_heads_that_decides_has_the_gain_that_counts_most_against(gains, count):
+    estimates = [Estimate(*gain) for gain in gains]
+    assert trained_module._deciding_gain(estimates) == (estimates[HEAD_COUNTS.index(count)], count)
 
 
 def test_each_layer_is_sharpened_until_its_attention_has_the_entropy_wanted():
@@ -408,7 +424,7 @@ def test_nothing_is_decided_by_a_model_that_has_learned_nothing(trainings, name,
     assert f"{weak} (0.3 BLEU) has learned nothing useful" in checked.sentence
     assert f" minus {weak}" not in checked.sentence
     assert "(0.3 BLEU) has learned nothing useful." in checked.headline
-    assert "grows by" not in checked.sentence
+    assert "changes by" not in checked.sentence
     assert len(checked.panels) == len(decided.panels)
 
 
@@ -433,10 +449,10 @@ def test_others_are_compared_by_their_lines(trainings):
 
 
 def test_growth_and_rise_are_said():
-    growth = ScoreDifference("a", "b", 2.0, (0.5, 3.5), "BLEU")
+    growth = ScoreDifference("a", "b", -2.0, (-3.5, -0.5), "BLEU")
     assert say_growth(growth) == (
-        "Compared with the other three quarters, the difference grows by 2.0 "
-        "(95% interval +0.5 to +3.5)."
+        "A minus b: from the other sentences to the longest quarter, the difference changes by "
+        "-2.0 BLEU (95% interval -3.5 to -0.5)."
     )
 
 

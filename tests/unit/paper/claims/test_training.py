@@ -1,8 +1,12 @@
+import json
+
 import pytest
 
+from heedful.experiments.plan import RATES, make_plan
 from heedful.paper.claims.statement import Checked
 from heedful.paper.claims.table import CLAIMS
-from heedful.paper.claims.training import leave_open
+from heedful.paper.claims.trained import compare_pairs
+from heedful.paper.claims.training import claim_task, leave_open
 
 
 @pytest.mark.parametrize(
@@ -35,3 +39,23 @@ def test_models_that_cannot_be_told_apart_decide_nothing(name, bleu, open_becaus
     assert checked.holds is (None if open_because else False)
     assert open_because in checked.sentence
     assert (open_because or "It has 4.") in checked.headline
+
+
+RISES = [
+    claim for claim in CLAIMS.values() if getattr(claim.measure, "func", None) is compare_pairs
+]
+
+
+@pytest.mark.parametrize("claim", RISES, ids=lambda claim: claim.name)
+def test_a_model_whose_last_rise_is_needed_is_validated_after_three_quarters(
+    claim, corpus, tmp_path
+):
+    rates = {system.name: 20_000.0 for system in claim.systems}
+    (tmp_path / RATES).write_text(json.dumps(rates), "utf-8")
+    task = claim_task(claim, corpus, tmp_path, 1.0)
+    plan = make_plan(task, 45.0 * len(claim.systems), 1, lambda _: None)
+    for system in plan.systems:
+        assert system.seconds < 30  # without a setting, there are 10 seconds between validations
+        settings = dict(line.split("=", 1) for line in system.settings)
+        every = int(settings["train.validate_steps"])
+        assert 3 * every == pytest.approx(0.75 * system.steps, rel=0.05)
