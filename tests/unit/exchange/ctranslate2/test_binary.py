@@ -81,12 +81,19 @@ def test_a_hostile_file_is_refused_in_a_sentence(tmp_path, content, said):
         read(tmp_path, content)
 
 
-@pytest.mark.parametrize("scale", [None, np.zeros(2, np.float32), np.ones(5, np.float32)])
-def test_whole_numbers_without_a_scale_are_refused(tmp_path, scale):
+@pytest.mark.parametrize(
+    ("scale", "said"),
+    [
+        (None, "scale for each row of a/weight, but has none"),
+        (np.zeros(2, np.float32), "divide a/weight by a scale other than 0"),
+        (np.ones(5, np.float32), "scale for each row of a/weight, but has 5"),
+    ],
+)
+def test_whole_numbers_without_a_scale_are_refused(tmp_path, scale, said):
     parts = {"a/weight": stored(WEIGHT.astype(np.int8))}
     if scale is not None:
         parts["a/weight_scale"] = stored(scale)
-    with pytest.raises(ExchangeError, match="scale for each row of a/weight"):
+    with pytest.raises(ExchangeError, match=said):
         read(tmp_path, model_bin(parts)).floats()
 
 

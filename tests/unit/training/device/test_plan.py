@@ -98,8 +98,8 @@ def test_a_plan_marks_what_is_computed():
     training = replace(planned(), parameters=100_000_000, token_bytes=80_000.0)
     single = plan_lines(training, Devices(50_000.0))
     assert single == [
-        "memory      3.8 GB: 1.8 GB of weights, gradients and moments, 2.0 GB of a batch's "
-        "activations, computed",
+        "memory      3.8 GB: 1.8 GB of weights, gradients and moments, 2.0 GB of a "
+        "micro-batch's activations, computed",
         "one device  13.9 hours for 100,000 steps of 25,000 target tokens at 50,000 a second, "
         "computed",
     ]
