@@ -90,8 +90,7 @@ _OF_ONE = {
 """Notes on systems, by name."""
 _RESERVATION = (
     "Small models on a small corpus may rank differently from the published systems. A number "
-    "after ± is half the width of a 95% interval over sentences; numbers in parentheses are the "
-    "range over seeds."
+    "after ± is half the width of a 95% interval over sentences."
 )
 _THREE_SEEDS = (
     "An ensemble averages the probabilities of three models that differ in their seed; the "
@@ -103,8 +102,8 @@ _AT_EQUAL_COST = (
     "has; at this point, the others have lowered their learning rate less."
 )
 _DIFFERENCES = (
-    f"BLEU of the row minus BLEU of the column, for the first seeds; {SURE} marks differences "
-    "with a 95% interval over sentences that excludes zero."
+    f"BLEU of the row minus BLEU of the column; {SURE} marks differences with a 95% interval over "
+    "sentences that excludes zero."
 )
 _TRAININGS = (
     "Nats of attention: how much the loss per token rises at the last validation if attention is "
@@ -351,7 +350,10 @@ class Table2:
         weak = (system.title for system in self.systems if system.bleu < LEARNED)
         names = {system.name for system in self.systems}
         spread = seed_spread(self.systems)
-        between_seeds = f"BLEU of two seeds of a system differs by up to {spread:.1f} here."
+        between_seeds = (
+            "Numbers in parentheses are the range over seeds, which differ by up to "
+            f"{spread:.1f} BLEU here."
+        )
         return [
             *self.left_out,
             *learned_nothing(weak),
@@ -368,7 +370,9 @@ class Table2:
         """The differences between systems and the meaning of their marks; may be empty."""
         if not self.differences:
             return []
-        return [_DIFFERENCES, markdown(difference_rows(self.differences))]
+        seeds = " Systems with several seeds are compared by their first."
+        note = f"{_DIFFERENCES}{seeds if seed_spread(self.systems) else ''}"
+        return [note, markdown(difference_rows(self.differences))]
 
     def to_markdown(self) -> str:
         """Lay the table out as a page."""

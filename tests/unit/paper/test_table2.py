@@ -2,6 +2,7 @@ import pytest
 
 from heedful.config.load import load_config
 from heedful.errors import SettingError
+from heedful.experiments.page import ScoreDifference
 from heedful.experiments.system import count_parameters
 from heedful.paper.table2 import (
     COMMON,
@@ -93,3 +94,15 @@ def test_the_page_says_what_was_left_out_and_what_has_learned_nothing(make):
     assert "↑ marks systems that were still learning" in page
     steady = Table2((make("together", curve=()),), (), "train.en:7").reservations
     assert not any("↑" in sentence for sentence in steady)
+
+
+def test_seeds_are_explained_where_there_are_some(make):
+    difference = ScoreDifference("able", "weak", 2.0, (1.0, 3.0), "BLEU")
+    systems = (make("able", bleu=30.0), make("weak", bleu=28.0))
+    alone = Table2(systems, (difference,), "train.en:7").to_markdown()
+    assert "seeds" not in alone.split("nats of attention")[0]
+    seeds = (*systems, make("able-2", bleu=31.5))
+    page = Table2(seeds, (difference,), "train.en:7").to_markdown()
+    assert "range over seeds, which differ by up to 1.5 BLEU here" in page
+    assert "compared by their first" in page
+    assert "| able | 30.8" in page
