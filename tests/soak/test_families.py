@@ -61,6 +61,7 @@ KINDS: dict[str, tuple[tuple[str, ...], float]] = {
     "ConvS2S": (CONVS2S, 90),
     # words change places, and no attention finds them
     "ByteNet": (BYTENET, 80),
+    "Transformer": (TRANSFORMER, 90),
     "batch norm": ((*TRANSFORMER, "model.norm_kind=batch"), 90),
     "additive scores": ((*TRANSFORMER, "model.attention.score=additive"), 90),
     "unscaled scores": ((*TRANSFORMER, "model.attention.score=unscaled"), 90),

@@ -23,6 +23,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.data.batching import Batch
+from heedful.model.contracts import DecoderInput
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.halves import Memory
 from heedful.search.scoring import token_log_probabilities
@@ -73,10 +74,19 @@ class AttentionUse:
         true, uniform, other_source, tokens = map(sum, zip(*losses, strict=True))
         figures = _figures([place for place in places if place is not None])
         nats = {"nats_of_uniform": uniform - true, "nats_of_other_source": other_source - true}
-        return figures | {name: float(value) / tokens for name, value in nats.items()}
+        figures |= {name: float(value) / tokens for name, value in nats.items()}
+        if type(model.decoder_input) is not DecoderInput:
+            figures["source_input"] = 1.0
+        return figures
 
     def warning(self, figures: Figures) -> str | None:
-        """Warn if the decoder attends to one position, or if uniform attention costs it little."""
+        """
+        Warn if the decoder attends to one position, or if uniform attention costs it little.
+
+        A decoder whose input contains states of the source may work well with little attention.
+        """
+        if figures.get("source_input"):
+            return None
         first, last = figures.get("first", 0.0), figures.get("last", 0.0)
         nats = figures["nats_of_uniform"]
         if max(first, last) > MOST_ON_ONE_PLACE:
@@ -101,6 +111,8 @@ class AttentionUse:
             f"uniform attention would raise the loss by {figures['nats_of_uniform']:.2f} nats per "
             f"token, the source of another pair by {figures['nats_of_other_source']:.2f}"
         )
+        if figures.get("source_input"):
+            costs += "; the decoder's input contains states of the source, too"
         if "entropy" not in figures:
             return costs
         return (

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from heedful.data.batching import Collator
+from heedful.model.contracts import DecoderInput
 from heedful.training.health.attention_use import AttentionUse, HeldOutSample
 from tests.support.models import FAMILIES, small
 
@@ -111,6 +112,24 @@ def test_attention_that_costs_nothing_is_warned_of():
     warning = CHECK.warning({"nats_of_uniform": 0.01})
     assert "raise the loss by only 0.01 nats" in warning
     assert "a Transformer may only need more steps" in warning
+
+
+def test_a_decoder_whose_input_reads_the_source_needs_no_attention():
+    class ReadsTheFirstState(DecoderInput, torch.nn.Module):
+        def read(self, x, memory, target_in):
+            return x + memory.states[:, :1, :1]
+
+    model = small(**FAMILIES["recurrent"])
+    model.read_with("first_state", ReadsTheFirstState())
+    with torch.inference_mode():
+        make_even(model)
+    figures = measured(model)
+    assert figures["source_input"] == 1.0
+    assert figures["nats_of_uniform"] < 0.1
+    assert CHECK.warning(figures) is None
+    assert CHECK.warning(figures | {"source_input": 0.0}) is not None
+    assert CHECK.summary(figures).endswith("the decoder's input contains states of the source, too")
+    assert "source_input" not in measured(small())
 
 
 def test_short_sentences_have_losses_alone():
