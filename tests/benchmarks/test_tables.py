@@ -45,6 +45,7 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_written(
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.family("bytenet", "convs2s", "experts", "recurrent")
 def test_the_page_lists_every_setting_that_differs_from_the_published_ones():
     plan = read("table2").measurements["plan"]
     listed = dict(

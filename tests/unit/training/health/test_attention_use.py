@@ -114,6 +114,7 @@ def test_attention_that_costs_nothing_is_warned_of():
     assert "a Transformer may only need more steps" in warning
 
 
+@pytest.mark.family("recurrent")
 def test_a_decoder_whose_input_reads_the_source_needs_no_attention():
     class ReadsTheFirstState(DecoderInput, torch.nn.Module):
         def read(self, x, memory, target_in):
