@@ -315,7 +315,7 @@ def _claims(call: Call) -> Measurements:
     for name, checked in checks.items():
         picture = RESULTS / "claims" / f"{name}.svg"
         picture.parent.mkdir(exist_ok=True)
-        draw(CLAIMS[name].said, checked, picture)
+        draw(CLAIMS[name].statement, checked, picture)
     decided = earlier | to_dict(checks)
     files = {name: call.out / name / "plan.json" for name in checks}
     new_plans = {name: _read_json(file) for name, file in files.items() if file.exists()}

@@ -61,7 +61,7 @@ def claims(
         echo_json(to_dict(results))
         return
     for name, checked in results.items():
-        typer.echo(f"{CLAIMS[name].said} ({CLAIMS[name].source})")
+        typer.echo(f"{CLAIMS[name].statement} ({CLAIMS[name].source})")
         typer.echo(f"{checked.verdict} {checked.headline}\n{checked.sentence}")
         for title, rows in checked.tables:
             typer.echo(f"{title}:")

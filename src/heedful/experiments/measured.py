@@ -21,6 +21,8 @@ from heedful.model.weights import parameter_count
 from heedful.runs.average import average
 from heedful.runs.log_entries import read_entries
 from heedful.runs.run import Run
+from heedful.training.health.attention_use import AttentionUse
+from heedful.training.health.registry import KEY
 from heedful.training.history import read_history
 from heedful.training.train import train
 from heedful.translation.result import Translation
@@ -73,6 +75,12 @@ class MeasuredSystem:
     """Target tokens per second in search, end symbols included; None in older records."""
     attention: dict[str, float] | None = None
     """Use of attention at the last validation; None for an ensemble and in older records."""
+
+    @property
+    def margin(self) -> float:
+        """Half the width of the interval of BLEU."""
+        low, high = self.interval
+        return (high - low) / 2
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> "MeasuredSystem":
@@ -242,10 +250,12 @@ def _curve(run: Path, planned: PlannedSystem) -> tuple[CurvePoint, ...]:
 
 
 def _attention_use(run: Path) -> dict[str, float] | None:
-    """Read from a log how attention was used at the last validation; None if it has no such."""
-    entries = [entry.get("health", {}) for entry in read_entries(_log(run)) if entry]
-    measured = [health["attention"] for health in entries if "attention" in health]
-    return measured[-1] if measured else None
+    """Read the last measurement of the use of attention from a log; None if there is none."""
+    use = None
+    for entry in read_entries(_log(run)):
+        if entry is not None:
+            use = entry.get(KEY, {}).get(AttentionUse.name, use)
+    return use
 
 
 def _translate(

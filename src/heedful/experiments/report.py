@@ -127,8 +127,7 @@ def _score(trainings: Sequence[MeasuredSystem]) -> str:
     rising = RISING if still_learns(trainings) else ""
     if len(scores) > 1:
         return f"{fmean(scores):.1f}{rising} ({min(scores):.1f} to {max(scores):.1f})"
-    low, high = trainings[0].interval
-    return f"{scores[0]:.1f}{rising} ± {(high - low) / 2:.1f}"
+    return f"{scores[0]:.1f}{rising} ± {trainings[0].margin:.1f}"
 
 
 def training_rows(systems: Sequence[MeasuredSystem]) -> Rows:
@@ -137,7 +136,6 @@ def training_rows(systems: Sequence[MeasuredSystem]) -> Rows:
         ("training", "weights", "steps", "minutes", "BLEU", "±", "chrF", "nats of attention")
     ]
     for system in systems:
-        low, high = system.interval
         use = system.attention or {}
         rows.append(
             (
@@ -146,7 +144,7 @@ def training_rows(systems: Sequence[MeasuredSystem]) -> Rows:
                 f"{system.steps:,}",
                 f"{system.seconds / 60:.1f}",
                 f"{system.bleu:.1f}",
-                f"{(high - low) / 2:.1f}",
+                f"{system.margin:.1f}",
                 f"{system.chrf:.1f}",
                 f"{use['nats_of_uniform']:.2f}" if use else "",
             )

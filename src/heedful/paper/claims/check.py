@@ -73,7 +73,7 @@ def check_claims(
         for name, claim in chosen.items():
             if name in results:
                 continue
-            say(claim.said)
+            say(claim.statement)
             plain: dict[str, Any] = {}
             if claim.systems:
                 assert text is not None
@@ -85,7 +85,7 @@ def check_claims(
             else:
                 with torch_threads(threads):
                     results[name] = claim.check()
-            draw(claim.said, results[name], out / f"{name}.png")
+            draw(claim.statement, results[name], out / f"{name}.png")
             write_json(out / f"{name}.json", results[name].to_dict() | plain)
         page = {
             name: checked
@@ -161,9 +161,9 @@ def claim_sections(checked: Mapping[str, Checked], level: str, picture: str) -> 
         part
         for name, claim in checked.items()
         for part in (
-            f"{level} {CLAIMS[name].said}",
+            f"{level} {CLAIMS[name].statement}",
             f"**{claim.verdict}** {claim.headline} ({CLAIMS[name].source})",
-            f"![{CLAIMS[name].said}]({picture.format(name)})",
+            f"![{CLAIMS[name].statement}]({picture.format(name)})",
             fold("All numbers", [claim.sentence, *_tables(claim)]),
         )
     ]
@@ -178,7 +178,7 @@ def to_dict(results: dict[str, Checked]) -> dict[str, Any]:
     """Convert to JSON values."""
     return {
         name: {
-            "said": CLAIMS[name].said,
+            "said": CLAIMS[name].statement,
             "source": CLAIMS[name].source,
             **checked.to_dict(),
             "reservation": RESERVATION,

@@ -140,7 +140,7 @@ class PaperClaim(NamedTuple):
     """A statement, what is measured, and the rule by which the measurement decides."""
 
     name: str
-    said: str
+    statement: str
     source: str
     """The place in the paper or in a text where the statement is made."""
     measure: Callable[..., Measured]

@@ -24,7 +24,7 @@ def test_claims_are_decided_drawn_and_kept(tmp_path):
     said = []
     found = check_claims(["convolution", "shift"], tmp_path, no_corpus, 1.0, say=said.append)
     assert [*found] == ["convolution", "shift"]
-    assert said == [CLAIMS["convolution"].said, CLAIMS["shift"].said]
+    assert said == [CLAIMS["convolution"].statement, CLAIMS["shift"].statement]
     for name in found:
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "claims.md").read_text("utf-8") == to_markdown(found)
