@@ -27,9 +27,10 @@ from heedful.config.load import load_config
 from heedful.errors import HeedfulError, SettingError
 from heedful.experiments.record import Record, describe_this_machine
 from heedful.experiments.timed_training import training_request
-from heedful.experiments.work import search_flops, shape_of, synthetic_pairs
+from heedful.experiments.work import shape_of, synthetic_pairs
 from heedful.kernels.api import measured_rates, resolve_precision
 from heedful.machine.devices import resolve_device, resolve_threads
+from heedful.model.contracts import search_flops
 from heedful.search.settings import PEERS_SEARCH
 from heedful.training.device.optimizations import Optimizations
 

@@ -19,8 +19,9 @@ from heedful.config.load import load_config
 from heedful.errors import SettingError, TextError
 from heedful.evaluation.bleu import evaluate_texts
 from heedful.evaluation.languages import is_language
-from heedful.experiments.work import search_flops, shape_of
+from heedful.experiments.work import shape_of
 from heedful.machine.devices import describe_machine, has_int8, resolve_device
+from heedful.model.contracts import search_flops
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.runs.run import Run
 from heedful.search.settings import PEERS_SEARCH, SearchOptions

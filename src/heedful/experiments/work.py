@@ -60,22 +60,6 @@ def synthetic_pairs(
     return side(source_length), side(target_length)
 
 
-def search_flops(
-    model: EncoderDecoder, source_lengths: Sequence[int], output_lengths: Sequence[int], beam: int
-) -> int:
-    """
-    Count the operations of a search.
-
-    `source_lengths`: tokens of each source, its end symbol included. `output_lengths`: tokens of
-    each translation, its end symbol included.
-
-    Each step attends to the earlier positions and to the source. Keys and values of the source are
-    computed once per sentence.
-    """
-    steps = RowLengths.unpadded(output_lengths, by_steps=True)
-    return model.forward_flops(RowLengths.unpadded(source_lengths), steps, beam)
-
-
 def build(config: RunConfig, vocabulary: int) -> EncoderDecoder:
     """Build the model of a recipe for a given vocabulary size, without a tokenizer."""
     rows = padded_vocabulary(vocabulary, config.data.vocabulary_multiple)

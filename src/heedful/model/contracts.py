@@ -6,7 +6,7 @@ of layers are in `heedful.model.parts`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -248,6 +248,22 @@ _BACKWARD = 2  # matrix multiplications in the backward pass for each one in the
 def training_flops(model: Seq2Seq, source: RowLengths, target: RowLengths) -> int:
     """Count the operations of the forward and backward passes of a batch."""
     return (1 + _BACKWARD) * model.forward_flops(source, target)
+
+
+def search_flops(
+    model: Seq2Seq, source_lengths: Sequence[int], output_lengths: Sequence[int], beam: int = 1
+) -> int:
+    """
+    Count the operations of a search.
+
+    `source_lengths`: tokens of each source, its end symbol included. `output_lengths`: tokens of
+    each translation, its end symbol included.
+
+    Each step attends to the earlier positions and to the source. Keys and values of the source are
+    computed once per sentence.
+    """
+    steps = RowLengths.unpadded(output_lengths, by_steps=True)
+    return model.forward_flops(RowLengths.unpadded(source_lengths), steps, beam)
 
 
 def count_flops(model: Seq2Seq, source: RowLengths, target: RowLengths) -> tuple[int, int]:

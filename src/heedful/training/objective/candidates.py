@@ -23,7 +23,8 @@ from torch.utils.checkpoint import checkpoint
 from heedful.data.batching import Batch, Rows, pad
 from heedful.evaluation.reward_metrics import SentenceMetric
 from heedful.kernels.api import chunk_rows
-from heedful.model.contracts import Seq2Seq
+from heedful.model.contracts import Seq2Seq, count_flops
+from heedful.model.flops import RowLengths
 from heedful.search.length import LengthLimit
 from heedful.search.rules import AllowedTokens
 from heedful.training.objective.likelihood import Likelihood, LossPart
@@ -109,6 +110,15 @@ class CandidateObjective(ABC):
     ) -> PairLosses:
         """Compute the losses. `real`: true where there is a candidate; elsewhere log P is 0."""
 
+    @abstractmethod
+    def proposal_flops(
+        self,
+        model: Seq2Seq,
+        source_lengths: Sequence[int],
+        candidates: Sequence[Sequence[OwnTranslation]],
+    ) -> int:
+        """Count the operations of the search that found the candidates of each pair."""
+
     def with_references(
         self, candidates: list[list[OwnTranslation]], references: list[Ids]
     ) -> list[list[OwnTranslation]]:
@@ -143,6 +153,7 @@ class CandidateObjective(ABC):
         ]
         limits = [self.limit.tokens(length) for length in lengths]
         candidates = self.propose(model, source, limits, rows, step)
+        searched = self.proposal_flops(model, lengths, candidates)
         candidates = self.with_references(candidates, references)
         rewards = [self.judge(*pair) for pair in zip(candidates, references, strict=True)]
 
@@ -168,7 +179,25 @@ class CandidateObjective(ABC):
             table.index_put(where, all_rewards),
             table.index_put(where, torch.ones_like(flat)).bool(),
         )
-        sums = StepTotals(loss=losses.value, figure=losses.figure, pairs=float(len(rows)))
+        # the trainer has counted the pass over the references; add the search and the scoring
+        scored = count_flops(
+            model,
+            RowLengths.padded([lengths[owner] for owner in owners]),
+            RowLengths.padded(
+                [
+                    len(candidate.tokens) + 1
+                    for pair_candidates in candidates
+                    for candidate in pair_candidates
+                ]
+            ),
+        )
+        sums = StepTotals(
+            loss=losses.value,
+            figure=losses.figure,
+            pairs=float(len(rows)),
+            flops=float(searched + scored[0]),
+            needed_flops=float(searched + scored[1]),
+        )
         return LossPart(losses.loss, lambda: sums)
 
 

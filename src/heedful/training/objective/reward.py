@@ -17,7 +17,7 @@ import numpy as np
 from torch import Tensor
 
 from heedful.data.batching import Rows
-from heedful.model.contracts import Seq2Seq
+from heedful.model.contracts import Seq2Seq, search_flops
 from heedful.search.rules import DecodingRule, ForcedEos
 from heedful.search.sampling import sample
 from heedful.search.settings import Sampling, SearchOptions
@@ -58,6 +58,20 @@ class ExpectedReward(CandidateObjective):
             ]
             for pair_samples, limit in zip(samples, limits, strict=True)
         ]
+
+    def proposal_flops(
+        self,
+        model: Seq2Seq,
+        source_lengths: Sequence[int],
+        candidates: Sequence[Sequence[OwnTranslation]],
+    ) -> int:
+        encoding = search_flops(model, source_lengths, [0] * len(source_lengths))
+        # the samples of a pair have different lengths, but share the encoded source
+        rounds = zip(*candidates, strict=True)
+        lengths = [[len(drawn.tokens) + 1 for drawn in samples] for samples in rounds]
+        return encoding + sum(
+            search_flops(model, source_lengths, steps) - encoding for steps in lengths
+        )
 
     def losses(self, log_probabilities: Tensor, rewards: Tensor, real: Tensor) -> PairLosses:
         del real  # each pair has all its samples

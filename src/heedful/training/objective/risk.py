@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from heedful.data.batching import Rows
-from heedful.model.contracts import Seq2Seq
+from heedful.model.contracts import Seq2Seq, search_flops
 from heedful.search.search import run_search
 from heedful.search.settings import SearchOptions
 from heedful.training.objective.candidates import (
@@ -53,6 +53,15 @@ class MinimumRisk(CandidateObjective):
             [OwnTranslation(hypothesis.tokens, hypothesis.ended) for hypothesis in hypotheses]
             for hypotheses in lists
         ]
+
+    def proposal_flops(
+        self,
+        model: Seq2Seq,
+        source_lengths: Sequence[int],
+        candidates: Sequence[Sequence[OwnTranslation]],
+    ) -> int:
+        longest = [max(len(translation.tokens) + 1 for translation in pair) for pair in candidates]
+        return search_flops(model, source_lengths, longest, self.search.size)
 
     def with_references(
         self, candidates: list[list[OwnTranslation]], references: list[Ids]

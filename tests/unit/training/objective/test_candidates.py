@@ -5,6 +5,8 @@ import pytest
 import torch
 
 from heedful.data.batching import Collator
+from heedful.model.contracts import search_flops, training_flops
+from heedful.model.flops import RowLengths
 from heedful.search.length import LengthLimit
 from heedful.search.rules import AllowedTokens
 from heedful.search.settings import SearchOptions
@@ -156,3 +158,35 @@ def test_a_failure_leaves_the_model_in_training():
     with pytest.raises(ZeroDivisionError):
         gradient(objective(metric=broken), model)
     assert model.training
+
+
+def test_the_operations_of_samples_and_of_their_scoring_are_counted(monkeypatch):
+    model, chosen = small(), objective()
+    drawn = [[OwnTranslation((4,) * length) for length in (0, 2, 1, 3)] for _ in PAIRS]
+    monkeypatch.setattr(chosen, "propose", lambda *arguments: drawn)
+    _, (references, samples) = gradient(chosen, model)
+    assert references.flops == 0  # the trainer counts the pass over the references
+    sources = [len(pair) + 1 for pair in PAIRS]
+    nothing = [0] * len(sources)
+    encoding = search_flops(model, sources, nothing)
+    decoding = sum(search_flops(model, sources, [steps] * len(sources)) for steps in (1, 3, 2, 4))
+    repeated = RowLengths.unpadded([length for length in sources for _ in range(4)])
+    scoring = training_flops(model, repeated, RowLengths.unpadded([1, 3, 2, 4] * len(sources)))
+    assert samples.needed_flops == decoding - 3 * encoding + scoring
+    assert samples.flops >= samples.needed_flops  # some kernels compute padding
+
+
+def test_the_operations_of_a_beam_are_counted(monkeypatch):
+    model, chosen = small(), objective("risk", with_reference=True)
+    found = [[OwnTranslation((4,)), OwnTranslation((5, 1, 4))] for _ in PAIRS]
+    monkeypatch.setattr(chosen, "propose", lambda *arguments: found)
+    _, (_, listed) = gradient(chosen, model)
+    sources = [len(pair) + 1 for pair in PAIRS]
+    searched = search_flops(model, sources, [4] * len(sources), 4)
+    scored = [  # the reference is scored, but was not searched for
+        (length, len(tokens) + 1)
+        for pair, length in zip(PAIRS, sources, strict=True)
+        for tokens in dict.fromkeys([(4,), (5, 1, 4), tuple(pair)])
+    ]
+    scoring = training_flops(model, *map(RowLengths.unpadded, zip(*scored, strict=True)))
+    assert listed.needed_flops == searched + scoring
