@@ -146,7 +146,10 @@ bench-quality: $(VENV)/.for-use ## try settings on Multi30k and train on small c
 # The toolkits run one after the other, because each training uses all cores.
 SAME_HOUR := heedful joey eole transformers
 same-hour: $(VENV)/.for-work ## train four toolkits for an hour each on Multi30k, write docs/results/same-hour.md (six hours)
-	@for system in $(SAME_HOUR); do for kind in environment trials train; do \
+	@for system in $(SAME_HOUR); do \
+	    $(PYTHON) -m benchmarks.same_hour environment --system $$system || exit 1; done
+	$(PYTHON) -m benchmarks.same_hour speeds
+	@for system in $(SAME_HOUR); do for kind in trials train; do \
 	    $(PYTHON) -m benchmarks.same_hour $$kind --system $$system || exit 1; done; done
 
 bench-parsing: $(VENV)/.for-use ## estimate grammars and train parsers on two treebanks, write docs/results/parsing.md (five hours)

@@ -5,10 +5,12 @@ BLEU on small corpora: trials of settings on Multi30k, then one row for each cor
     python -m benchmarks.quality trials [--name NAME ...] [--minutes M] [--runs FOLDER]
     python -m benchmarks.quality corpora [--name NAME ...] [--seed S] [--runs FOLDER]
 
-`rates` measures the speed of each trial, which determines its number of steps, so that all trials
-take equal time on one thread. Trials read the validation text only. `corpora` trains a model on
-each corpus with the chosen settings on all cores, and scores the corpus's test set. Each training
-is added to `docs/results/quality.json` when it ends, and the page is written from this record.
+`rates` needs an idle machine. It measures the speed of each trial's settings, on one thread with
+sentences of Multi30k and on two threads with sentences of each corpus. A training's number of steps
+follows from its rate and its minutes, so the trainings themselves may run at other times or on
+other machines. Trials read the validation text only. `corpora` trains a model on each corpus with
+the settings of the trial CHOSEN on two threads, and scores the corpus's test set. Each training is
+added to `docs/results/quality.json` when it ends, and the page is written from this record.
 Recorded trainings are not repeated.
 """
 
@@ -33,8 +35,6 @@ from heedful.experiments.rates import TimedSettings, rates_in_turns
 from heedful.experiments.record import Record
 
 RECIPE = "multi30k"
-SENTENCE = (14, 14)
-"""Mean number of subwords per sentence of Multi30k, in English and in German."""
 SLOWDOWN = {"likelihood": 1.0, "simcut": 2.3, "rdrop": 2.5}
 """Time of a step with each objective, relative to likelihood (docs/howto/two-passes.md)."""
 _COSINE = ("train.schedule=cosine", "train.warmup=500", "data.vocabulary_size=4000")
@@ -52,6 +52,8 @@ TRIALS: dict[str, tuple[str, ...]] = {
     "wide, R-Drop": (*_WIDE, "train.objective=rdrop", "train.second_pass_start=0.5"),
     "wide, SimCut, sampled subwords": (*_WIDE_SIMCUT, "data.subword_sampling=0.1"),
 }
+CHOSEN = "wide"
+"""The trial whose settings the trainings on the corpora have."""
 
 
 class SmallCorpus(NamedTuple):
@@ -66,7 +68,10 @@ class SmallCorpus(NamedTuple):
     """Names of the files of `train`, `valid` and `test`."""
     ending: str
     settings: tuple[str, ...]
-    minutes: float
+    """Settings that differ from those of the chosen trial."""
+    length: int
+    """Mean number of subwords of a sentence in each language, its end symbol included."""
+    minutes: float = 60.0
     recipe: str = RECIPE
 
     def paths(self, part: str) -> list[Path]:
@@ -89,13 +94,13 @@ CORPORA = {
         {"train": "train", "valid": "val", "test": "test_2016_flickr"},
         "gz",
         (),
-        60,
+        14,
     ),
     "tatoeba-en-de": SmallCorpus(
-        "Tatoeba, English to German", "tatoeba-en-de", ("en", "de"), _TATOEBA, "xz", _SMALL, 60
+        "Tatoeba, English to German", "tatoeba-en-de", ("en", "de"), _TATOEBA, "xz", _SMALL, 9
     ),
     "tatoeba-en-fr": SmallCorpus(
-        "Tatoeba, English to French", "tatoeba-en-fr", ("en", "fr"), _TATOEBA, "xz", _SMALL, 60
+        "Tatoeba, English to French", "tatoeba-en-fr", ("en", "fr"), _TATOEBA, "xz", _SMALL, 9
     ),
 }
 
@@ -125,7 +130,7 @@ def main() -> None:
         if is_trial:
             measured, lines = measure_trial(name, options.minutes, run)
         else:
-            measured, lines = measure_corpus(CORPORA[name], options.seed, run)
+            measured, lines = measure_corpus(name, options.seed, run)
         trainings |= {key: measured | {"commit": options.commit, "machine": machine()}}
         _keep({options.kind: trainings}, {key: lines}, options.commit)
 
@@ -137,11 +142,26 @@ def _keep(measured: dict[str, Any], outputs: dict[str, list[str]], commit: str) 
     PAGE.keep("quality", earlier[0] | measured, commit, outputs=earlier[1] | outputs)
 
 
-def measure_rates() -> dict[str, float]:
-    """Measure the target tokens per second of each trial with likelihood, on one thread."""
-    by_likelihood = {name: _without_second_pass(settings) for name, settings in TRIALS.items()}
+def measure_rates() -> dict[str, dict[str, float]]:
+    """
+    Measure the target tokens per second of each trial's settings.
+
+    Returns rates by trial: of trials on one thread, and of each corpus on two threads.
+    """
+    trials = _rates(CORPORA["multi30k"], threads=1)
+    corpora = {name: _rates(corpus, threads=2) for name, corpus in CORPORA.items()}
+    return {"trials": trials} | corpora
+
+
+def _rates(corpus: SmallCorpus, threads: int) -> dict[str, float]:
+    """Measure the target tokens per second of each trial with likelihood."""
+    by_likelihood = {
+        name: (*_without_second_pass(settings), *corpus.settings)
+        for name, settings in TRIALS.items()
+    }
     distinct = list(dict.fromkeys(by_likelihood.values()))
-    rates = rates_in_turns(RECIPE, [TimedSettings(row, *SENTENCE) for row in distinct], 1)
+    lengths = corpus.length, corpus.length
+    rates = rates_in_turns(RECIPE, [TimedSettings(row, *lengths) for row in distinct], threads)
     return {name: rates[distinct.index(row)] for name, row in by_likelihood.items()}
 
 
@@ -151,33 +171,54 @@ def _without_second_pass(settings: Sequence[str]) -> tuple[str, ...]:
     return tuple(setting for setting in settings if not setting.startswith(second_pass))
 
 
-def steps_in(name: str, seconds: float) -> int:
-    """Compute the steps of a trial in some seconds, from its rate and the cost of second passes."""
-    rate: float = measurements_of("quality")["rates"][name]
-    training = load_config(RECIPE, TRIALS[name]).train
+def steps_in(trial: str, minutes: float, kind: str = "trials") -> int:
+    """
+    Compute the steps of a training in some minutes, from its rate and the cost of second passes.
+
+    `kind`: the name of the corpus; "trials" for trials.
+    """
+    rate: float = measurements_of("quality")["rates"][kind][trial]
+    training = load_config(RECIPE, TRIALS[trial]).train
     alone = 1.0 if training.objective == "likelihood" else training.second_pass_start
     cost = alone + (1 - alone) * SLOWDOWN[training.objective]
-    return int(seconds * rate / (training.batch_tokens * cost))
+    return int(60 * minutes * rate / (training.batch_tokens * cost))
 
 
 def measure_trial(name: str, minutes: float, run: Path) -> tuple[dict[str, Any], list[str]]:
     """Train on Multi30k; return the scores of the validation text, and its translations."""
-    steps = steps_in(name, 60 * minutes)
+    steps = steps_in(name, minutes)
     settings = (
         *TRIALS[name],
-        f"train.steps={steps}",
-        f"train.validate_steps={-(-steps // 6)}",
-        f"train.checkpoint_steps={max(1, steps // 40)}",
-        "train.validation_samples=0",
+        *_lengths(steps),
         "train.threads=1",
     )
     return _measure(CORPORA["multi30k"], settings, "valid", run)
 
 
-def measure_corpus(corpus: SmallCorpus, seed: int, run: Path) -> tuple[dict[str, Any], list[str]]:
+def measure_corpus(name: str, seed: int, run: Path) -> tuple[dict[str, Any], list[str]]:
     """Train on a corpus; return the scores of its test set, and its translations."""
-    settings = (*corpus.settings, f"train.minutes={corpus.minutes}", f"train.seed={seed}")
+    corpus = CORPORA[name]
+    steps = steps_in(CHOSEN, corpus.minutes, name)
+    settings = (
+        *TRIALS[CHOSEN],
+        *corpus.settings,
+        *_lengths(steps),
+        "train.threads=2",
+        f"train.seed={seed}",
+    )
     return _measure(corpus, settings, "test", run)
+
+
+def _lengths(steps: int) -> tuple[str, ...]:
+    """Set the number of steps, and the steps between validations and between checkpoints."""
+    return (
+        f"train.steps={steps}",
+        f"train.validate_steps={-(-steps // 6)}",
+        f"train.checkpoint_steps={max(1, steps // 40)}",
+        "train.checkpoint_minutes=none",
+        "train.validation_samples=0",
+        "train.precision=bf16",
+    )
 
 
 def _measure(

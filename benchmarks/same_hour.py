@@ -1,18 +1,23 @@
 """
-Four toolkits, the same raw text, the same machine, one hour each.
+Four toolkits, the same raw text, one hour each at the speeds of one machine.
 
     python -m benchmarks.same_hour environment --system X
+    python -m benchmarks.same_hour speeds [--minutes M] [--results FOLDER]
     python -m benchmarks.same_hour trials --system X [--minutes M] [--results FOLDER]
     python -m benchmarks.same_hour train --system X [--minutes M] [--results FOLDER]
 
-`environment` installs a toolkit in `build/same-hour`. `trials` first measures the speed of four
-combinations of precision and threads, for half a minute each; the fastest combination is used from
-then on. Then it trains twice for six minutes. `train` takes the settings of the trial with the
-better BLEU on the validation text, and trains for an hour, without validations. Then the
-checkpoints of every fifth minute and the average of the last ten checkpoints translate the
-validation text; the best of them translates the test set once. `trials` and `train` store each
-result at once in `docs/results/same-hour.json`, and do not repeat a stored measurement. With
-another number of minutes, as in a rehearsal, `--results` must name another folder for the record.
+`environment` installs a toolkit in `build/same-hour`. `speeds` needs an idle machine. It first
+measures four combinations of precision and threads; a toolkit uses its fastest combination from
+then on. Then it measures the steps per second of both trials. In each round, the toolkits take
+turns, so that all of them meet the same machine. From these speeds follow the numbers of steps in
+some minutes; the trainings themselves may therefore run at other times or on other machines.
+
+`trials` trains twice for six minutes. `train` takes the settings of the trial with the better BLEU
+on the validation text, and trains for an hour, without validations. Then the checkpoints of every
+fifth minute and the average of the last ten checkpoints translate the validation text; the best of
+them translates the test set once. Each result is stored at once in `docs/results/same-hour.json`,
+and a stored measurement is not repeated. With another number of minutes, as in a rehearsal,
+`--results` must name another folder for the record.
 
 Each toolkit has a driver in `benchmarks/peers/same_hour`, which runs in the toolkit's environment.
 """
@@ -36,11 +41,11 @@ DRIVERS = ROOT / "benchmarks" / "peers" / "same_hour"
 ENVIRONMENTS = ROOT / "build" / NAME
 SEED, BEAM, AVERAGED, CURVE_POINTS = 1, 5, 10, 12
 TRIAL_MINUTES, MINUTES = 6.0, 60.0
-PROBE_MINUTES = 0.5
-"""Minutes of a speed measurement, unless a trial is shorter."""
-PROBE_STEPS = 10_000
+SPEED_MINUTES, SPEED_ROUNDS = 0.5, 2
+"""Minutes of a measurement of speed, and the number of measurements of each trial's speed."""
+SPEED_STEPS = 10_000
 """Number of steps in the schedules of these measurements, more than any of them takes."""
-PROBES = [(precision, threads) for precision in ("fp32", "bf16") for threads in (1, 2)]
+WAYS = [(precision, threads) for precision in ("fp32", "bf16") for threads in (1, 2)]
 SIZE = {"layers": 4, "heads": 4, "width": 128, "inner": 256}
 """The size of each model: layers on each side, heads, width, inner width."""
 LIKE_SIZE = 0.2
@@ -109,8 +114,8 @@ SYSTEMS = {
 def main() -> None:
     """Install a toolkit, or take its measurements that the record lacks."""
     parser = arguments(__doc__, NAME)
-    parser.add_argument("kind", choices=("environment", "trials", "train"))
-    parser.add_argument("--system", required=True, choices=[*SYSTEMS])
+    parser.add_argument("kind", choices=("environment", "speeds", "trials", "train"))
+    parser.add_argument("--system", choices=[*SYSTEMS])
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--results", type=Path, default=report.RESULTS)
     options = parser.parse_args()
@@ -119,10 +124,16 @@ def main() -> None:
             "--minutes makes a rehearsal, whose record must not be in docs/results: "
             "name another folder with --results"
         )
+    if (options.system is None) != (options.kind == "speeds"):
+        parser.error("--system must be given, except for speeds, which are measured of all systems")
     if options.kind == "environment":
         build_environment(options.system)
         return
     report.RESULTS = options.results
+    if options.kind == "speeds":
+        toolkits = [ToolkitDriver(name, options.runs.resolve() / name) for name in SYSTEMS]
+        measure_speeds(toolkits, options.minutes or SPEED_MINUTES, options.commit)
+        return
     toolkit = ToolkitDriver(options.system, options.runs.resolve() / options.system)
     if options.kind == "trials":
         run_trials(toolkit, options.minutes or TRIAL_MINUTES, options.commit)
@@ -195,10 +206,15 @@ class ToolkitDriver:
         trial: str,
         way: tuple[str, int],
         minutes: float,
-        steps: int,
-        save: bool = True,
+        rate: float | None,
     ) -> dict[str, Any]:
-        """Train for some minutes from the beginning; the schedule depends on `steps`."""
+        """
+        Train from the beginning for some minutes.
+
+        `rate`: the steps per second from which the number of steps is computed; the minutes are
+        measured, and no checkpoint is saved, if None.
+        """
+        steps = SPEED_STEPS if rate is None else expected_steps(rate, minutes)
         shutil.rmtree(self.folder / name, ignore_errors=True)
         settings = dict(SYSTEMS[self.system].trials[trial])
         share = settings.pop("warmup")
@@ -210,9 +226,10 @@ class ToolkitDriver:
             size=SIZE,
             precision=way[0],
             minutes=minutes,
+            rate=rate,
             steps=steps,
             warmup=max(1, round(share * steps)),
-            save=save,
+            save=rate is not None,
             seed=SEED,
             beam=BEAM,
         )
@@ -239,30 +256,60 @@ class ToolkitDriver:
         return [(self.folder / output).read_text("utf-8").splitlines() for _, output in jobs]
 
 
+def measure_speeds(toolkits: Sequence[ToolkitDriver], minutes: float, commit: str) -> None:
+    """Measure the fastest precision and number of threads, then the speed of each trial."""
+    for precision, threads in WAYS:
+        for toolkit in toolkits:
+            first = next(iter(SYSTEMS[toolkit.system].trials))
+            key, way = f"{precision}, {threads}", (precision, threads)
+            if key not in known(toolkit.system, "ways"):
+                _measure_speed(toolkit, "ways", key, (first, way), minutes, commit)
+    for number in range(SPEED_ROUNDS):
+        for toolkit in toolkits:
+            way = fastest(known(toolkit.system, "ways"))
+            for trial in SYSTEMS[toolkit.system].trials:
+                rounds = known(toolkit.system, "speeds").get(trial, {}).get("rounds", [])
+                if len(rounds) == number:
+                    _measure_speed(toolkit, "speeds", trial, (trial, way), minutes, commit)
+
+
+def _measure_speed(
+    toolkit: ToolkitDriver,
+    kind: str,
+    key: str,
+    what: tuple[str, tuple[str, int]],
+    minutes: float,
+    commit: str,
+) -> None:
+    """Measure the steps per second once more; `what`: trial, and precision with threads."""
+    print(toolkit.system, key, flush=True)
+    rate = toolkit.train("speed", *what, minutes, None)["steps_per_second"]
+    rounds = [*known(toolkit.system, kind).get(key, {}).get("rounds", []), rate]
+    speed = {"rounds": rounds, "steps_per_second": sum(rounds) / len(rounds)}
+    keep(toolkit.system, kind, key, speed, commit)
+
+
 def run_trials(toolkit: ToolkitDriver, minutes: float, commit: str) -> None:
-    """Measure the speeds, then run the trials with the fastest combination."""
-    first, *_ = trials = [*SYSTEMS[toolkit.system].trials]
-    for precision, threads in PROBES:
-        if (key := f"{precision}, {threads}") not in known(toolkit.system, "probes"):
-            print(key, flush=True)
-            way, length = (precision, threads), min(minutes, PROBE_MINUTES)
-            answer = toolkit.train("probe", first, way, length, PROBE_STEPS, save=False)
-            keep(
-                toolkit.system,
-                "probes",
-                key,
-                {"steps_per_second": answer["steps_per_second"]},
-                commit,
-            )
-    way, rate = fastest(known(toolkit.system, "probes"))
-    for number, trial in enumerate(trials):
+    """Run the trials with the fastest precision and number of threads."""
+    for number, trial in enumerate(SYSTEMS[toolkit.system].trials):
         if trial not in known(toolkit.system, "trials"):
             print(trial, flush=True)
-            name, steps = f"trial-{number}", expected_steps(rate, minutes)
-            answer = toolkit.train(name, trial, way, minutes, steps)
+            name = f"trial-{number}"
+            answer = toolkit.train(name, trial, *speed_of(toolkit.system, trial, minutes))
             paths = [row["path"] for row in answer.pop("checkpoints")][-1:]
             (lines,) = toolkit.translate(name, trial, paths, "valid")
             keep(toolkit.system, "trials", trial, answer | score(lines, "val"), commit)
+
+
+def speed_of(system: str, trial: str, minutes: float) -> tuple[tuple[str, int], float, float]:
+    """Return precision and threads of a training, its minutes, and its steps per second."""
+    speeds = known(system, "speeds")
+    if trial not in speeds:
+        raise SystemExit(
+            f"the number of steps follows from measured speeds, but there is none of {system}: "
+            "run `python -m benchmarks.same_hour speeds` on an idle machine first"
+        )
+    return fastest(known(system, "ways")), minutes, speeds[trial]["steps_per_second"]
 
 
 def run_hour(toolkit: ToolkitDriver, minutes: float, commit: str) -> None:
@@ -276,15 +323,13 @@ def run_hour(toolkit: ToolkitDriver, minutes: float, commit: str) -> None:
     if known(system, "hour"):
         return
     trial = best_of(trials)
-    way = (trials[trial]["precision"], trials[trial]["threads"])
-    steps = expected_steps(trials[trial]["steps_per_second"], minutes)
-    answer = toolkit.train("hour", trial, way, minutes, steps)
+    answer = toolkit.train("hour", trial, *speed_of(system, trial, minutes))
     check_size(system, answer["parameters"])
     checkpoints = answer.pop("checkpoints")
     points, last = spread(checkpoints, minutes), checkpoints[-AVERAGED:]
     paths = [row["path"] for row in last]
     averaged = "hour/average"
-    toolkit.ask("average", way[1], out="hour", checkpoints=paths, average=averaged)
+    toolkit.ask("average", answer["threads"], out="hour", checkpoints=paths, average=averaged)
     candidates = [*(row["path"] for row in points), averaged]
     *lines, of_average = toolkit.translate("hour", trial, candidates, "valid")
     curve = [
@@ -322,11 +367,11 @@ def keep(
     draw(every, report.RESULTS / f"{NAME}.svg")
 
 
-def fastest(probes: Mapping[str, Mapping[str, float]]) -> tuple[tuple[str, int], float]:
-    """Return the fastest precision and number of threads, and the steps per second."""
-    key = max(probes, key=lambda key: probes[key]["steps_per_second"])
+def fastest(ways: Mapping[str, Mapping[str, float]]) -> tuple[str, int]:
+    """Return the fastest precision and number of threads."""
+    key = max(ways, key=lambda key: ways[key]["steps_per_second"])
     precision, threads = key.split(", ")
-    return (precision, int(threads)), probes[key]["steps_per_second"]
+    return precision, int(threads)
 
 
 def expected_steps(rate: float, minutes: float) -> int:

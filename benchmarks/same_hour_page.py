@@ -53,15 +53,10 @@ def body(record: Record) -> str:
             trials,
         )
         parts.append(fold("Trials", [_TRIALS, shown, *_settings(trials)]))
-    speeds = [
-        {"title": TITLES[name], "way": way} | row
-        for name, rows in _of_kind(record.measurements, "probes")
-        for way, row in rows.items()
-    ]
-    if speeds:
+    if speeds := list(_speeds(record.measurements)):
         shown = table(
-            "toolkit | precision, threads | steps a second",
-            "{title} | {way} | {steps_per_second:.2f}",
+            "toolkit | trial | precision, threads | steps a second | chosen",
+            "{title} | {trial} | {way} | {speed} | {mark}",
             speeds,
         )
         parts.append(fold("Speeds", [_SPEEDS, shown]))
@@ -73,6 +68,19 @@ def _of_kind(measurements: Mapping[str, Any], kind: str) -> Iterator[tuple[str, 
     for name in TITLES:
         if rows := measurements.get(name, {}).get(kind):
             yield name, rows
+
+
+def _speeds(measurements: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    """List the speeds of each toolkit: of each precision and number of threads, then of trials."""
+    for name, ways in _of_kind(measurements, "ways"):
+        best = max(ways, key=lambda way: float(ways[way]["steps_per_second"]))
+        speeds = measurements[name].get("speeds", {})
+        first, *_ = [*speeds, "first"]
+        rows = [(first, way, ways[way], "**yes**" if way == best else "") for way in ways]
+        rows += [(trial, best, speeds[trial], "") for trial in speeds]
+        for trial, way, row, mark in rows:
+            speed = ", ".join(f"{rate:.2f}" for rate in row["rounds"])
+            yield {"title": TITLES[name], "trial": trial, "way": way, "speed": speed, "mark": mark}
 
 
 def _origin(chosen: Mapping[str, Any]) -> str:
@@ -139,13 +147,14 @@ def draw(measurements: Mapping[str, Any], out: Path) -> None:
 
 _HEAD = (
     "Each toolkit trains a Transformer for the same time on Multi30k English-German, from the same "
-    "raw text, on the same machine, one after the other. Models have {layers} layers on each side, "
+    "raw text. The time is counted in steps, at the speeds that were measured on one idle machine, "
+    "where the toolkits took turns. Models have {layers} layers on each side, "
     "width {width} and inner width {inner}; the last column counts their parameters without "
-    "embeddings. Each toolkit prepares its own subwords, outside the hour. The hour starts with "
-    "the first batch; it includes the reading of data and the writing of checkpoints. Nothing is "
-    "validated during training. Then the checkpoints of every fifth minute and the average of "
-    "the last ten translate the validation text with beam 5. The best of them translates "
-    "test_2016_flickr once. Drivers average the weights where a toolkit has no command for this."
+    "embeddings. Each toolkit prepares its own subwords, outside the hour. The hour includes the "
+    "reading of data. Nothing is validated during training. Then the checkpoints of every fifth "
+    "minute and the average of the last ten translate the validation text with beam 5. The best of "
+    "them translates test_2016_flickr once. Drivers average the weights where a toolkit has no "
+    "command for this."
 )
 _TRIALS = (
     "Each toolkit has two trials. The first uses the schedule and optimizer of the toolkit's "
@@ -153,12 +162,13 @@ _TRIALS = (
     "`multi30k`, 4,000 subwords, and a cosine schedule if the toolkit has one. The first trial of "
     "Joey NMT has the highest learning rate of its `transformer_small.yaml`, that of Eole the rate "
     "of its `wmt17_ende_spm.yaml` at this width. `transformers` documents learning rates for "
-    "fine-tuning only; its first trial has Joey NMT's rate. The warm-up is a share of the steps "
-    "that the measured speed allows. Dropout is 0.3 in all trials, because short trials do not "
+    "fine-tuning only; its first trial has Joey NMT's rate. The warm-up is a share of the steps. "
+    "Dropout is 0.3 in all trials, because short trials do not "
     "show which dropout is best for an hour."
 )
 _SPEEDS = (
-    "The fastest combination of precision and threads is used for the trials and the hour. Joey "
-    "NMT has no setting for bf16 on a CPU: its driver sets the precision of its autocast."
+    "The fastest combination of precision and threads is used for the trials and the hour. The "
+    "number of steps of a training follows from the mean speed of its trial. Joey NMT has no "
+    "setting for bf16 on a CPU: its driver sets the precision of its autocast."
 )
 PAGE = ResultPage("same-hour", "The same hour for four toolkits", {"same-hour": body})

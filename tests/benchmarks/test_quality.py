@@ -21,7 +21,8 @@ TRAINING = {
 @pytest.fixture
 def rates(monkeypatch):
     known = dict.fromkeys(TRIALS, 4096.0)
-    monkeypatch.setattr(quality, "measurements_of", lambda name: {"rates": known})
+    rates = {"trials": known, "multi30k": dict.fromkeys(TRIALS, 2 * 4096.0)}
+    monkeypatch.setattr(quality, "measurements_of", lambda name: {"rates": rates})
 
 
 @pytest.mark.parametrize("name", TRIALS)
@@ -30,24 +31,37 @@ def test_the_settings_of_every_trial_are_valid(name):
 
 
 def test_a_second_pass_in_half_of_the_steps_is_paid_with_fewer_steps(rates):
-    assert steps_in("wide", 60) == 60
-    assert steps_in("wide, small batches", 60) == 120
-    assert steps_in("wide, SimCut", 60) == int(60 / 1.65)
-    assert steps_in("wide, R-Drop", 60) == int(60 / 1.75)
+    assert steps_in("wide", 1) == 60
+    assert steps_in("wide", 1, "multi30k") == 120
+    assert steps_in("wide, small batches", 1) == 120
+    assert steps_in("wide, SimCut", 1) == int(60 / 1.65)
+    assert steps_in("wide, R-Drop", 1) == int(60 / 1.75)
 
 
 def test_trials_that_differ_by_the_objective_are_timed_once(monkeypatch):
     timed = []
 
     def count(recipe, trainings, threads):
-        timed.extend(training.settings for training in trainings)
+        timed.append((threads, [training.settings for training in trainings]))
         return [float(number) for number in range(len(trainings))]
 
     monkeypatch.setattr(quality, "rates_in_turns", count)
-    rates = measure_rates()
-    assert [*rates] == [*TRIALS]
-    assert rates["wide"] == rates["wide, SimCut"] == rates["wide, R-Drop"]
-    assert len({*timed}) == len(timed) < len(TRIALS)
+    every = measure_rates()
+    assert [*every] == ["trials", *CORPORA]
+    for rates in every.values():
+        assert [*rates] == [*TRIALS]
+        assert rates["wide"] == rates["wide, SimCut"] == rates["wide, R-Drop"]
+    assert [threads for threads, _ in timed] == [1, 2, 2, 2]
+    assert all(len({*settings}) == len(settings) < len(TRIALS) for _, settings in timed)
+
+
+def test_the_settings_of_every_corpus_are_valid(rates, monkeypatch, tmp_path):
+    measured = []
+    monkeypatch.setattr(quality, "_measure", lambda *arguments: measured.append(arguments))
+    quality.measure_corpus("multi30k", 2, tmp_path)
+    ((_, settings, part, _),) = measured
+    train = load_config(quality.RECIPE, settings).train
+    assert (train.steps, train.seed, train.threads, part) == (7200, 2, 2, "test")
 
 
 def test_the_files_of_every_corpus_exist(corpora):

@@ -42,7 +42,11 @@ HOUR = TRAINING | {
 }
 RECORD = {
     "joey": {
-        "probes": {"bf16, 2": {"steps_per_second": 2.5}},
+        "ways": {
+            "fp32, 2": {"steps_per_second": 1.5, "rounds": [1.5]},
+            "bf16, 2": {"steps_per_second": 2.5, "rounds": [2.5]},
+        },
+        "speeds": {"cosine": {"steps_per_second": 3.0, "rounds": [2.75, 3.25]}},
         "trials": {"cosine": TRAINING, "other": TRAINING | {"lower-cased": 20.0}},
         "hour": HOUR,
     }
@@ -78,10 +82,17 @@ def test_the_settings_of_heedful_are_those_of_its_recipe_or_valid_changes(name, 
     warmup = round(settings.pop("warmup") * 9000)
     request = {"settings": settings, "size": same_hour.SIZE, "minutes": 60, "steps": 9000}
     request |= {"warmup": warmup, "save": True, "precision": "bf16", "threads": 2, "seed": 1}
-    changes = with_heedful.build_settings(request)
-    config = load_config("multi30k", [f"{key}={value}" for key, value in changes.items()])
-    assert config.model == load_config("multi30k").model
-    assert config.train.checkpoint_minutes == 1
+
+    def config_of(rate):
+        changes = with_heedful.build_settings(request | {"rate": rate})
+        return load_config("multi30k", [f"{key}={value}" for key, value in changes.items()])
+
+    timed, counted = config_of(None), config_of(2.5)
+    assert timed.model == counted.model == load_config("multi30k").model
+    assert timed.train.checkpoint_minutes == 1
+    assert timed.train.minutes == 60
+    assert counted.train.checkpoint_minutes is None
+    assert (counted.train.steps, counted.train.checkpoint_steps) == (9000, 150)
 
 
 def test_checkpoints_are_due_at_equal_distances_and_at_the_end(seconds):
@@ -96,6 +107,17 @@ def test_checkpoints_are_due_at_equal_distances_and_at_the_end(seconds):
         assert timed.over is (step == 8)
     assert due == [2, 4, 6, 7, 8]
     assert timed.checkpoints[-1] == {"step": 8, "minutes": 61 / 60, "path": "step-8"}
+
+
+def test_time_is_counted_in_steps_at_a_given_rate(seconds):
+    counted = clock.TrainingClock({"minutes": 1, "save": True, "rate": 0.5})
+    counted.start()
+    seconds[0] = 1000.0  # the time that has passed plays no part
+    due = [step for step in range(1, 31) if counted.tick(step)]
+    assert due == [*range(1, 31)]
+    counted.saved("step-30")
+    assert counted.over
+    assert counted.checkpoints == [{"step": 30, "minutes": 1.0, "path": "step-30"}]
 
 
 def test_the_speed_is_that_of_the_second_half(seconds):
@@ -133,8 +155,8 @@ def test_the_mean_of_weights_leaves_counters_alone():
 
 
 def test_the_fastest_way_and_the_best_trial_are_chosen():
-    probes = {"fp32, 1": {"steps_per_second": 1.0}, "bf16, 2": {"steps_per_second": 2.0}}
-    assert fastest(probes) == (("bf16", 2), 2.0)
+    ways = {"fp32, 1": {"steps_per_second": 1.0}, "bf16, 2": {"steps_per_second": 2.0}}
+    assert fastest(ways) == ("bf16", 2)
     assert expected_steps(2.0, 60) == 7200
     assert best_of({"a": {"lower-cased": 9.5}, "b": {"lower-cased": 10.0}}) == "b"
 
@@ -158,6 +180,50 @@ def test_an_hour_needs_every_trial(monkeypatch, tmp_path, corpora):
     assert len((tmp_path / "train.de").read_text("utf-8").splitlines()) == 29_000
     with pytest.raises(SystemExit, match="every trial of heedful"):
         same_hour.run_hour(toolkit, 60, "c")
+
+
+def test_a_training_needs_the_measured_speed_of_its_trial(monkeypatch):
+    stored = {"ways": {"fp32, 1": {"steps_per_second": 1.0}}, "speeds": {}}
+    monkeypatch.setattr(same_hour, "known", lambda system, kind: stored[kind])
+    with pytest.raises(SystemExit, match="same_hour speeds"):
+        same_hour.speed_of("joey", "cosine", 60)
+    stored["speeds"] = {"cosine": {"steps_per_second": 2.5}}
+    assert same_hour.speed_of("joey", "cosine", 60) == (("fp32", 1), 60, 2.5)
+
+
+def test_toolkits_take_turns_in_the_measurement_of_speeds(monkeypatch, tmp_path):
+    stored, asked = {}, []
+
+    class Toolkit:
+        def __init__(self, system):
+            self.system = system
+
+        def train(self, name, trial, way, minutes, rate):
+            assert rate is None
+            asked.append((self.system, trial, way))
+            return {"steps_per_second": float(way == ("bf16", 1)) + len(asked)}
+
+    monkeypatch.setattr(same_hour, "known", lambda system, kind: stored.get((system, kind), {}))
+
+    def keep(system, kind, key, answer, commit):
+        stored.setdefault((system, kind), {})[key] = answer
+
+    monkeypatch.setattr(same_hour, "keep", keep)
+    systems = [Toolkit("heedful"), Toolkit("joey")]
+    same_hour.measure_speeds(systems, 0.1, "c")
+    assert [system for system, *_ in asked[:4]] == ["heedful", "joey", "heedful", "joey"]
+    of_ways = len(same_hour.WAYS) * len(systems)
+    assert {way for *_, way in asked[of_ways:]} == {same_hour.WAYS[-1]}
+    assert [system for system, *_ in asked[of_ways:]] == 2 * (2 * ["heedful"] + 2 * ["joey"])
+    assert all(
+        len(row["rounds"]) == same_hour.SPEED_ROUNDS
+        for (_, kind), rows in stored.items()
+        for row in rows.values()
+        if kind == "speeds"
+    )
+    count = len(asked)
+    same_hour.measure_speeds(systems, 0.1, "c")  # nothing is measured again
+    assert len(asked) == count
 
 
 def test_an_absent_toolkit_is_named(monkeypatch, tmp_path, corpora):
@@ -189,7 +255,9 @@ def test_the_page_has_a_row_for_each_hour_and_trial(tmp_path):
     )
     assert row in page
     assert "| Joey NMT 2.3.0 | cosine | 60.0 | 9,000 | 30.0 | **chosen** |" in page
-    assert "| Joey NMT 2.3.0 | bf16, 2 | 2.50 |" in page
+    assert "| Joey NMT 2.3.0 | cosine | fp32, 2 | 1.50 |  |" in page
+    assert "| Joey NMT 2.3.0 | cosine | bf16, 2 | 2.50 | **yes** |" in page
+    assert "| Joey NMT 2.3.0 | cosine | bf16, 2 | 2.75, 3.25 |  |" in page
     assert "`a`, `b`" in page
     assert "4 layers on each side, width 128 and inner width 256" in page
     draw(RECORD, tmp_path / "picture.svg")

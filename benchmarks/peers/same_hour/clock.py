@@ -29,11 +29,14 @@ class TrainingClock:
     """
     The time of a training loop, from its first batch to the end of its minutes.
 
-    Preparation is not counted, but data loading and the writing of checkpoints are.
+    If the request has a `rate`, in steps per second, the time is computed from the number of steps.
+    Otherwise it is measured; it includes data loading and the writing of checkpoints, but not
+    preparation.
     """
 
     def __init__(self, request: Request) -> None:
         self.seconds = 60 * float(request["minutes"])
+        self.rate = float(request.get("rate") or 0.0)
         self.saves = bool(request["save"])
         self.checkpoints: list[dict[str, Any]] = []
         self._started = self._next = 0.0
@@ -46,7 +49,7 @@ class TrainingClock:
 
     def tick(self, step: int) -> bool:
         """Count a finished step; return whether a checkpoint is due."""
-        now = time.monotonic() - self._started
+        now = step / self.rate if self.rate else time.monotonic() - self._started
         self._last = (now, step)
         if not self._half[1] and now >= self.seconds / 2:
             self._half = self._last

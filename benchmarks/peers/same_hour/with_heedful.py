@@ -12,13 +12,18 @@ NEVER = 10**9
 
 
 def train(request: clock.Request) -> clock.Answer:
-    """Train with the recipe `multi30k`; heedful measures the time itself."""
+    """Train with the recipe `multi30k`; heedful measures the time itself, or takes given steps."""
     out, settings = Path(request["out"]), build_settings(request)
     files = ("--source", "train.en", "--target", "train.de")
     changes = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     heedful("train", "multi30k", *files, "--out", out, *changes)
     log = [json.loads(line) for line in (out / "log.jsonl").read_text("utf-8").splitlines()]
-    points = [(line["seconds"], line["step"]) for line in log if "target_tokens" in line]
+    rate = request.get("rate")
+    points = [
+        (line["step"] / rate if rate else line["seconds"], line["step"])
+        for line in log
+        if "target_tokens" in line
+    ]
     points = [(0.0, 0), *points]
     seconds, steps = points[-1]
     begun = max((point for point in points[:-1] if point[0] <= seconds / 2), default=(0.0, 0))
@@ -28,15 +33,27 @@ def train(request: clock.Request) -> clock.Answer:
         "minutes": seconds / 60,
         "steps_per_second": (steps - begun[1]) / max(seconds - begun[0], 1e-9),
         "parameters": _inner_parameters(out) if request["save"] else model["parameters"],
-        "checkpoints": _checkpoints(out) if request["save"] else [],
+        "checkpoints": _checkpoints(out, rate) if request["save"] else [],
         "config": settings,
     }
 
 
 def build_settings(request: clock.Request) -> dict[str, Any]:
     """Convert settings to heedful's format."""
-    size, every = request["size"], request["minutes"] / clock.SAVED
-    has_end = request["settings"]["train.schedule"] == "cosine"
+    size, steps = request["size"], request["steps"]
+    if request.get("rate"):
+        length = {"train.steps": steps, "train.checkpoint_minutes": "none"}
+        every = max(1, steps // clock.SAVED)
+    else:
+        has_end = request["settings"]["train.schedule"] == "cosine"
+        length = {
+            "train.steps": steps if has_end else NEVER,
+            "train.minutes": request["minutes"],
+            "train.checkpoint_minutes": request["minutes"] / clock.SAVED
+            if request["save"]
+            else NEVER,
+        }
+        every = NEVER
     return {
         **request["settings"],
         "model.d_model": size["width"],
@@ -45,10 +62,8 @@ def build_settings(request: clock.Request) -> dict[str, Any]:
         "model.encoder_layers": size["layers"],
         "model.decoder_layers": size["layers"],
         "train.warmup": request["warmup"],
-        "train.steps": request["steps"] if has_end else NEVER,
-        "train.minutes": request["minutes"],
-        "train.checkpoint_minutes": every if request["save"] else NEVER,
-        "train.checkpoint_steps": NEVER,
+        **length,
+        "train.checkpoint_steps": every,
         "train.keep_last": 2 * clock.SAVED,
         "train.precision": request["precision"],
         "train.threads": request["threads"],
@@ -56,12 +71,12 @@ def build_settings(request: clock.Request) -> dict[str, Any]:
     }
 
 
-def _checkpoints(out: Path) -> list[dict[str, Any]]:
-    """List the checkpoints with their times."""
+def _checkpoints(out: Path, rate: float | None) -> list[dict[str, Any]]:
+    """List the checkpoints with their times, which are computed if there is a rate."""
     checkpoints = []
     for folder in sorted((out / "checkpoints").iterdir()):
         counters = json.loads((folder / "state.json").read_text("utf-8"))["counters"]
-        minutes = counters["seconds"] / 60
+        minutes = (counters["step"] / rate if rate else counters["seconds"]) / 60
         checkpoints.append({"step": counters["step"], "minutes": minutes, "path": str(folder)})
     return checkpoints
 
