@@ -55,18 +55,25 @@ def count_again(
             total = sum(curves[name][-1].flops for name in of_table.members)
             counted.append(replace(system, flops=total))
             continue
-        earlier = curves[of_table.after] if of_table.after else ()
-        own = system.curve[len(earlier) :]
-        begun = earlier[-1] if earlier else CurvePoint(0, 0.0, 0.0, 0.0, 0.0)
-        steps = [point.step - begun.step for point in own]
-        flops, tokens = _count(plan, planned[system.name], folders[system.name], steps)
-        if tokens != system.target_tokens:
-            raise SystemExit(
-                f"{system.title} was trained on {system.target_tokens:,} target tokens, but by "
-                f"its plan there are {tokens:,}; operations cannot be counted again."
-            )
-        points = zip(own, flops, strict=True)
-        curve = (*earlier, *(replace(point, flops=begun.flops + now) for point, now in points))
+        if not system.flops:  # unknown
+            counted.append(system)
+            continue
+        if of_table.after:
+            # only the training knew its samples; it keeps its own operations
+            earlier = curves[of_table.after]
+            begun = system.curve[len(earlier) - 1].flops - earlier[-1].flops
+            own = (replace(point, flops=point.flops - begun) for point in system.curve)
+            curve = (*earlier, *islice(own, len(earlier), None))
+        else:
+            steps = [point.step for point in system.curve]
+            flops, tokens = _count(plan, planned[system.name], folders[system.name], steps)
+            if tokens != system.target_tokens:
+                raise SystemExit(
+                    f"{system.title} was trained on {system.target_tokens:,} target tokens, but by "
+                    f"its plan there are {tokens:,}; operations cannot be counted again."
+                )
+            points = zip(system.curve, flops, strict=True)
+            curve = tuple(replace(point, flops=now) for point, now in points)
         curves[system.name] = curve
         counted.append(replace(system, curve=curve, flops=curve[-1].flops))
     return counted
@@ -76,10 +83,9 @@ def _count(
     plan: Plan, planned: PlannedSystem, data: Path, steps: Sequence[int]
 ) -> tuple[list[float], int]:
     """Count the operations up to each of some steps, and the target tokens up to the last step."""
-    model_settings = [line for line in planned.settings if not line.startswith("train.objective=")]
     with TemporaryDirectory() as scratch:
         place = RunFolder(Path(scratch))
-        settings = [*model_settings, f"train.threads={plan.threads}"]
+        settings = [*planned.settings, f"train.threads={plan.threads}"]
         setup = TrainingSetup.resolve(plan.recipe, TrainingOptions(data=data, settings=settings))
         machine_settings = choose_machine_settings(place, setup, RankGroup())
         run, pairs = prepare_data(place, setup, RankGroup(), lambda _: None)

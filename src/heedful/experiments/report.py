@@ -6,7 +6,7 @@ over seeds.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations
 from pathlib import Path
@@ -91,20 +91,22 @@ def seed_spread(systems: Sequence[MeasuredSystem]) -> float:
 def cost_rows(
     systems: Sequence[MeasuredSystem],
     published: tuple[str, Mapping[str, str]] | None = None,
-    uncounted: Collection[str] = (),
 ) -> Rows:
     """
     Lay out each system's score, its training cost, and its score after equally many operations.
 
-    `published`: the header of a column, and its cells by title; other cells are empty. `uncounted`:
-    the names of systems whose operations are not all counted; these are not shown.
+    `published`: the header of a column, and its cells by title; other cells are empty. Operations
+    of 0 are unknown; they are not shown.
     """
-    counted = [system for system in systems if system.curve and system.name not in uncounted]
-    flops = min((system.curve[-1].flops for system in counted), default=0.0)
+    flops = min(
+        (system.curve[-1].flops for system in systems if system.curve and system.flops),
+        default=0.0,
+    )
     heads = ("system", *([published[0]] if published else []), "BLEU", "perplexity", "operations")
     rows: Rows = [(*heads, f"valid. at {flops:.1e}")]
     for group in by_seed(systems):
-        first, curves = group[0], [system.curve for system in group if system in counted]
+        first = group[0]
+        curves = [system.curve for system in group if system.curve and system.flops]
         perplexities = [system.perplexity for system in group if system.perplexity is not None]
         rows.append(
             (
@@ -112,7 +114,7 @@ def cost_rows(
                 *(() if published is None else (published[1].get(first.title, ""),)),
                 _score(group),
                 f"{fmean(perplexities):.1f}" if perplexities else "",
-                "" if first.name in uncounted else f"{first.flops:.1e}",
+                f"{first.flops:.1e}" if first.flops else "",
                 f"{fmean(at_cost(curve, 'flops', flops) for curve in curves):.1f}"
                 if curves
                 else "",

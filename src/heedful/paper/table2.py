@@ -82,8 +82,7 @@ _GNMT = (
     *("search.coverage_penalty=0.2", *_WIDER_START, *_GUIDED),
 )
 _OF_ONE = {
-    "gnmt-rl": "GNMT + RL continues the training of GNMT for the same time. Its operations are not "
-    "counted, because most of them are for sampling.",
+    "gnmt-rl": "GNMT + RL continues the training of GNMT for the same time.",
     "gnmt-ensemble": "The GNMT ensemble consists of models trained without reward, and searches "
     "without the coverage penalty.",
 }
@@ -98,9 +97,11 @@ _THREE_SEEDS = (
 )
 _AT_EQUAL_COST = (
     "The last column is validation BLEU of greedy translations by single checkpoints, as in the "
-    "picture. It compares the systems after as many operations as the training with the fewest "
-    "has; at this point, the others have lowered their learning rate less."
+    "picture. It compares the systems at the same number of operations: the total of the "
+    "cheapest training. That training has ended there; the learning rates of the others have not "
+    "yet fallen as far."
 )
+_UNKNOWN_COST = "Operations are not shown if a training did not count all of them."
 _DIFFERENCES = (
     f"BLEU of the row minus BLEU of the column; {SURE} marks differences with a 95% interval over "
     "sentences that excludes zero."
@@ -195,8 +196,6 @@ SYSTEMS = tuple(
         TableSystem("big", "Transformer (big)", _BIG),
     )
 )
-_UNCOUNTED = {system.name for system in SYSTEMS if system.after}
-"""Systems whose operations are not all counted."""
 _SEEDS = (2, 3)
 
 
@@ -327,16 +326,16 @@ class Table2:
         """The measured systems, with the published BLEU for the same pair of languages."""
         pair = tuple(file.partition(":")[0].rpartition(".")[2] for file in self.text.split()[:2])
         if pair not in _PAIRS:
-            return cost_rows(self.systems, uncounted=_UNCOUNTED)
+            return cost_rows(self.systems)
         side = _PAIRS.index(pair)
         scores = {row.name: f"{row.bleu[side]}" for row in PUBLISHED if row.bleu[side]}
-        return cost_rows(self.systems, ("published BLEU", scores), _UNCOUNTED)
+        return cost_rows(self.systems, ("published BLEU", scores))
 
     @property
     def trainings(self) -> list[str]:
         """A table of all trainings, and the meaning of its last column."""
-        names = {system.name for system in self.systems}
-        note = f"{_TRAININGS} {_REWARD_STEPS}" if names & _UNCOUNTED else _TRAININGS
+        has_reward = any(system.name == "gnmt-rl" for system in self.systems)
+        note = f"{_TRAININGS} {_REWARD_STEPS}" if has_reward else _TRAININGS
         return [note, markdown(training_rows(self.systems))]
 
     @property
@@ -360,6 +359,7 @@ class Table2:
             *self.marks,
             *(note for name, note in _OF_ONE.items() if name in names),
             *([_THREE_SEEDS] if any(name.endswith("-ensemble") for name in names) else []),
+            *([] if all(system.flops for system in self.systems) else [_UNKNOWN_COST]),
             _AT_EQUAL_COST,
             _RESERVATION,
             between_seeds if spread else "Another seed changes BLEU, too.",
@@ -426,7 +426,7 @@ class Table2:
                 [[point.bleu for point in system.curve] or [system.valid_bleu] for system in group],
             )
             for group in by_seed(self.systems)
-            if group[0].name not in _UNCOUNTED
+            if group[0].flops
         ]
         draw_cost_curves(curves, "operations of the training", "validation BLEU", out, sheet)
 

@@ -66,13 +66,24 @@ def test_what_is_there_is_not_made_again(corpus, trained):
 def test_operations_are_counted_again_by_the_plan_alone(corpus, trained, tmp_path):
     out, first = trained
     plan = Plan.read(out / "plan.json")
+    most = first[0].curve[-1].flops
     wrong = [
-        replace(one, flops=1.0, curve=tuple(replace(point, flops=2.0) for point in one.curve))
-        for one in first
+        # half as many operations in each training, except those that depend on its samples
+        replace(
+            system,
+            flops=1.0,
+            curve=tuple(
+                replace(point, flops=max(point.flops / 2, point.flops - most / 2))
+                for point in system.curve
+            ),
+        )
+        for system in first
     ]
     counted = count_again(wrong, plan, SYSTEMS, corpus, tmp_path)
     for before, after in zip(first, counted, strict=True):
         assert after == before
+    unknown = [first[0], replace(first[2], flops=0.0)]
+    assert count_again(unknown, plan, SYSTEMS, corpus, tmp_path) == unknown
     other = [replace(first[0], target_tokens=7)]
     with pytest.raises(SystemExit, match="One was trained on 7 target tokens, but by its plan"):
         count_again(other, plan, SYSTEMS, corpus, tmp_path)
