@@ -154,6 +154,21 @@ def body(record: Record) -> str:
     return "\n\n".join(paragraphs)
 
 
+def figures() -> dict[str, str]:
+    """Format the scores of the base row and of each part, for the pages that explain the parts."""
+    here = measurements_of("later-parts").get("here", {})
+    perplexity, bleu = recorded_table().noises
+    known = {
+        "later-parts.base": f"BLEU {bleu.mean:.1f} ± {bleu.deviation:.1f} and perplexity "
+        f"{perplexity.mean:.2f} ± {perplexity.deviation:.2f}"
+    }
+    for name, row in here.items():
+        known[f"later-parts.{name}"] = (
+            f"BLEU {row['valid_bleu']:.1f} and perplexity {row['perplexity']:.2f}"
+        )
+    return known
+
+
 def _costs(system: MeasuredSystem) -> dict[str, float]:
     return {"weights": system.parameters, "operations": system.flops / 1e13}
 

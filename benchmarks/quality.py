@@ -268,7 +268,25 @@ def body(record: Record) -> str:
             [row | {"shown": _format_settings(TRIALS.get(row["name"], ()))} for row in cells],
         )
         parts.append(fold("Trials on Multi30k, scored on the validation text", [_TRIALS, shown]))
+    if rates := measured.get("rates"):
+        parts.append(fold("Speeds", [_RATES, _rate_table(rates)]))
     return "\n\n".join(parts)
+
+
+def _rate_table(rates: Mapping[str, Mapping[str, float]]) -> str:
+    """Lay out the speeds of each trial's settings."""
+    titles = {"trials": "Multi30k, one thread"} | {
+        name: f"{corpus.title}, two threads" for name, corpus in CORPORA.items()
+    }
+    names = [name for name in titles if name in rates]
+    return table(
+        " | ".join(["trial", *(titles[name] for name in names)]),
+        " | ".join(["{trial}", *(f"{{{name}:,.0f}}" for name in names)]),
+        [
+            {"trial": trial} | {name: rates[name][trial] for name in names}
+            for trial in rates["trials"]
+        ],
+    )
 
 
 def _signatures(rows: Iterable[dict[str, Any]]) -> str:
@@ -282,6 +300,10 @@ def _format_settings(settings: Sequence[str]) -> str:
     return " ".join(f"`{setting}`" for setting in settings)
 
 
+_RATES = (
+    "Target tokens a second on an idle machine, without a second pass. A step with a second pass "
+    f"counts as {SLOWDOWN['simcut']} steps (SimCut) or {SLOWDOWN['rdrop']} steps (R-Drop)."
+)
 _TRIALS = (
     "Each trial changes settings of the recipe `multi30k`. Its number of steps follows from its "
     "measured speed, so that all trials take the same time on one thread of an idle machine. "

@@ -84,4 +84,7 @@ def test_the_page_has_a_row_for_each_training():
     assert "| Multi30k, English to German | 2 | 1 | 5,000 | 30.00 | 31.00 | 60.00 |" in page
     assert "Signatures: `a`, `b`." in page
     assert "| wide | `train.schedule=cosine`" in page
-    assert body(Record("c", "m", {"rates": {}})) == ""
+    rates = {"trials": {"wide": 9000.2}, "multi30k": {"wide": 14000.0}}
+    page = body(Record("c", "m", {"rates": rates}))
+    assert "| trial | Multi30k, one thread | Multi30k, English to German, two threads |" in page
+    assert "| wide | 9,000 | 14,000 |" in page

@@ -194,7 +194,7 @@ def test_a_training_needs_the_measured_speed_of_its_trial(monkeypatch):
 def test_toolkits_take_turns_in_the_measurement_of_speeds(monkeypatch, tmp_path):
     stored, asked = {}, []
 
-    class Toolkit:
+    class TimedToolkit:
         def __init__(self, system):
             self.system = system
 
@@ -209,7 +209,7 @@ def test_toolkits_take_turns_in_the_measurement_of_speeds(monkeypatch, tmp_path)
         stored.setdefault((system, kind), {})[key] = answer
 
     monkeypatch.setattr(same_hour, "keep", keep)
-    systems = [Toolkit("heedful"), Toolkit("joey")]
+    systems = [TimedToolkit("heedful"), TimedToolkit("joey")]
     same_hour.measure_speeds(systems, 0.1, "c")
     assert [system for system, *_ in asked[:4]] == ["heedful", "joey", "heedful", "joey"]
     of_ways = len(same_hour.WAYS) * len(systems)
