@@ -53,7 +53,8 @@ _HEAD = (
     "few trees."
 )
 _TAIL = (
-    "“News” means sentences from WMT for which the first two Transformers write the same tree. "
+    "“News” means parsed sentences from WMT, added to the Wall Street Journal's training trees. "
+    "The first two Transformers of that table write the same tree for them. "
     "Each parser with next words ([recipes](../explain/parsing.md)) that is trained on all trees "
     "of a treebank scores higher than the grammar learned from these trees. For Transformers "
     "trained on 500 or 1,000 trees, the results do not show that they score higher than the "

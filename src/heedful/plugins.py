@@ -199,7 +199,7 @@ def failure_of_plugin(error: BaseException) -> PluginError | None:
         if str(plugin.path) in files:
             return PluginError(
                 f"the plugin {plugin.path} must run without an error, but {_line(plugin, error)} "
-                f"raises {_first_line(error)}. In Python the same call shows the whole traceback."
+                f"raises {_first_line(error)}. To see the whole traceback, do the same from Python."
             )
     return None
 

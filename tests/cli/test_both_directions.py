@@ -104,4 +104,6 @@ def test_what_cannot_be_is_refused(heedful_cli, text, tmp_path, settings, option
 
 def test_text_in_another_form_is_refused(heedful_cli, tmp_path):
     command = ["train", "tiny", "--data", tmp_path, "--out", tmp_path / "run"]
-    refused(heedful_cli(*command, "--both-directions-first", "0.5"), "swaps --source")
+    refused(
+        heedful_cli(*command, "--both-directions-first", "0.5"), "must have --source and --target"
+    )

@@ -193,7 +193,7 @@ def _notes(first: Run, second: Run) -> list[str]:
 def _with_translations(
     comparison: RunComparison, runs: Sequence[Run], text: HeldOutText
 ) -> RunComparison:
-    """Translate with both runs and add their scores."""
+    """Translate with both runs; add scores and differing sentences to the comparison."""
     source = AlignedTexts(one_file(text.source), "source")
     all_references = [source.read_reference(path) for path in expand(text.references)]
     scored = scored_lines(all_references)

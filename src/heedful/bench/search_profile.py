@@ -67,7 +67,7 @@ def profile_search(model: EncoderDecoder, work: Callable[[], object]) -> dict[st
 def _time_parts(
     model: EncoderDecoder, device: torch.device
 ) -> Iterator[tuple[dict[str, float], dict[str, Counter[int]]]]:
-    """Time each part of the model, and count how often it computes each number of rows."""
+    """Time each part of the model, and count its calls by the number of rows they compute."""
     spent: dict[str, float] = defaultdict(float)
     rows: dict[str, Counter[int]] = defaultdict(Counter)
 

@@ -180,8 +180,8 @@ def translate(
         bool,
         typer.Option(
             "--profile",
-            help="Print the share of each part of the model in a single-threaded search and, on a "
-            "CPU, the time of the matrix products alone.",
+            help="Print each part's share of the time of a single-threaded search and, on a CPU, "
+            "the time of the matrix products alone.",
         ),
     ] = False,
     rounds: Rounds = 1,

@@ -141,7 +141,7 @@ def serve(
     requests are translated in batches.
 
     SIGHUP reloads the runs, keys and terms while the server continues to translate. After SIGTERM,
-    the server finishes running requests. It refuses new requests, unless it received its
+    the server completes requests in progress. It refuses new requests, unless it received its
     sockets from systemd. The log on standard error never contains the text of a request.
 
     Each option can also be set by an environment variable, such as HEEDFUL_SERVE_PORT. Sockets that

@@ -150,8 +150,8 @@ def _parse(path: Path) -> dict[str, Any]:
         raise SettingError(f"{path} must be a TOML file, but it cannot be read: {error}.") from None
     except UnicodeDecodeError as error:
         raise SettingError(
-            f"{path} must be a TOML file in UTF-8, but byte {error.start} is invalid; save the "
-            "file as UTF-8."
+            f"{path} must be a TOML file in UTF-8, but the byte at offset {error.start:,} is "
+            "invalid; save the file as UTF-8."
         ) from None
     except OSError as error:
         raise SettingError(

@@ -128,10 +128,10 @@ class Parity:
             else "Compare with --sentences and your own text, or accept the folder"
         )
         raise ParityFailed(
-            f"at least {_EQUAL:.0%} of the translations must be equal on both sides, but "
-            f"{self.same_outputs} of {self.sentences} are. {state} log-probabilities agree, but "
-            "rounding or another search rule gives translations that differ from the original's. "
-            f"{advice} with --accept-differences."
+            f"both models must give the same translation of at least {_EQUAL:.0%} of the "
+            f"sentences, but do so for {self.same_outputs} of {self.sentences}. {state} "
+            "log-probabilities agree, but rounding or another search rule gives translations that "
+            f"differ from the original's. {advice} with --accept-differences."
         )
 
     def __str__(self) -> str:

@@ -24,7 +24,9 @@ _RECORD = "HEEDFUL_ENVIRONMENT"  # the variables that heedful has set, for its c
 
 def set_variables(variables: dict[str, str], replace: bool = False) -> None:
     """
-    Set variables that the user has not set; warn if torch is already loaded and its threads spin.
+    Set variables that the user has not set, unless torch is already loaded.
+
+    If torch is already loaded, warn if its threads spin.
 
     `replace`: also replace values that heedful set earlier, in this process or in a parent.
     """

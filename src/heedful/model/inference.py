@@ -7,8 +7,8 @@ the plain model.
 
 In the plain modules several short passes over memory follow each matrix product; in 8 bits there
 are about twelve passes. They scale, add the bias and the residual, normalize, find the maximum of
-each row, and round. Compiled layers do this work while the values are in the cache, and attend to
-keys and values without copying them.
+each row, and round. Compiled layers do this work while the product is still in the processor's
+cache. They also attend to keys and values without copying them.
 """
 
 import copy

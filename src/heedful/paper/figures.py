@@ -76,16 +76,20 @@ def make_figure(
     attention = word_attention(translator, text) if text else None
     is_unknown = attention is None or bool(attention.unknown)
     if is_unknown and not (sentence or query) and (own := own_sentence(translator.run)):
+        reason = (
+            "the paper's sentence is English, and this run reads another language"
+            if attention is None
+            else "this run does not know all words of the paper's sentence"
+        )
         notes.append(
-            "this run does not know the words of the paper's sentence, so a sentence of its "
-            "training text is shown; choose another with --sentence"
+            f"{reason}, so a sentence of its training text is shown; choose another with --sentence"
         )
         sentence, attention = own, word_attention(translator, own)
     if attention is None:
         raise SettingError(
             f"figure {number} of the paper shows an English sentence, but this run reads "
-            f"{translator.run.config.data.source_language!r}; give a sentence that it can "
-            f"read with --sentence. The paper's sentence is: {paper.text}"
+            f"{translator.run.config.data.source_language!r}; use --sentence to give a sentence in "
+            f"that language. The paper's sentence is: {paper.text}"
         )
     if attention.unknown:
         notes.append(

@@ -170,7 +170,7 @@ def read_averages(folder: Path, name: str) -> dict[str, list[float]]:
         raise RunFolderError(f"{path} cannot be read: {error.strerror}.") from error
     except (SafetensorError, ValueError) as error:
         raise RunFolderError(
-            _damage_error(path, f"it is not a safetensors file ({error})")
+            _damage_error(path, f"it is not a safetensors file of weights ({error})")
         ) from error
 
 
@@ -303,7 +303,7 @@ def _open_tensors(path: Path, checksum: str | None, finite: bool = False) -> Ten
         raise RunFolderError(f"{path} cannot be read: {error.strerror}.") from error
     except (SafetensorError, ValueError) as error:
         raise RunFolderError(
-            _damage_error(path, f"it is not a safetensors file ({error})")
+            _damage_error(path, f"it is not a safetensors file of weights ({error})")
         ) from error
 
 

@@ -32,7 +32,9 @@ class Limits:
         "Seconds that a connection may stay idle between requests.", 30.0, least=1
     )
     stop_seconds: float = flag(
-        "Maximum number of seconds to finish running requests when the server stops.", 30.0, least=0
+        "Maximum number of seconds to complete requests in progress when the server stops.",
+        30.0,
+        least=0,
     )
 
 

@@ -4,7 +4,7 @@ The lifecycle of a server, from start to stop.
 ::
 
     SIGTERM, SIGINT   new work is refused with 503; the server finishes requests, then ends
-    SIGHUP            models, keys and terms are read again; running requests keep the old ones
+    SIGHUP            models, keys and terms are read again; requests in progress keep the old ones
 
 With sockets from systemd, a stopping server refuses no work: it answers the connections that it has
 accepted. Later connections wait for the next process.
@@ -98,7 +98,7 @@ class Server(uvicorn.Server):
         task.add_done_callback(self._tasks.discard)
 
     async def _stop(self) -> None:
-        """Finish running requests, then stop; a second signal stops at once."""
+        """Complete requests in progress, then stop; a second signal stops at once."""
         state, limits = self.service.state, self.service.limits
         if state.leaving:
             self.should_exit = self.force_exit = True

@@ -1,7 +1,7 @@
 """
 Pairs of sentences from Python: lists and generators, and tables from other libraries.
 
-No library is imported for its tables, which are recognized by their attributes:
+Tables are recognized by their attributes, so that their libraries need not be imported:
 
 ::
 

@@ -84,7 +84,7 @@ def _normal(code: str) -> str:
 
 
 def _text_in(unit: dict[str, str], code: str) -> str | None:
-    """Return the text of a unit in a language or else in its first variant."""
+    """Return the text of a unit in a language or else in a variant of it (en-GB for en)."""
     if code in unit:
         return unit[code]
     return next((unit[language] for language in unit if language.startswith(f"{code}-")), None)

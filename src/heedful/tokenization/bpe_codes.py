@@ -133,8 +133,8 @@ def _parse(content: bytes) -> tuple[str, list[tuple[str, str]]]:
         lines = content.decode("utf-8").rstrip("\n").split("\n")
     except UnicodeDecodeError as error:
         raise TokenizerError(
-            f"Byte-pair codes must be UTF-8 text, but byte {error.start:,} is invalid; give the "
-            "file that subword-nmt wrote."
+            f"Byte-pair codes must be UTF-8 text, but the byte at offset {error.start:,} is "
+            "invalid; give the file that subword-nmt wrote."
         ) from error
     version, first = "0.1", 0
     if lines[0].startswith(VERSION_MARK):

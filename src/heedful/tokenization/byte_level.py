@@ -156,7 +156,8 @@ def _parse(content: bytes) -> Iterator[tuple[int, str, str]]:
         lines = content.decode().splitlines()
     except UnicodeDecodeError as error:
         raise TokenizerError(
-            f"Merges must be in UTF-8, but byte {error.start:,} is invalid; copy merges.txt again."
+            f"Merges must be in UTF-8, but the byte at offset {error.start:,} is invalid; copy "
+            "merges.txt again."
         ) from error
     for number, line in enumerate(lines, start=1):
         if line.startswith(VERSION_MARK) or not line:

@@ -88,8 +88,9 @@ def _check(config: RunConfig, options: TrainingOptions, share: float) -> None:
         )
     if not (options.source and options.target):
         raise SettingError(
-            f"{_FLAG} swaps --source and --target, but one of them is missing; give both, or "
-            "train a run on both directions and continue it with --finetune-from."
+            f"{_FLAG} must have --source and --target, because its first run translates them in "
+            "both directions; give both, or train a run on both directions and continue it with "
+            "--finetune-from."
         )
     if options.finetune_from is not None:
         raise SettingError(

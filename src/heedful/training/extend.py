@@ -148,8 +148,8 @@ def _check(run: Run, language: NewLanguage) -> None:
         )
     if tag and (tag in known or language.code in known):
         raise SettingError(
-            f"--tag must be new, but {run.folder.path} has {tag} already, among "
-            f"{', '.join(known[:10])}; leave --tag out to add subwords alone."
+            f"--tag must be new, but {run.folder.path} already has {tag}; leave --tag out to add "
+            "subwords alone."
         )
     alike = _alike(language.code, run.tokenizer.languages) if tag else []
     if alike:

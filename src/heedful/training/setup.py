@@ -464,8 +464,8 @@ def resumed_settings(folder: RunFolder, setup: TrainingSetup, ranks: RankGroup) 
         return began
     if not setup.allow_inexact:
         raise RunFolderError(
-            f"--resume must continue the run in {folder.path}, which began on {began.device}, bit "
-            f"for bit, but {'; '.join(differences)}. Restore these, or add "
+            f"--resume must continue the run in {folder.path} bit for bit, but "
+            f"{'; '.join(differences)}. The run began on {began.device}. Restore these, or add "
             "--allow-inexact-resume to go on with small differences."
         )
     detected = _detect_settings(setup.config, ranks)

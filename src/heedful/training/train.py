@@ -330,13 +330,13 @@ class _Session:
 
 
 def require_sums_in_order(device: torch.device, settings: TrainConfig) -> None:
-    """Refuse deterministic training on a GPU if the objective sums samples in no fixed order."""
+    """Refuse deterministic training on a GPU if the objective has sums in no fixed order."""
     is_asked = settings.deterministic and device.type == "cuda"
     if is_asked and settings.objective not in ("likelihood", *TWO_PASSES):
         raise SettingError(
             "`train.deterministic` must be false on a GPU with `train.objective` "
-            f"{settings.objective}, because a GPU sums its samples in no fixed order; leave one of "
-            "the two settings out."
+            f"{settings.objective}, because a GPU computes this objective's sums in no fixed "
+            "order; leave one of the two settings out."
         )
 
 

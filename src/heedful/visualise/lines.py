@@ -281,5 +281,5 @@ def _write_legend(axes: "Axes", panel: Panel, title: "Text") -> None:
 
 
 def _end_of(axes: "Axes", text: "Text") -> float:
-    """Return the right end of a text, in the horizontal units of the axes."""
+    """Return the right edge of a text in data coordinates."""
     return float(axes.transData.inverted().transform(text.get_window_extent().max)[0])

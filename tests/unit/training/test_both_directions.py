@@ -62,7 +62,7 @@ def test_a_share_is_between_none_and_all(share):
         (("data.shared_vocabulary=false", "model.tie_embeddings=output"), {}, "one vocabulary"),
         (("train.objective=reward",), {}, "= reward needs the weights of a trained run"),
         ((), {"finetune_from": "run"}, "but got --finetune-from"),
-        ((), {"source": None, "data": "folder"}, "swaps --source and --target"),
+        ((), {"source": None, "data": "folder"}, "must have --source and --target"),
     ],
 )
 def test_what_does_not_go_together_is_refused(settings, options, message):

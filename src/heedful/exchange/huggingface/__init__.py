@@ -1,1 +1,1 @@
-"""Parts common to all classes of Hugging Face: settings, weights, and the original model."""
+"""Parts shared by all conversions to and from `transformers`: settings, weights, models."""

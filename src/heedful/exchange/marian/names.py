@@ -98,8 +98,8 @@ def check_positions(tensors: Mapping[str, Tensor]) -> None:
         expected = grouped_sinusoid(0, *table.shape) if even else None
         if expected is None or not torch.allclose(table.float(), expected, atol=1e-3):
             raise ExchangeError(
-                f"{name} must contain the sinusoids that the class computes, sines before cosines, "
-                "but has other positions; this is another kind of model."
+                f"{name} must contain the sinusoids that `MarianMTModel` computes, sines before "
+                "cosines, but has other values; this is another kind of model."
             )
 
 

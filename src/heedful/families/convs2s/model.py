@@ -18,8 +18,8 @@ Convolutional sequence to sequence learning (Gehring et al. 2017), as fairseq im
 
 m is the number of real source tokens. If the widths of x and y differ, x is projected. By default,
 all convolutions and linear layers except the output matrix have weight normalization. The factor
-sqrt(1/2) preserves the variance of a sum. The factor sqrt(m) preserves the variance of a mean over
-m values (section 3.5).
+sqrt(1/2) gives the sum of two terms the variance of each term. The factor sqrt(m) does the same for
+a mean of m values (section 3.5).
 """
 
 import math

@@ -13,7 +13,7 @@ class RelativeMapsFamily(Family):
     encoder_mixers = ("convolution",)
     traits = frozenset({"window"})
     help: ClassVar = {
-        "model.attention.encoder": "model.attention.window is a convolution's kernel width"
+        "model.attention.encoder": "with convolution, model.attention.window sets the kernel width"
     }
     builder = "heedful.families.relative_maps.build"
 

@@ -281,9 +281,9 @@ def measure_heads(trained: Trainings) -> Measured:
         "the source. Sharpness alone makes heads differ: "
         f"{counted['untrained and sharpened']} are different in an untrained model whose queries "
         "are multiplied until each layer's attention is as sharp as after training. Its heads "
-        "attend to random positions, so heads can hardly differ more. A trained model with a "
-        "larger number than this model supports the statement. A trained model with a smaller "
-        "number than before training refutes it.",
+        "attend to random positions, so heads can hardly differ more. The statement is supported "
+        "if a trained model has more different heads than this untrained model. It is refuted if "
+        "training leaves fewer different heads than there were before.",
         (
             SizePanel("heads", HEAD_COUNTS, curves, "different heads of a layer", "x"),
             SizePanel("heads", HEAD_COUNTS, (bleu,), "BLEU", "x"),
@@ -331,7 +331,8 @@ def measure_cost(trained: Trainings) -> Measured:
         ]
         panel = SizePanel("steps", steps, tuple(first), "validation BLEU", "none")
         doubt = (
-            f"Not all models reach more than {seen:.1f} BLEU, the best of the first validations."
+            "The costs cannot be compared, because no BLEU that all models reach is far enough "
+            f"above {seen:.1f}, the highest BLEU of a first validation."
         )
         return Measured([None], [doubt], doubt, (panel,))
     panels, times = [], {}

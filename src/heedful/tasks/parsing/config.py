@@ -79,5 +79,5 @@ def parsing_clashes(settings: Mapping[str, Any]) -> Iterator[str]:
     if settings["data.subwords"] == "word":
         yield (
             "`data.subwords` must be bpe, unigram or character with `parsing.next_word`, which "
-            "counts words by their first subwords, but got word, which can merge unknown words"
+            "counts words by their first subwords, but got `word`, which can merge unknown words"
         )

@@ -93,7 +93,7 @@ class Buffers:
         return slot
 
     def load(self, slot: Slot) -> None:
-        """Copy a micro-batch to the device, and free its memory on the host."""
+        """Start copying a micro-batch to the device; its memory on the host may then be reused."""
         slot.copy_to(self.tensors)
         self._free.append(slot)
 

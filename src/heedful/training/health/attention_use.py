@@ -108,8 +108,9 @@ class AttentionUse:
     def summary(self, figures: Figures) -> str:
         """Describe to which positions the decoder attends."""
         costs = (
-            f"uniform attention would raise the loss by {figures['nats_of_uniform']:.2f} nats per "
-            f"token, the source of another pair by {figures['nats_of_other_source']:.2f}"
+            f"the loss would rise by {figures['nats_of_uniform']:.2f} nats per token with uniform "
+            f"attention, and by {figures['nats_of_other_source']:.2f} with another sentence's "
+            "source"
         )
         if figures.get("source_input"):
             costs += "; the decoder's input contains states of the source, too"

@@ -103,8 +103,8 @@ def test_healthy_figures_bring_no_warning_and_a_summary():
     assert CHECK.warning(figures) is None
     assert CHECK.summary(figures) == (
         "layer 2: entropy 1.20, 10% of the largest weights at the first position and 30% at "
-        "the last, correlation with the diagonal +0.80; uniform attention would raise the loss "
-        "by 1.25 nats per token, the source of another pair by 3.50"
+        "the last, correlation with the diagonal +0.80; the loss would rise by 1.25 nats per "
+        "token with uniform attention, and by 3.50 with another sentence's source"
     )
 
 
