@@ -17,18 +17,18 @@ Recorded trainings are not repeated.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from benchmarks.report import (
     ResultPage,
     arguments,
-    data_folder,
     heedful,
     machine,
     measurements_of,
     read,
 )
-from benchmarks.training import describe_training, text_files, train
+from benchmarks.small_corpora import CORPORA, SmallCorpus, arguments_of
+from benchmarks.training import describe_training, train
 from heedful.config.load import load_config
 from heedful.experiments.page import fold, table
 from heedful.experiments.rates import TimedSettings, rates_in_turns
@@ -51,58 +51,11 @@ TRIALS: dict[str, tuple[str, ...]] = {
     "wide, SimCut": _WIDE_SIMCUT,
     "wide, R-Drop": (*_WIDE, "train.objective=rdrop", "train.second_pass_start=0.5"),
     "wide, SimCut, sampled subwords": (*_WIDE_SIMCUT, "data.subword_sampling=0.1"),
+    "wide, rotary": (*_WIDE, "model.positions=rotary"),
+    "wide, rotary, SimCut": (*_WIDE_SIMCUT, "model.positions=rotary"),
 }
 CHOSEN = "wide"
 """The trial whose settings the trainings on the corpora have."""
-
-
-class SmallCorpus(NamedTuple):
-    """A corpus, and the settings of its training."""
-
-    title: str
-    folder: str
-    """Folder below HEEDFUL_DATA."""
-    languages: tuple[str, str]
-    """Suffixes of source and target files."""
-    parts: Mapping[str, str]
-    """Names of the files of `train`, `valid` and `test`."""
-    ending: str
-    settings: tuple[str, ...]
-    """Settings that differ from those of the chosen trial."""
-    length: int
-    """Mean number of subwords of a sentence in each language, its end symbol included."""
-    minutes: float = 60.0
-    recipe: str = RECIPE
-
-    def paths(self, part: str) -> list[Path]:
-        """Return the source and the target file of a part."""
-        folder, name = data_folder() / self.folder, self.parts[part]
-        return [folder / f"{name}.{language}.{self.ending}" for language in self.languages]
-
-    def arguments(self) -> list[str | Path]:
-        """Return the files of training and validation as command-line arguments."""
-        return text_files(self.paths("train"), self.paths("valid"))
-
-
-_TATOEBA = {"train": "train", "valid": "dev", "test": "test"}
-_SMALL = ("data.vocabulary_size=8000",)
-CORPORA = {
-    "multi30k": SmallCorpus(
-        "Multi30k, English to German",
-        "multi30k/raw",
-        ("en", "de"),
-        {"train": "train", "valid": "val", "test": "test_2016_flickr"},
-        "gz",
-        (),
-        14,
-    ),
-    "tatoeba-en-de": SmallCorpus(
-        "Tatoeba, English to German", "tatoeba-en-de", ("en", "de"), _TATOEBA, "xz", _SMALL, 9
-    ),
-    "tatoeba-en-fr": SmallCorpus(
-        "Tatoeba, English to French", "tatoeba-en-fr", ("en", "fr"), _TATOEBA, "xz", _SMALL, 9
-    ),
-}
 
 
 def main() -> None:
@@ -160,8 +113,8 @@ def _rates(corpus: SmallCorpus, threads: int) -> dict[str, float]:
         for name, settings in TRIALS.items()
     }
     distinct = list(dict.fromkeys(by_likelihood.values()))
-    lengths = corpus.length, corpus.length
-    rates = rates_in_turns(RECIPE, [TimedSettings(row, *lengths) for row in distinct], threads)
+    timed = [TimedSettings(row, *corpus.lengths) for row in distinct]
+    rates = rates_in_turns(RECIPE, timed, threads)
     return {name: rates[distinct.index(row)] for name, row in by_likelihood.items()}
 
 
@@ -225,11 +178,16 @@ def _measure(
     corpus: SmallCorpus, settings: Sequence[str], part: str, run: Path
 ) -> tuple[dict[str, Any], list[str]]:
     """Train a model, and score the average of its last checkpoints with a beam of 4."""
-    train(run, corpus.recipe, corpus.arguments(), settings)
-    source, reference = corpus.paths(part)
+    text = corpus.write(run.with_name(f"{run.name}-text"))
+    train(run, RECIPE, arguments_of(text), settings)
+    source, reference = text[part]
     output = run / f"{part}.translated"
     heedful("translate", run, "--input", source, "--output", output, "--weights", "average")
+    for path in (output, reference):
+        lines = [corpus.score_form(line) for line in path.read_text("utf-8").splitlines()]
+        path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
     files = ("--hypothesis", output, "--reference", reference, "--json")
+    files += ("--language", corpus.languages[1])
     cased = json.loads(heedful("evaluate", *files))
     lower = json.loads(heedful("evaluate", *files, "--lowercase"))["bleu"]
     scores = {

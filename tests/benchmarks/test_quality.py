@@ -1,8 +1,12 @@
 """Trials of equal time, and the page of BLEU on small corpora."""
 
+import gzip
+import json
+
 import pytest
-from benchmarks import quality
+from benchmarks import quality, small_corpora
 from benchmarks.quality import CORPORA, TRIALS, body, measure_rates, steps_in
+from benchmarks.small_corpora import Part
 
 from heedful.config.load import load_config
 from heedful.experiments.record import Record
@@ -51,7 +55,7 @@ def test_trials_that_differ_by_the_objective_are_timed_once(monkeypatch):
     for rates in every.values():
         assert [*rates] == [*TRIALS]
         assert rates["wide"] == rates["wide, SimCut"] == rates["wide, R-Drop"]
-    assert [threads for threads, _ in timed] == [1, 2, 2, 2]
+    assert [threads for threads, _ in timed] == [1, *(2 for _ in CORPORA)]
     assert all(len({*settings}) == len(settings) < len(TRIALS) for _, settings in timed)
 
 
@@ -64,10 +68,50 @@ def test_the_settings_of_every_corpus_are_valid(rates, monkeypatch, tmp_path):
     assert (train.steps, train.seed, train.threads, part) == (7200, 2, 2, "test")
 
 
-def test_the_files_of_every_corpus_exist(corpora):
-    for corpus in CORPORA.values():
-        for part in corpus.parts:
-            assert all(path.is_file() for path in corpus.paths(part))
+@pytest.mark.parametrize("name", CORPORA)
+def test_every_corpus_has_aligned_text_of_its_parts(name, corpora, tmp_path):
+    corpus = CORPORA[name]
+    if name == "europarl-fr-en":
+        corpus = corpus._replace(parts=corpus.parts | {"train": Part("train.00", slice(3000))})
+    sizes = {}
+    for part, paths in corpus.write(tmp_path).items():
+        source, target = (path.read_text("utf-8").splitlines() for path in paths)
+        sizes[part] = len(source)
+        assert len(source) == len(target) > 0
+        has_spaces = any(" " in line for line in target)
+        assert has_spaces is (corpus.spaces != "removed")
+        assert (" " in corpus.score_form("a b")) is (corpus.spaces != "scores")
+    assert sizes["train"] > sizes["test"] >= 500
+
+
+def test_translations_are_scored_in_the_form_of_the_references(rates, monkeypatch, tmp_path):
+    corpus = CORPORA["tanaka-words"]._replace(
+        folder="", parts={part: Part(part) for part in ("train", "valid", "test")}
+    )
+    monkeypatch.setattr(small_corpora, "data_folder", lambda: tmp_path)
+    for part in corpus.parts:
+        for language, line in (("en", "a dog runs"), ("ja", "犬 が 走る")):
+            with gzip.open(tmp_path / f"{part}.{language}.gz", "wt", encoding="utf-8") as file:
+                file.write(f"{line}\n")
+    run = tmp_path / "run"
+    run.mkdir()
+    asked = []
+
+    def command(*words):
+        asked.append(words)
+        if words[0] == "translate":
+            (run / "test.translated").write_text("犬 が\n", "utf-8")
+        return json.dumps({kind: {"score": 1.0, "signature": "s"} for kind in ("bleu", "chrf")})
+
+    monkeypatch.setattr(quality, "heedful", command)
+    monkeypatch.setattr(quality, "train", lambda *arguments: asked.append(arguments))
+    monkeypatch.setattr(quality, "describe_training", lambda run: {})
+    measured, lines = quality._measure(corpus, (), "test", run)
+    assert lines == ["犬が"]
+    assert (tmp_path / "run-text" / "test.ja").read_text("utf-8") == "犬が走る\n"
+    assert (tmp_path / "run-text" / "train.ja").read_text("utf-8") == "犬 が 走る\n"
+    assert asked[-1][-3:] == ("--language", "ja", "--lowercase")
+    assert measured["lower-cased"] == 1.0
 
 
 def test_the_page_has_a_row_for_each_training():
