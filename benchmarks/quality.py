@@ -233,9 +233,7 @@ def body(record: Record) -> str:
 
 def _rate_table(rates: Mapping[str, Mapping[str, float]]) -> str:
     """Lay out the speeds of each trial's settings."""
-    titles = {"trials": "Multi30k, one thread"} | {
-        name: f"{corpus.title}, two threads" for name, corpus in CORPORA.items()
-    }
+    titles = {"trials": "multi30k, one thread"} | {name: name for name in CORPORA}
     names = [name for name in titles if name in rates]
     return table(
         " | ".join(["trial", *(titles[name] for name in names)]),
@@ -259,7 +257,8 @@ def _format_settings(settings: Sequence[str]) -> str:
 
 
 _RATES = (
-    "Target tokens a second on an idle machine, without a second pass. A step with a second pass "
+    "Target tokens a second on an idle machine, without a second pass, on two threads unless one is "
+    "named. A step with a second pass "
     f"counts as {SLOWDOWN['simcut']} steps (SimCut) or {SLOWDOWN['rdrop']} steps (R-Drop)."
 )
 _TRIALS = (
