@@ -257,9 +257,9 @@ def _format_settings(settings: Sequence[str]) -> str:
 
 
 _RATES = (
-    "Target tokens a second on an idle machine, without a second pass, on two threads unless one is "
-    "named. A step with a second pass "
-    f"counts as {SLOWDOWN['simcut']} steps (SimCut) or {SLOWDOWN['rdrop']} steps (R-Drop)."
+    "Target tokens a second on an idle machine, without a second pass; on two threads unless one is "
+    f"named. A step with a second pass counts as {SLOWDOWN['simcut']} steps (SimCut) or "
+    f"{SLOWDOWN['rdrop']} steps (R-Drop)."
 )
 _TRIALS = (
     "Each trial changes settings of the recipe `multi30k`. Its number of steps follows from its "
