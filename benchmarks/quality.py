@@ -257,8 +257,8 @@ def _format_settings(settings: Sequence[str]) -> str:
 
 
 _RATES = (
-    "Target tokens a second on an idle machine, without a second pass; on two threads unless one is "
-    f"named. A step with a second pass counts as {SLOWDOWN['simcut']} steps (SimCut) or "
+    "Target tokens a second on an idle machine, without a second pass; on two threads unless one "
+    f"is named. A step with a second pass counts as {SLOWDOWN['simcut']} steps (SimCut) or "
     f"{SLOWDOWN['rdrop']} steps (R-Drop)."
 )
 _TRIALS = (
