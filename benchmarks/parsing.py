@@ -46,11 +46,11 @@ _HEAD = (
     "The tables compare parsers by [labeled F1](../explain/parsing.md#the-score) on development "
     "sentences, parsed from words alone. Parsers use the average of the last ten checkpoints, beam "
     f"{BEAM} and length penalty {PENALTY}; beam and penalty were chosen on the Wall Street "
-    "Journal's sentences. A vanilla grammar is a PCFG estimated from the first training trees; it "
-    "parses with CKY. Intervals (95%) are bootstrapped over sentences. “Malformed” is the share of "
-    "sentences for which an unconstrained greedy search does not write a tree. “Next words” and "
-    "“numbers” are [two settings](../explain/parsing.md#trees-as-symbols) that help if there are "
-    "few trees."
+    "Journal's sentences. A vanilla grammar is a PCFG estimated from as many training trees as the "
+    "table says; it parses with CKY. Intervals (95%) are bootstrapped over sentences. “Malformed” "
+    "is the share of sentences for which an unconstrained greedy search does not write a tree. "
+    "“Next words” and “numbers” are [two settings](../explain/parsing.md#trees-as-symbols) that "
+    "help if there are few trees."
 )
 _TAIL = (
     "“News” means parsed sentences from WMT, added to the Wall Street Journal's training trees. "

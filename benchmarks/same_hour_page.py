@@ -169,6 +169,6 @@ _TRIALS = (
 _SPEEDS = (
     "The fastest combination of precision and threads is used for the trials and the hour. The "
     "number of steps of a training follows from the mean speed of its trial. Joey NMT has no "
-    "setting for bf16 on a CPU: its driver sets the precision of its autocast."
+    "setting for bf16 on a CPU, so the benchmark sets the precision of autocast."
 )
 PAGE = ResultPage("same-hour", "The same hour for four toolkits", {"same-hour": body})

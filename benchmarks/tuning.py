@@ -226,8 +226,8 @@ def _reservations(record: Record, best: dict[str, dict[str, Any]]) -> Iterator[s
         )
     if idle := [name for name, row in best.items() if not row["attends"]]:
         yield (
-            f"No trial of a learning rate uses its attention for: {_list(idle)}. So the rate was "
-            "chosen by perplexity alone, before the attention was used."
+            f"In no trial of a learning rate was the attention used by {_list(idle)}. So the rate "
+            "was chosen by perplexity alone, before the attention was used."
         )
 
 
@@ -264,11 +264,11 @@ _HEADS = " | perplexity | BLEU | first | diagonal | nats"
 _CELLS = "{title} | {name} | {perplexity:.1f} | {bleu:.1f} | {first} | {diagonal} | {nats}"
 _HEAD = (
     "Short trainings on Multi30k English-German compare ways to train the systems of [Table "
-    "2](tables.md). Approaches are ways to make a decoder use its attention. Each trial has as "
-    "many steps as its system, with all layers, takes in {minutes} minutes on one thread. The "
-    "warm-up is an eighth of the steps. Perplexity and greedy BLEU are measured on the validation "
-    "text. The chosen trial of a system has the lowest perplexity among the trials that [use "
-    "their attention](../howto/training-health.md), or among all trials if none does. A trial "
+    "2](tables.md). The first trials compare ways to make a decoder use its attention. Each trial "
+    "has as many steps as its system, with all layers, takes in {minutes} minutes on one thread. "
+    "The warm-up is an eighth of the steps. Perplexity and greedy BLEU are measured on the "
+    "validation text. The chosen trial of a system has the lowest perplexity among the trials that "
+    "[use their attention](../howto/training-health.md), or among all trials if none does. A trial "
     "with fewer layers is chosen only if no trial with all layers uses its attention."
 )
 _COLUMNS = (

@@ -35,7 +35,7 @@ def test_an_old_model_becomes_a_run_that_translates(heedful_cli, tmp_path):
     out = tmp_path / "run"
     done = heedful_cli("import", tmp_path, "--from", "fairseq", "--out", out)
     assert done.returncode == 0, done.stderr
-    assert "all 63 weights have an origin, and each tensor is used once (without" in done.stdout
+    assert "all 63 tensors are filled, and each stored tensor is used once (without" in done.stdout
     assert "12 of 12 sentences keep their subwords" in done.stdout
     assert "not compared with fairseq" in done.stdout
     assert "split at spaces" in done.stderr

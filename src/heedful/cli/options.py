@@ -60,8 +60,8 @@ SearchPrecision = Annotated[
     Literal["auto", "fp32", "bf16", "int8"],
     typer.Option(
         help="auto, fp32, bf16 or int8; auto takes bf16 if it is clearly faster on this machine, "
-        "else fp32. On x86 CPUs, int8 rounds weights and states to 8 bits, which is fastest but "
-        "changes scores a little."
+        "else fp32. On x86 CPUs, int8 rounds weights and activations to 8 bits, which is fastest "
+        "but changes scores a little."
     ),
 ]
 Threads = Annotated[

@@ -29,8 +29,7 @@ Query = Annotated[
     str,
     typer.Option(
         help="Word whose attention is shown; “its:2” is the second “its”. By default the paper's "
-        "word, or in another sentence the word that attends most to a word that is not its "
-        "neighbor."
+        "word; if another sentence is shown, the word that attends most to a non-adjacent word."
     ),
 ]
 Keys = Annotated[
@@ -82,9 +81,9 @@ def figure4(
     Draw two heads that find the words a pronoun stands for.
 
     In figure 4 of the paper, two heads of layer 5 attend from “its” to “Law” and “application”. The
-    two heads that attend to these words most, and more from the pronoun than from other words, are
-    drawn. Above is the attention of the first head from all words; below is the attention of both
-    heads from the pronoun.
+    command draws the two heads with the largest difference between the attention to these words
+    from the pronoun and from other words. Above is the attention of the first head from all words;
+    below is the attention of both heads from the pronoun.
     """
     _draw(4, run, out, sentence, layer, heads, query, keys, weights)
 

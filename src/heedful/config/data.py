@@ -38,7 +38,7 @@ class DataConfig(SettingsTable):
     target_subwords: Annotated[
         Literal["as-source", "symbols"], ActsIf("data.shared_vocabulary", (False,))
     ] = "as-source"
-    """How target text is split: like the source, or at spaces, for symbols such as brackets."""
+    """How target text is split: as-source, or symbols, which are separated by spaces."""
     normalization: Literal["identity", "nfc", "nmt_nfkc", "nmt_nfkc_cf"] = "identity"
     """Unicode normalization: none, NFC, sentencepiece's NFKC, or its NFKC with case folding."""
     subword_sampling: Share = 0.0

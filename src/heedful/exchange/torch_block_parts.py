@@ -99,7 +99,7 @@ def attention_to_torch_reasons(ours: MultiHeadAttention, path: str) -> Iterator[
         yield f"{path} is a {type(ours).__name__}, not a MultiHeadAttention"
         return
     if ours.score != "scaled":
-        yield f"{path} has score={ours.score}, but torch's scores are scaled products"
+        yield f"{path} has score={ours.score}, but torch's scores are scaled dot products"
     if ours.kv_heads != ours.heads:
         yield (
             f"{path} has kv_heads={ours.kv_heads}, but torch's attention needs one for each "

@@ -132,7 +132,9 @@ class TensorUse(NamedTuple):
         named = {"copies": self.copies, "without weights": self.ignored, "shared": self.shared}
         more = "; ".join(f"{name}: {count}" for name, count in named.items() if count)
         exceptions = f" ({more})" if more else ""
-        return f"all {self.filled} weights have an origin, and each tensor is used once{exceptions}"
+        return (
+            f"all {self.filled} tensors are filled, and each stored tensor is used once{exceptions}"
+        )
 
 
 @dataclass(frozen=True)

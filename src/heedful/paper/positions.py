@@ -198,8 +198,11 @@ def _same_distance(scheme: Scheme, length: int) -> Verdict:
     every = np.concatenate(list(steps.values()))
     largest, smallest = float(every.max()), float(every.min())
     ratio = largest / smallest if smallest > 0 else float("inf") if largest > 0 else 1.0
-    means = [f"{float(distances.mean()):.3g} in {count}" for count, distances in steps.items()]
-    reason = f"largest distance divided by the smallest; the mean is {', '.join(means)} words"
+    means = [f"{float(distances.mean()):.3g} ({count})" for count, distances in steps.items()]
+    reason = (
+        "largest distance divided by the smallest; mean distance, by number of words: "
+        f"{', '.join(means)}"
+    )
     return Verdict(CRITERIA[2], ratio <= _SAME, ratio, reason)
 
 

@@ -370,7 +370,7 @@ class Table2:
         """The differences between systems and the meaning of their marks; may be empty."""
         if not self.differences:
             return []
-        seeds = " Systems with several seeds are compared by their first."
+        seeds = " A system with several seeds is compared by its first seed."
         note = f"{_DIFFERENCES}{seeds if seed_spread(self.systems) else ''}"
         return [note, markdown(difference_rows(self.differences))]
 

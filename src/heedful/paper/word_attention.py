@@ -97,8 +97,8 @@ def word_attention(translator: Translator, sentence: str) -> WordAttention:
         setting, encoder = "model.attention.encoder", model.attention.encoder
     if encoder not in ("transformer", "attention"):
         raise SettingError(
-            "these pictures show the encoder's self-attention, but the encoder of this run has "
-            f"none (`{setting}` is {encoder}); name a run with a Transformer encoder."
+            "the run's encoder must have self-attention, which this command shows, but "
+            f"`{setting}` is {encoder}; name a run whose encoder has self-attention."
         )
     tokenizer, limit = translator.tokenizer, translator.run.config.search.max_source_length
     (sentence,) = translator.run.read_sources([sentence])

@@ -236,7 +236,7 @@ class SearchOptions:
         owner : str
             Name of the function, for messages.
         options : SearchOptions or None
-            All options; then no keyword may differ from its default.
+            All options. If they are given, no keyword may differ from its default.
         keywords : mapping of str to object
             Fields by their names.
 

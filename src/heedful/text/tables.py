@@ -103,7 +103,7 @@ def read_jsonl(
     if is_empty:
         known = ", ".join(f"“{field}”" for field in fields)
         raise TextError(
-            f"{name} must have objects with text in the field {_list_names(parts)}, but has none; "
+            f"{name} must have an object with text in {_list_names(parts)}, but has none; "
             f"{f'the fields are {known}' if known else 'no line is a JSON object'}."
         )
 

@@ -56,7 +56,7 @@ def format_pair(
     number: int, pair: ScoredPair, format: str = "text", normalize: bool = False
 ) -> str:
     """
-    Format a scored pair: one number, or a JSON object with all results.
+    Format a scored pair: its score and alignment, or a JSON object with all results.
 
     `number`: number of the pair, counted from 0. `format`: ``text`` or ``jsonl``. `normalize`:
     whether text holds the mean per token instead of the sum; JSON has both.

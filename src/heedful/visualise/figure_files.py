@@ -157,5 +157,5 @@ def write_output(out: Path, content: bytes, kind: str) -> None:
     except OSError as error:
         raise StorageError(
             f"The {kind} {out} could not be written ({error.strerror or error}); "
-            f"name a folder that exists, has space left and may be written to."
+            "name a file in a folder that exists, has space left and may be written to."
         ) from error

@@ -35,7 +35,7 @@ from heedful.settings.registries import AUGMENTATIONS, augmentation_shares
 from heedful.tokenization.tokenizer import Tokenizer
 
 SHARD_PAIRS = 20_000
-"""Number of pairs that share one sequence of random numbers; it determines the subwords."""
+"""Number of pairs that share a sequence of random numbers, which determines their subwords."""
 
 _META = "meta.json"
 

@@ -170,7 +170,8 @@ def _failure(answer: dict[str, Any]) -> BaseException:
     if kind == "MemoryError":
         return errors.HeedfulError(
             "Every process that encodes text needs about 150 MB of memory, but one did not get "
-            f"it; lower --processes of `heedful data prepare`. {_KEPT}"
+            "it; use fewer processes (--processes of `heedful data prepare`, or train.threads). "
+            f"{_KEPT}"
         )
     named = getattr(errors, kind, errors.HeedfulError)
     return named(answer["message"])

@@ -43,7 +43,7 @@ def read_bytes(
         if not isinstance(model, dict) or not isinstance(model.get("vocab"), dict):
             raise ExchangeError(
                 f"{path / WHOLE} must describe BART's byte-level BPE, but describes another "
-                "tokenizer; import a model of this class with BART's tokenizer."
+                "tokenizer; models of this class with other tokenizers cannot be imported."
             )
         numbers = dict(model["vocab"])
         content = _merges_file(model.get("merges"), path / WHOLE)

@@ -21,7 +21,7 @@ _IR = 8  # the version of the file format from 2022
 _LARGEST = 1_900_000_000
 
 Tensors = Mapping[str, str]
-"""Names of tensors and of their axes, such as ``rows source``."""
+"""The axes of each tensor by its name, such as ``{"source": "rows source"}``."""
 
 
 class Nodes:

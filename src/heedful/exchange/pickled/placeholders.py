@@ -52,7 +52,9 @@ def key_of(value: Any) -> Any:
     parts = value if isinstance(value, tuple) and len(value) <= _LONGEST_KEY else (value,)
     if all(isinstance(part, _SCALARS) for part in parts):
         return value
-    raise TypeError(f"a key must be a number or text, but got {type(value).__name__}")
+    raise TypeError(
+        f"a key must be a plain value or a short tuple of them, but got {type(value).__name__}"
+    )
 
 
 def build_dictionary(values: Sequence[Any]) -> dict[Any, Any]:

@@ -47,10 +47,10 @@ def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResu
     subwords = tokenizer.models[0]
     is_imported = isinstance(subwords, ImportedModel) and subwords.kind.endswith("sentencepiece")
     reasons.add_if(
-        not is_imported or not tokenizer.shared,
-        "the tokenizer must be one imported sentencepiece model for both sides, but is "
-        f"{tokenizer.kind}",
+        not is_imported,
+        f"the tokenizer must be an imported sentencepiece model, but is {tokenizer.kind}",
     )
+    reasons.add_if(not tokenizer.shared, "source and target must share one vocabulary")
     reasons.refuse("T5's class cannot express this model", _ADVICE)
     assert isinstance(subwords, ImportedModel)
     id_mapping = subwords.id_mapping

@@ -383,7 +383,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
 
 
 def _first(state: RecurrentState, rows: int) -> RecurrentState:
-    """Keep the first rows; the memory of the other rows is kept but not read."""
+    """Cut the state to the first rows; keys and values stay whole, but others are not read."""
     if rows == len(state.mask):
         return state
     return replace(

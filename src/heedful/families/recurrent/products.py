@@ -182,7 +182,7 @@ class _KeyUses(_Uses):
 
 
 class _Gather(torch.autograd.Function):
-    """The identity, whose backward pass runs after all steps with a single multiplication."""
+    """The identity; its backward pass runs last, and multiplies once for all steps."""
 
     @staticmethod
     def forward(

@@ -94,7 +94,7 @@ class RecurrentWiring:
 
     @property
     def top_is_bidirectional(self) -> bool:
-        """Whether the last layer, or pair of columns, of an encoder reads in both directions."""
+        """Whether an encoder's last layer, or the last layers of both columns, read both ways."""
         only_first = self.direction == "first-bidirectional" and self.layers > 1
         return self.direction != "forward" and not only_first
 

@@ -235,9 +235,9 @@ def measure_parallel() -> Measured:
         f"({_POSITIONS:,}) is in fewer, longer sequences, times change by these factors "
         f"({_ROUNDS} rounds on this machine, 95% intervals): "
         + ", ".join(f"{name} {estimate}" for name, estimate in slower.items())
-        + ". The times do not decide the claim: self-attention multiplies more in longer "
-        "sequences, and the cost of waiting depends on how many products a machine computes at "
-        f"the same time{_no_cost(slower['recurrent'])}.",
+        + ". The times do not decide the claim. Self-attention multiplies more in longer "
+        "sequences. In recurrence, each step waits for the step before; what this costs depends on "
+        f"how many products a machine computes at the same time{_no_cost(slower['recurrent'])}.",
         (
             SizePanel(
                 "positions of a sequence",

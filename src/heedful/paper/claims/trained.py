@@ -362,8 +362,9 @@ def measure_cost(trained: Trainings) -> Measured:
             for panel, ratios in zip(panels, times.values(), strict=True)
             for level, ratio in zip(levels, ratios, strict=True)
         ],
-        "At the speeds in the plan, the recurrent model takes the following multiples of the "
-        f"Transformer's cost, with 95% intervals: {'; '.join(comparisons)}. There are "
+        "The recurrent model takes the following multiples of the Transformer's cost, with 95% "
+        f"intervals: {'; '.join(comparisons)}. Seconds are computed from speeds that were measured "
+        "before the trainings. There are "
         f"{len(curves['transformer'])} seeds of each model. The Transformer has {next(weights):,} "
         f"weights, and the recurrent model has {next(weights):,}. {_published_costs()}",
         tuple(panels),

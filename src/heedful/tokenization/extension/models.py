@@ -38,6 +38,10 @@ from heedful.tokenization.train import SPACE
 _PREFERENCE = 2e-3
 _BATCH = 10_000
 _SENTINEL = "<extra_id_0>"
+_INSTEAD = (
+    "Fine-tune with train --finetune-from RUN --reset tokenizer instead, which keeps the "
+    "embeddings of subwords that are in both vocabularies."
+)
 # A model of words returns consecutive unknown words as one piece.
 _WORD = re.compile(f"{SPACE}?[^{SPACE}]+")
 _BYTE = re.compile("<0x([0-9A-F]{2})>")
@@ -56,14 +60,12 @@ class ExtensibleModel:
         if not (imported or isinstance(model, SentencePieceModel)):
             raise TokenizerError(
                 "Only a sentencepiece vocabulary can be extended, but this one is of kind "
-                f"{model.kind}, with ids from files of another program. Train again with --reset "
-                "tokenizer, which keeps the embeddings of all known subwords."
+                f"{model.kind}, with ids from files of another program. {_INSTEAD}"
             )
         if _SENTINEL in self.ids:
             raise TokenizerError(
                 "Only a vocabulary with free ids at its end can be extended, but this vocabulary "
-                f"of T5 ends with {_SENTINEL} and similar symbols. Train again with --reset "
-                "tokenizer, which keeps the embeddings of all known subwords."
+                f"of T5 ends with {_SENTINEL} and similar symbols. {_INSTEAD}"
             )
 
     @cached_property

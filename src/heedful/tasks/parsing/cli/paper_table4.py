@@ -38,7 +38,7 @@ def table4(
     threads: Threads = 0,
 ) -> None:
     """
-    List published parsers, and score your parsers and grammars.
+    List published parsers, and score your parsers and grammars of your trees.
 
     Without RUN and --trees, only the paper's rows are printed. Scores of your parsers have 95%
     confidence intervals, and the command reports which of their differences are significant.

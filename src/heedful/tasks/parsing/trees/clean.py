@@ -35,7 +35,7 @@ class TreeCleaning:
     """Positions, from 1, of the trees without a word, which were left out."""
 
     def summary(self) -> str:
-        """Describe in a sentence which parts were removed."""
+        """Describe in one line what remains, and what was removed."""
         parts = [f"{count_noun(self.trees, 'tree')} with {count_noun(self.words, 'word')}"]
         if self.traces:
             parts.append(f"{count_noun(self.traces, 'empty node')} left out")
