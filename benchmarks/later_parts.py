@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.corpora import VOCABULARY, multi30k
-from benchmarks.report import ResultPage, arguments, machine, measurements_of
+from benchmarks.report import ORIGIN, ResultPage, arguments, machine, measurements_of, origins
 from benchmarks.table3_long import recorded_table
 from heedful.config.load import load_config
 from heedful.experiments.estimate import Noise
@@ -66,8 +66,6 @@ PARTS = {
     ),
 }
 
-_ORIGIN = ("commit", "machine")
-
 
 def main() -> None:
     """Train the parts that the record lacks, and write the page."""
@@ -79,7 +77,7 @@ def main() -> None:
         if name in measured:
             continue
         system = train_part(name, options.runs / name)
-        system |= dict(zip(_ORIGIN, (options.commit, machine()), strict=True))
+        system |= dict(zip(ORIGIN, (options.commit, machine()), strict=True))
         commands = ["python -m benchmarks.later_parts"]
         here = {"here": measured | {name: system}}
         PAGE.keep("later-parts", here, options.commit, commands=commands)
@@ -125,7 +123,7 @@ def body(record: Record) -> str:
         }
     ]
     for name, measured in here.items():
-        system = MeasuredSystem.of({key: measured[key] for key in measured if key not in _ORIGIN})
+        system = MeasuredSystem.of({key: measured[key] for key in measured if key not in ORIGIN})
         rows.append(
             {
                 "title": f"[{PARTS[name].title}](../explain/{PARTS[name].page}.md)",
@@ -148,7 +146,7 @@ def body(record: Record) -> str:
             rows,
         ),
         "Operations are those of the training, in 10^13.",
-        *_origins(here),
+        *origins({PARTS[name].title: measured for name, measured in here.items()}),
         *([f"Not trained: {'; '.join(missing)}."] if missing else []),
     ]
     return "\n\n".join(paragraphs)
@@ -175,17 +173,6 @@ def _costs(system: MeasuredSystem) -> dict[str, float]:
 
 def _star(noise: Noise, value: float | None) -> str:
     return "*" if value is not None and noise.exceeds(value) else ""
-
-
-def _origins(here: dict[str, Any]) -> list[str]:
-    """Name the commits and machines of the parts."""
-    parts: dict[tuple[str, ...], list[str]] = {}
-    for name, measured in here.items():
-        parts.setdefault(tuple(measured[key] for key in _ORIGIN), []).append(PARTS[name].title)
-    return [
-        f"Trained at commit {commit} on {machine_name}: {'; '.join(titles)}."
-        for (commit, machine_name), titles in parts.items()
-    ]
 
 
 PAGE = ResultPage("later-parts", "Later parts of the Transformer", {"later-parts": body})

@@ -55,7 +55,8 @@ def count_again(
             total = sum(curves[name][-1].flops for name in of_table.members)
             counted.append(replace(system, flops=total))
             continue
-        if not system.flops:  # unknown
+        needed = (*of_table.members, *filter(None, [of_table.after]))
+        if not system.flops or any(name not in curves for name in needed):  # unknown
             counted.append(system)
             continue
         if of_table.after:

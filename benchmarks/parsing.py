@@ -54,7 +54,7 @@ _HEAD = (
 )
 _TAIL = (
     "“News” means parsed sentences from WMT, added to the Wall Street Journal's training trees. "
-    "The first two Transformers of that table write the same tree for them. "
+    "The first two Transformers of the Journal's table write the same tree for them. "
     "Each parser with next words ([recipes](../explain/parsing.md)) that is trained on all trees "
     "of a treebank scores higher than the grammar learned from these trees. For Transformers "
     "trained on 500 or 1,000 trees, the results do not show that they score higher than the "

@@ -20,11 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import (
+    ORIGIN,
     ResultPage,
     arguments,
     heedful,
     machine,
     measurements_of,
+    origins,
     read,
 )
 from benchmarks.small_corpora import CORPORA, SmallCorpus, arguments_of
@@ -67,7 +69,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     if options.kind == "rates":
-        _keep({"rates": measure_rates()}, {}, options.commit)
+        measured = dict(zip(ORIGIN, (options.commit, machine()), strict=True))
+        _keep({"rates": measure_rates() | measured}, {}, options.commit)
         return
     is_trial = options.kind == "trials"
     names = TRIALS if is_trial else CORPORA
@@ -84,8 +87,10 @@ def main() -> None:
             measured, lines = measure_trial(name, options.minutes, run)
         else:
             measured, lines = measure_corpus(name, options.seed, run)
-        trainings |= {key: measured | {"commit": options.commit, "machine": machine()}}
-        _keep({options.kind: trainings}, {key: lines}, options.commit)
+        measured |= {"commit": options.commit, "machine": machine()}
+        # read again, because another call may have added a training in the meantime
+        trainings = measurements_of("quality").get(options.kind, {})
+        _keep({options.kind: trainings | {key: measured}}, {key: lines}, options.commit)
 
 
 def _keep(measured: dict[str, Any], outputs: dict[str, list[str]], commit: str) -> None:
@@ -167,7 +172,7 @@ def _lengths(steps: int) -> tuple[str, ...]:
     return (
         f"train.steps={steps}",
         f"train.validate_steps={-(-steps // 6)}",
-        f"train.checkpoint_steps={max(1, steps // 40)}",
+        f"train.checkpoint_steps={-(-steps // 40)}",
         "train.checkpoint_minutes=none",
         "train.validation_samples=0",
         "train.precision=bf16",
@@ -216,7 +221,8 @@ def body(record: Record) -> str:
                 "{lower-cased:.2f} | {chrf:.2f}",
                 cells,
             ),
-            f"Signatures: {_signatures(rows.values())}.",
+            f"Signatures: {_signatures(rows.values())}. {_TESTS}",
+            *origins(rows),
         ]
     if trials := measured.get("trials"):
         cells = [{"name": name} | row for name, row in trials.items()]
@@ -225,9 +231,10 @@ def body(record: Record) -> str:
             "{name} | {shown} | {steps:,} | {minutes:.0f} | {bleu:.2f} | {lower-cased:.2f}",
             [row | {"shown": _format_settings(TRIALS.get(row["name"], ()))} for row in cells],
         )
-        parts.append(fold("Trials on Multi30k, scored on the validation text", [_TRIALS, shown]))
+        title = "Trials on Multi30k, scored on the validation text"
+        parts.append(fold(title, [_TRIALS, shown, *origins(trials)]))
     if rates := measured.get("rates"):
-        parts.append(fold("Speeds", [_RATES, _rate_table(rates)]))
+        parts.append(fold("Speeds", [_RATES, _rate_table(rates), *origins({"all speeds": rates})]))
     return "\n\n".join(parts)
 
 
@@ -256,6 +263,10 @@ def _format_settings(settings: Sequence[str]) -> str:
     return " ".join(f"`{setting}`" for setting in settings)
 
 
+_TESTS = (
+    "Test sets are test_2016_flickr, the test parts of Tatoeba and Tanaka, and lines 1,001 to "
+    "3,000 of Europarl's development set, which is from another quarter than the training text."
+)
 _RATES = (
     "Target tokens a second on an idle machine, without a second pass; on two threads unless one "
     f"is named. A step with a second pass counts as {SLOWDOWN['simcut']} steps (SimCut) or "

@@ -14,6 +14,8 @@ from heedful.experiments.record import Record, describe_this_machine
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "results"
+ORIGIN = ("commit", "machine")
+"""Entries of a measurement that was not taken together with the others of its record."""
 HELD = "CT2_FORCE_CPU_ISA"
 """Variable that `held_to_avx2.sh` sets for a benchmark."""
 
@@ -110,6 +112,17 @@ def machine() -> str:
     """Describe the machine in one line."""
     restriction = "; limited to AVX2 by benchmarks/held_to_avx2.sh" if HELD in os.environ else ""
     return describe_this_machine() + restriction
+
+
+def origins(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Name the commits and machines of measurements, which are given by title."""
+    titles: dict[tuple[str, ...], list[str]] = {}
+    for title, row in rows.items():
+        titles.setdefault(tuple(row[key] for key in ORIGIN), []).append(title)
+    return [
+        f"Measured at commit {commit} on {machine_name}: {'; '.join(named)}."
+        for (commit, machine_name), named in titles.items()
+    ]
 
 
 def _commands(record: Record) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import ResultPage
+from benchmarks.report import ResultPage, origins
 from heedful.experiments.page import code_block, fold, table
 from heedful.experiments.record import Record
 from heedful.visualise.curves import system_style
@@ -40,6 +40,7 @@ def body(record: Record) -> str:
             ),
             "![BLEU on the validation text by minutes of training](same-hour.svg)",
             f"Signatures: {_signatures(hours)}.",
+            *origins({TITLES[name]: row for name, row in hours.items()}),
         ]
     trials = [
         row | {"title": TITLES[name], "name": trial} | _mark(rows, trial)
@@ -52,14 +53,19 @@ def body(record: Record) -> str:
             "{title} | {name} | {minutes:.1f} | {steps:,} | {lower-cased:.1f} | {mark}",
             trials,
         )
-        parts.append(fold("Trials", [_TRIALS, shown, *_settings(trials)]))
+        named = origins({f"{row['title']}, {row['name']}": row for row in trials})
+        parts.append(fold("Trials", [_TRIALS, shown, *named, *_settings(trials)]))
     if speeds := list(_speeds(record.measurements)):
         shown = table(
             "toolkit | trial | precision, threads | steps a second | chosen",
             "{title} | {trial} | {way} | {speed} | {mark}",
             speeds,
         )
-        parts.append(fold("Speeds", [_SPEEDS, shown]))
+        first = {
+            TITLES[name]: next(iter(ways.values()))
+            for name, ways in _of_kind(record.measurements, "ways")
+        }
+        parts.append(fold("Speeds", [_SPEEDS, shown, *origins(first)]))
     return "\n\n".join(parts)
 
 

@@ -56,5 +56,5 @@ def test_a_row_is_marked_beyond_the_noise_of_seeds(longer):
     shaw = lines["| [relative position vectors](../explain/shaw.md)"]
     assert "*" not in rotary and "| 2.16 |" in rotary
     assert shaw.count("*") == 1 and "| 4.32 |" in shaw
-    assert "the base row, 3 seeds" in page and "Trained at commit abc on m: rotary" in page
+    assert "the base row, 3 seeds" in page and "Measured at commit abc on m: rotary" in page
     assert "Not trained: gated feed-forward network" in page

@@ -19,6 +19,8 @@ TRAINING = {
     "chrf": 60.0,
     "lower-cased": 31.0,
     "signatures": ["a", "b"],
+    "commit": "c1",
+    "machine": "m1",
 }
 
 
@@ -127,8 +129,11 @@ def test_the_page_has_a_row_for_each_training():
     )
     assert "| Multi30k, English to German | 2 | 1 | 5,000 | 30.00 | 31.00 | 60.00 |" in page
     assert "Signatures: `a`, `b`." in page
+    assert "Measured at commit c1 on m1: multi30k, seed 2." in page
+    assert "Measured at commit c1 on m1: wide." in page
     assert "| wide | `train.schedule=cosine`" in page
     rates = {"trials": {"wide": 9000.2}, "multi30k": {"wide": 14000.0}}
+    rates |= {"commit": "c2", "machine": "m2"}
     page = body(Record("c", "m", {"rates": rates}))
     assert "| trial | multi30k, one thread | multi30k |" in page
     assert "| wide | 9,000 | 14,000 |" in page

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from itertools import pairwise
 
 import pytest
 import torch
@@ -33,6 +34,8 @@ TRAINING = SCORES | {
     "parameters": 1_325_056,
     "config": {"rate": 0.005},
     "size": same_hour.SIZE,
+    "commit": "c1",
+    "machine": "m1",
 }
 HOUR = TRAINING | {
     "curve": [SCORES | {"minutes": minute, "step": 10} for minute in (5.0, 10.0)],
@@ -43,8 +46,8 @@ HOUR = TRAINING | {
 RECORD = {
     "joey": {
         "ways": {
-            "fp32, 2": {"steps_per_second": 1.5, "rounds": [1.5]},
-            "bf16, 2": {"steps_per_second": 2.5, "rounds": [2.5]},
+            way: {"steps_per_second": rate, "rounds": [rate], "commit": "c2", "machine": "m2"}
+            for way, rate in (("fp32, 2", 1.5), ("bf16, 2", 2.5))
         },
         "speeds": {"cosine": {"steps_per_second": 3.0, "rounds": [2.75, 3.25]}},
         "trials": {"cosine": TRAINING, "other": TRAINING | {"lower-cased": 20.0}},
@@ -62,7 +65,7 @@ def seconds(monkeypatch):
 
 
 def clock_of(minutes, save=True):
-    return clock.TrainingClock({"minutes": minutes, "save": save})
+    return clock.TrainingClock({"minutes": minutes, "save": save, "steps": 10_000})
 
 
 def test_every_toolkit_has_a_driver_a_title_and_as_many_trials():
@@ -110,14 +113,19 @@ def test_checkpoints_are_due_at_equal_distances_and_at_the_end(seconds):
 
 
 def test_time_is_counted_in_steps_at_a_given_rate(seconds):
-    counted = clock.TrainingClock({"minutes": 1, "save": True, "rate": 0.5})
+    counted = clock.TrainingClock({"minutes": 1, "save": True, "rate": 2.5, "steps": 150})
     counted.start()
     seconds[0] = 1000.0  # the time that has passed plays no part
-    due = [step for step in range(1, 31) if counted.tick(step)]
-    assert due == [*range(1, 31)]
-    counted.saved("step-30")
+    due = []
+    for step in range(1, 151):
+        assert not counted.over
+        if counted.tick(step):
+            due.append(step)
+            counted.saved(f"step-{step}")
     assert counted.over
-    assert counted.checkpoints == [{"step": 30, "minutes": 1.0, "path": "step-30"}]
+    distances = {later - earlier for earlier, later in pairwise([0, *due])}
+    assert (len(due), due[-1], distances) == (clock.SAVED, 150, {2, 3})
+    assert counted.checkpoints[-1] == {"step": 150, "minutes": 1.0, "path": "step-150"}
 
 
 def test_the_speed_is_that_of_the_second_half(seconds):
@@ -180,6 +188,30 @@ def test_an_hour_needs_every_trial(monkeypatch, tmp_path, corpora):
     assert len((tmp_path / "train.de").read_text("utf-8").splitlines()) == 29_000
     with pytest.raises(SystemExit, match="every trial of heedful"):
         same_hour.run_hour(toolkit, 60, "c")
+
+
+def test_an_hour_that_was_trained_is_not_trained_again(monkeypatch, tmp_path):
+    kept = []
+    trials = {"cosine": {"lower-cased": 30.0}, "recipe multi30k": {"lower-cased": 20.0}}
+    monkeypatch.setattr(same_hour, "known", lambda system, kind: trials if kind == "trials" else {})
+    monkeypatch.setattr(same_hour, "score", lambda lines, part: SCORES)
+    monkeypatch.setattr(same_hour, "keep", lambda *arguments: kept.append(arguments))
+    checkpoints = [{"step": step, "minutes": 5.0 * step, "path": f"{step}"} for step in (1, 2)]
+    answer = {"parameters": 5, "threads": 1, "checkpoints": checkpoints}
+    (tmp_path / "hour.json").write_text(json.dumps(answer), "utf-8")
+
+    class TrainedToolkit:
+        system, folder = "heedful", tmp_path
+
+        def ask(self, task, threads, **request):
+            assert (task, request["checkpoints"]) == ("average", ["1", "2"])
+
+        def translate(self, name, trial, checkpoints, part):
+            return [["x"] for _ in checkpoints]
+
+    same_hour.run_hour(TrainedToolkit(), 60, "c")
+    ((_, _, _, stored, *_),) = kept
+    assert stored["test"] == SCORES and len(stored["curve"]) == 2
 
 
 def test_a_training_needs_the_measured_speed_of_its_trial(monkeypatch):
@@ -259,6 +291,9 @@ def test_the_page_has_a_row_for_each_hour_and_trial(tmp_path):
     assert "| Joey NMT 2.3.0 | cosine | bf16, 2 | 2.50 | **yes** |" in page
     assert "| Joey NMT 2.3.0 | cosine | bf16, 2 | 2.75, 3.25 |  |" in page
     assert "`a`, `b`" in page
+    assert "Measured at commit c1 on m1: Joey NMT 2.3.0.\n" in page
+    assert "Measured at commit c1 on m1: Joey NMT 2.3.0, cosine; Joey NMT 2.3.0, other." in page
+    assert "Measured at commit c2 on m2: Joey NMT 2.3.0.\n" in page
     assert "4 layers on each side, width 128 and inner width 256" in page
     draw(RECORD, tmp_path / "picture.svg")
     assert "test 39.5" in (tmp_path / "picture.svg").read_text("utf-8")

@@ -29,14 +29,15 @@ class TrainingClock:
     """
     The time of a training loop, from its first batch to the end of its minutes.
 
-    If the request has a `rate`, in steps per second, the time is computed from the number of steps.
-    Otherwise it is measured; it includes data loading and the writing of checkpoints, but not
-    preparation.
+    If the request has a `rate`, in steps per second, the training ends after its `steps`, and the
+    time is computed from the number of steps. Otherwise the time is measured; it includes data
+    loading, but not preparation.
     """
 
     def __init__(self, request: Request) -> None:
         self.seconds = 60 * float(request["minutes"])
         self.rate = float(request.get("rate") or 0.0)
+        self.steps = int(request["steps"])
         self.saves = bool(request["save"])
         self.checkpoints: list[dict[str, Any]] = []
         self._started = self._next = 0.0
@@ -53,6 +54,8 @@ class TrainingClock:
         self._last = (now, step)
         if not self._half[1] and now >= self.seconds / 2:
             self._half = self._last
+        if self.rate:
+            return self.saves and step * SAVED // self.steps > (step - 1) * SAVED // self.steps
         is_due = now >= self._next
         if is_due:
             self._next = self.seconds / SAVED * (1 + now // (self.seconds / SAVED))
@@ -65,8 +68,8 @@ class TrainingClock:
 
     @property
     def over(self) -> bool:
-        """Whether the minutes are over."""
-        return self._last[0] >= self.seconds
+        """Whether the steps or the minutes are over."""
+        return self._last[1] >= self.steps if self.rate else self._last[0] >= self.seconds
 
     def answer(self, parameters: int, config: Mapping[str, Any]) -> Answer:
         """Describe the training; its speed is measured in its second half, if that has steps."""

@@ -73,7 +73,8 @@ def build_config(request: clock.Request) -> dict[str, Any]:
             "model_path": request["out"],
             "keep_checkpoint": -1,
             "save_checkpoint_steps": NEVER,
-            "train_steps": request["steps"] if schedule == "cosine" else NEVER,
+            # one step more, because the clock must count the last step before the toolkit stops
+            "train_steps": request["steps"] + 1 if schedule == "cosine" else NEVER,
             "valid_steps": NEVER,
             "world_size": 0,
             "gpu_ranks": [],

@@ -43,7 +43,7 @@ def build_settings(request: clock.Request) -> dict[str, Any]:
     size, steps = request["size"], request["steps"]
     if request.get("rate"):
         length = {"train.steps": steps, "train.checkpoint_minutes": "none"}
-        every = max(1, steps // clock.SAVED)
+        every = -(-steps // clock.SAVED)
     else:
         has_end = request["settings"]["train.schedule"] == "cosine"
         length = {

@@ -43,7 +43,7 @@ class StepTotals(NamedTuple):
     target_tokens: float = 0.0
     """Real tokens."""
     flops: float = 0.0
-    """Operations of the forward and backward passes, padding included if it is computed."""
+    """Operations of all passes and searches, padding included if it is computed."""
     needed_flops: float = 0.0
     """Operations that the real tokens need, without padding."""
     stop_signals: float = 0.0
@@ -119,7 +119,7 @@ class Counters:
     target_tokens: int = 0
     """Real tokens trained on."""
     flops: int = 0
-    """Operations of the forward and backward passes; 0 for a run that an older version began."""
+    """Operations of all passes and searches; 0 for a run that an older version began."""
     seconds: float = 0.0
     """Time of the run in all sessions."""
 

@@ -153,6 +153,10 @@ class CandidateObjective(ABC):
         ]
         limits = [self.limit.tokens(length) for length in lengths]
         candidates = self.propose(model, source, limits, rows, step)
+        if not all(candidates):  # a search finds nothing if the scores are not finite
+            undefined = float("nan")
+            sums = StepTotals(loss=undefined, figure=undefined, pairs=float(len(rows)))
+            return LossPart(undefined * model.output.weight.sum(), lambda: sums)
         searched = self.proposal_flops(model, lengths, candidates)
         candidates = self.with_references(candidates, references)
         rewards = [self.judge(*pair) for pair in zip(candidates, references, strict=True)]

@@ -25,7 +25,7 @@ class LossPart(NamedTuple):
     """The summed loss, from which the backward pass starts."""
     read_sums: Callable[[], StepTotals]
     """
-    Read the sums of this part, without the counts of tokens and operations.
+    Read the sums of this part; tokens and the operations of one pass are counted by the trainer.
 
     Call this function after the backward pass, because reading a number waits for the GPU.
     """

@@ -190,3 +190,13 @@ def test_the_operations_of_a_beam_are_counted(monkeypatch):
     ]
     scoring = training_flops(model, *map(RowLengths.unpadded, zip(*scored, strict=True)))
     assert listed.needed_flops == searched + scoring
+
+
+@pytest.mark.parametrize("reference", [True, False])
+def test_a_search_that_finds_nothing_gives_an_undefined_loss(reference):
+    model, chosen = small(), objective("risk", with_reference=reference)
+    with torch.no_grad():
+        model.output.weight.fill_(float("nan"))
+    _, (_, sums) = gradient(chosen, model)
+    assert sums.loss != sums.loss  # not a number: the trainer stops with its message
+    assert sums.pairs == len(PAIRS)
