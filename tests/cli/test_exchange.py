@@ -91,7 +91,7 @@ def test_other_translations_end_in_1_and_the_folder_stays(heedful_cli, imported,
     done = heedful_cli("export", imported / "run", tmp_path / "small", *words)
     assert done.returncode == 1, done.stdout
     assert "translations equal" in done.stdout
-    assert done.stderr.splitlines()[-1].startswith("heedful: at least 95%")
+    assert done.stderr.splitlines()[-1].startswith("heedful: both models must give the same")
     assert (tmp_path / "small" / "model.bin").is_file()
     accepted = (*words, "--accept-differences")
     done = heedful_cli("export", imported / "run", tmp_path / "other", *accepted)

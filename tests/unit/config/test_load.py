@@ -225,7 +225,7 @@ def test_text_that_is_not_utf_8_names_file_and_byte(write):
     path = write(b"recipe = '\xff'\n")
     message = complaint(path)
     assert str(path) in message
-    assert "byte 10" in message
+    assert "byte at offset 10" in message
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_each_simpler_encoding_fails_one_criterion(d_model, length):
 def test_the_numbers_that_decide():
     normalized = check_criteria(scheme("normalized"), 10)[2]
     assert normalized.number == pytest.approx(0.25 / 0.10)
-    assert "0.25 in 4, 0.1 in 10" in normalized.reason
+    assert "0.25 (4), 0.1 (10)" in normalized.reason
     assert check_criteria(scheme("one-hot"), 40)[3].number == 64
     assert check_criteria(scheme("one-hot"), 40)[0].number == pytest.approx(math.sqrt(2))
     assert check_criteria(scheme("index"), 40)[3].number == pytest.approx(4)

@@ -161,7 +161,7 @@ def test_json_lines_have_fields_and_fields_of_fields(tmp_path: Path) -> None:
     assert lines(path, "translation.fr") == ["b", "f"]
     assert lines(path, "x.y") == ["c", "g"]
     told = refusal(path, "de")
-    assert "in the field “de”, but has none; the fields are “en”, “translation”" in told
+    assert "with text in “de”, but has none; the fields are “en”, “translation”" in told
 
 
 def test_json_that_has_no_text_is_skipped_and_counted(tmp_path: Path) -> None:

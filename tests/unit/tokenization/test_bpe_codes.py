@@ -194,7 +194,7 @@ def test_a_text_may_hold_what_codes_use_themselves() -> None:
         (b"l o\n\ne r\n", "line 2"),
         (b"l o\nl\n", "line 2"),
         (b"#version: 0.3\nl o\n", "'0.3'"),
-        (b"l o\nl \xff\n", "byte 6"),
+        (b"l o\nl \xff\n", "byte at offset 6"),
     ],
 )
 def test_a_file_that_holds_no_codes_is_refused(content: bytes, named: str) -> None:

@@ -210,7 +210,7 @@ def test_qualities_that_a_first_validation_has_are_not_compared(trainings):
     early["recurrent-1"] = {"curve": curve(5.0, (21.0, 21.0))}
     checked = CLAIMS["cost"].check(trainings(dict.fromkeys(early, 8), "again", **early))
     assert checked.holds is None
-    assert "more than 21.0 BLEU, the best of the first validations" in checked.sentence
+    assert "above 21.0, the highest BLEU of a first validation" in checked.sentence
 
 
 @pytest.mark.parametrize(("seconds", "holds"), [((0.1, 9.0, 1.0), None), ((0.3, 0.31, 0.3), False)])

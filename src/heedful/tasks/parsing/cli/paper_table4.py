@@ -38,11 +38,12 @@ def table4(
     threads: Threads = 0,
 ) -> None:
     """
-    List published parsers, and score your parsers and grammars of your trees.
+    List published parsers, and score your own.
 
-    Without RUN and --trees, only the paper's rows are printed. Scores of your parsers have 95%
-    confidence intervals, and the command reports which of their differences are significant.
-    `heedful parse train` trains a parser.
+    Without RUN and --trees, only the paper's rows are printed. With --train-trees, two grammars of
+    these trees are scored, too. Scores of your parsers have 95% confidence intervals, and the
+    command reports which of their differences are significant. `heedful parse train` trains a
+    parser.
     """
     from heedful.experiments.page import write_table
     from heedful.files import make_folder
