@@ -73,12 +73,13 @@ def main() -> None:
     parser.add_argument("--system", action="append", default=[], choices=[*PARTS])
     options = parser.parse_args()
     for name in options.system or PARTS:
-        measured = measurements_of("later-parts").get("here", {})
-        if name in measured:
+        if name in measurements_of("later-parts").get("here", {}):
             continue
         system = train_part(name, options.runs / name)
         system |= dict(zip(ORIGIN, (options.commit, machine()), strict=True))
         commands = ["python -m benchmarks.later_parts"]
+        # read after the training, because another call may have added a part in the meantime
+        measured = measurements_of("later-parts").get("here", {})
         here = {"here": measured | {name: system}}
         PAGE.keep("later-parts", here, options.commit, commands=commands)
 

@@ -75,7 +75,7 @@ def main() -> None:
     is_trial = options.kind == "trials"
     names = TRIALS if is_trial else CORPORA
     if unknown := sorted({*options.name} - {*names}):
-        parser.error(f"--name must be one of {', '.join(names)}, but is {unknown[0]}")
+        parser.error(f"--name must be one of {'; '.join(names)}; but is {unknown[0]}")
     for name in options.name or names:
         trainings = measurements_of("quality").get(options.kind, {})
         key = name if is_trial else f"{name}, seed {options.seed}"

@@ -229,7 +229,6 @@ class ToolkitDriver:
             rate=rate,
             steps=steps,
             warmup=max(1, round(share * steps)),
-            save=rate is not None,
             seed=SEED,
             beam=BEAM,
         )

@@ -48,8 +48,14 @@ class SmallCorpus(NamedTuple):
 
     def _write(self, path: Path, language: str, part: Part) -> Path:
         """Write one side of a part."""
-        lines: list[str] = []
-        for packed in sorted((data_folder() / self.folder).glob(f"{part.files}.{language}.*")):
+        folder, name = data_folder() / self.folder, f"{part.files}.{language}.*"
+        files, lines = sorted(folder.glob(name)), list[str]()
+        if not files:
+            raise SystemExit(
+                f"{folder} must contain {name}, but does not; set HEEDFUL_DATA to the folder of "
+                "the corpora"
+            )
+        for packed in files:
             with _OPENERS[packed.suffix](packed, "rt", encoding="utf-8", newline="\n") as file:
                 lines += file
         if language == self.languages[1] and self.spaces == "removed":

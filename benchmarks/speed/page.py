@@ -135,12 +135,7 @@ def _not_measured(notes: list[str]) -> list[str]:
 
 def _extras(report: Measured) -> list[str]:
     """List the additional measures that all systems have."""
-    known = (
-        "milliseconds a sentence",
-        "lines equal to the first",
-        "bleu",
-        "loss",
-    )
+    known = ("milliseconds a sentence", "lines equal to the first", "bleu", "loss")
     return [name for name in known if all(name in system for system in report["measurements"])]
 
 

@@ -86,6 +86,12 @@ def test_every_corpus_has_aligned_text_of_its_parts(name, corpora, tmp_path):
     assert sizes["train"] > sizes["test"] >= 500
 
 
+def test_a_missing_corpus_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(small_corpora, "data_folder", lambda: tmp_path)
+    with pytest.raises(SystemExit, match=r"must contain train\.en\.\*.*set HEEDFUL_DATA"):
+        CORPORA["tatoeba-en-de"].write(tmp_path / "text")
+
+
 def test_translations_are_scored_in_the_form_of_the_references(rates, monkeypatch, tmp_path):
     corpus = CORPORA["tanaka-words"]._replace(
         folder="", parts={part: Part(part) for part in ("train", "valid", "test")}

@@ -64,8 +64,8 @@ def seconds(monkeypatch):
     return now
 
 
-def clock_of(minutes, save=True):
-    return clock.TrainingClock({"minutes": minutes, "save": save, "steps": 10_000})
+def clock_of(minutes):
+    return clock.TrainingClock({"minutes": minutes, "rate": None, "steps": 10_000})
 
 
 def test_every_toolkit_has_a_driver_a_title_and_as_many_trials():
@@ -84,7 +84,7 @@ def test_the_settings_of_heedful_are_those_of_its_recipe_or_valid_changes(name, 
     settings = dict(SYSTEMS["heedful"].trials[name])
     warmup = round(settings.pop("warmup") * 9000)
     request = {"settings": settings, "size": same_hour.SIZE, "minutes": 60, "steps": 9000}
-    request |= {"warmup": warmup, "save": True, "precision": "bf16", "threads": 2, "seed": 1}
+    request |= {"warmup": warmup, "precision": "bf16", "threads": 2, "seed": 1}
 
     def config_of(rate):
         changes = with_heedful.build_settings(request | {"rate": rate})
@@ -92,28 +92,22 @@ def test_the_settings_of_heedful_are_those_of_its_recipe_or_valid_changes(name, 
 
     timed, counted = config_of(None), config_of(2.5)
     assert timed.model == counted.model == load_config("multi30k").model
-    assert timed.train.checkpoint_minutes == 1
-    assert timed.train.minutes == 60
+    assert (timed.train.minutes, counted.train.minutes) == (60, None)
     assert counted.train.checkpoint_minutes is None
     assert (counted.train.steps, counted.train.checkpoint_steps) == (9000, 150)
 
 
-def test_checkpoints_are_due_at_equal_distances_and_at_the_end(seconds):
+def test_without_a_rate_a_training_ends_after_its_minutes_and_saves_nothing(seconds):
     timed = clock_of(minutes=1)
     timed.start()
-    due = []
-    for step, now in enumerate((0.4, 1.0, 1.2, 3.7, 3.9, 4.0, 59.99, 61.0), 1):
+    for step, now in enumerate((0.4, 30.0, 59.99, 61.0), 1):
         seconds[0] = now
-        if timed.tick(step):
-            timed.saved(f"step-{step}")
-            due.append(step)
-        assert timed.over is (step == 8)
-    assert due == [2, 4, 6, 7, 8]
-    assert timed.checkpoints[-1] == {"step": 8, "minutes": 61 / 60, "path": "step-8"}
+        assert not timed.tick(step)
+        assert timed.over is (step == 4)
 
 
 def test_time_is_counted_in_steps_at_a_given_rate(seconds):
-    counted = clock.TrainingClock({"minutes": 1, "save": True, "rate": 2.5, "steps": 150})
+    counted = clock.TrainingClock({"minutes": 1, "rate": 2.5, "steps": 150})
     counted.start()
     seconds[0] = 1000.0  # the time that has passed plays no part
     due = []
@@ -129,7 +123,7 @@ def test_time_is_counted_in_steps_at_a_given_rate(seconds):
 
 
 def test_the_speed_is_that_of_the_second_half(seconds):
-    timed = clock_of(minutes=1, save=False)
+    timed = clock_of(minutes=1)
     timed.start()
     for step, now in ((1, 29.0), (2, 31.0), (3, 41.0), (8, 61.0)):
         seconds[0] = now

@@ -29,24 +29,22 @@ class TrainingClock:
     """
     The time of a training loop, from its first batch to the end of its minutes.
 
-    If the request has a `rate`, in steps per second, the training ends after its `steps`, and the
-    time is computed from the number of steps. Otherwise the time is measured; it includes data
-    loading, but not preparation.
+    If the request has a `rate`, in steps per second, the training ends after its `steps`, the time
+    is computed from the number of steps, and checkpoints are saved. Otherwise the time is measured;
+    it includes data loading, but not preparation.
     """
 
     def __init__(self, request: Request) -> None:
         self.seconds = 60 * float(request["minutes"])
-        self.rate = float(request.get("rate") or 0.0)
+        self.rate = float(request["rate"] or 0.0)
         self.steps = int(request["steps"])
-        self.saves = bool(request["save"])
         self.checkpoints: list[dict[str, Any]] = []
-        self._started = self._next = 0.0
+        self._started = 0.0
         self._first = self._half = self._last = (0.0, 0)
 
     def start(self) -> None:
         """Start at the beginning of the training loop."""
         self._started = time.monotonic()
-        self._next = self.seconds / SAVED
 
     def tick(self, step: int) -> bool:
         """Count a finished step; return whether a checkpoint is due."""
@@ -54,12 +52,8 @@ class TrainingClock:
         self._last = (now, step)
         if not self._half[1] and now >= self.seconds / 2:
             self._half = self._last
-        if self.rate:
-            return self.saves and step * SAVED // self.steps > (step - 1) * SAVED // self.steps
-        is_due = now >= self._next
-        if is_due:
-            self._next = self.seconds / SAVED * (1 + now // (self.seconds / SAVED))
-        return self.saves and (is_due or self.over)
+        is_due = step * SAVED // self.steps > (step - 1) * SAVED // self.steps
+        return self.rate > 0 and is_due
 
     def saved(self, path: object) -> None:
         """Record the checkpoint of the last counted step."""

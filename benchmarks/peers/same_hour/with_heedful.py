@@ -18,7 +18,7 @@ def train(request: clock.Request) -> clock.Answer:
     changes = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     heedful("train", "multi30k", *files, "--out", out, *changes)
     log = [json.loads(line) for line in (out / "log.jsonl").read_text("utf-8").splitlines()]
-    rate = request.get("rate")
+    rate = request["rate"]
     points = [
         (line["step"] / rate if rate else line["seconds"], line["step"])
         for line in log
@@ -32,8 +32,8 @@ def train(request: clock.Request) -> clock.Answer:
         "steps": steps,
         "minutes": seconds / 60,
         "steps_per_second": (steps - begun[1]) / max(seconds - begun[0], 1e-9),
-        "parameters": _inner_parameters(out) if request["save"] else model["parameters"],
-        "checkpoints": _checkpoints(out, rate) if request["save"] else [],
+        "parameters": _inner_parameters(out) if rate else model["parameters"],
+        "checkpoints": _checkpoints(out, rate) if rate else [],
         "config": settings,
     }
 
@@ -41,19 +41,10 @@ def train(request: clock.Request) -> clock.Answer:
 def build_settings(request: clock.Request) -> dict[str, Any]:
     """Convert settings to heedful's format."""
     size, steps = request["size"], request["steps"]
-    if request.get("rate"):
-        length = {"train.steps": steps, "train.checkpoint_minutes": "none"}
-        every = -(-steps // clock.SAVED)
+    if request["rate"]:
+        length = {"train.checkpoint_steps": -(-steps // clock.SAVED)}
     else:
-        has_end = request["settings"]["train.schedule"] == "cosine"
-        length = {
-            "train.steps": steps if has_end else NEVER,
-            "train.minutes": request["minutes"],
-            "train.checkpoint_minutes": request["minutes"] / clock.SAVED
-            if request["save"]
-            else NEVER,
-        }
-        every = NEVER
+        length = {"train.checkpoint_steps": NEVER, "train.minutes": request["minutes"]}
     return {
         **request["settings"],
         "model.d_model": size["width"],
@@ -63,7 +54,8 @@ def build_settings(request: clock.Request) -> dict[str, Any]:
         "model.decoder_layers": size["layers"],
         "train.warmup": request["warmup"],
         **length,
-        "train.checkpoint_steps": every,
+        "train.steps": steps,
+        "train.checkpoint_minutes": "none",
         "train.keep_last": 2 * clock.SAVED,
         "train.precision": request["precision"],
         "train.threads": request["threads"],
@@ -71,12 +63,12 @@ def build_settings(request: clock.Request) -> dict[str, Any]:
     }
 
 
-def _checkpoints(out: Path, rate: float | None) -> list[dict[str, Any]]:
-    """List the checkpoints with their times, which are computed if there is a rate."""
+def _checkpoints(out: Path, rate: float) -> list[dict[str, Any]]:
+    """List the checkpoints with their times, which are computed from the steps per second."""
     checkpoints = []
     for folder in sorted((out / "checkpoints").iterdir()):
         counters = json.loads((folder / "state.json").read_text("utf-8"))["counters"]
-        minutes = (counters["step"] / rate if rate else counters["seconds"]) / 60
+        minutes = counters["step"] / rate / 60
         checkpoints.append({"step": counters["step"], "minutes": minutes, "path": str(folder)})
     return checkpoints
 

@@ -31,8 +31,7 @@ def train(request: clock.Request) -> clock.Answer:
             counted.start()
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            is_last = state.global_step >= args.max_steps
-            if counted.tick(state.global_step) or (is_last and request["save"]):
+            if counted.tick(state.global_step):
                 control.should_save = True
                 counted.saved(Path(request["out"]) / f"checkpoint-{state.global_step}")
             control.should_training_stop |= counted.over
