@@ -71,10 +71,10 @@ class PairText(UnpreparedText):
         """Record excluded files and the folder of pairs; `prepare` compares the pairs."""
         return {"exclude": file_records(self.excluded), PAIRS: [{"file": PAIRS}]}
 
-    def describe(self) -> str:
+    def describe(self, config: RunConfig) -> str:
         """Describe the pairs; only stored pairs are read for this."""
         corpus = self.resumed and stored_pairs(self.resumed.path / PAIRS, "train")
-        return self._raw(corpus).describe() if corpus else "pairs in memory"
+        return self._raw(corpus).describe(config) if corpus else "pairs in memory"
 
     def weights(self) -> None:
         """Return None, because there is only one corpus."""

@@ -139,8 +139,9 @@ class PreparedText:
         corpus = {side: files for side, files in self.corpus.items() if side not in HELD_OUT}
         return {**corpus, "prepared": [{"file": self.folder.path.name, "digest": self.digest}]}
 
-    def describe(self) -> str:
+    def describe(self, config: RunConfig) -> str:
         """Read all pairs once and describe them."""
+        del config
         pairs = self.open_pairs()
         for part in pairs:
             part.check()

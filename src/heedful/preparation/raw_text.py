@@ -6,6 +6,7 @@ This module does not import torch.
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -21,6 +22,7 @@ from heedful.data.overlap.leaks import Leaks
 from heedful.machine.memory import give_memory_back
 from heedful.machine.processor import usable_cores
 from heedful.preparation.corpora_file import CorpusPart
+from heedful.preparation.letterless import LetterlessPairs
 from heedful.preparation.tokenizer import make_tokenizer
 from heedful.preparation.training_data import (
     Preparation,
@@ -70,10 +72,13 @@ class RawText(UnpreparedText):
                 records[f"{place}weight"] = [{"weight": part.weight}]
         return records
 
-    def describe(self) -> str:
+    def describe(self, config: RunConfig) -> str:
         """Read the text once and describe it."""
         read_excluded(self.excluded)
-        counts = [(part.name, sum(1 for _ in part.corpus.pairs())) for part in self.parts]
+        with _few_letterless(config) as watch:
+            counts = [
+                (part.name, sum(1 for _ in watch(part.corpus.pairs()))) for part in self.parts
+            ]
         names = ", ".join(f"{name} {count:,}" for name, count in counts if name)
         total = f"{sum(count for _, count in counts):,} pairs"
         skipped = [note for part in self.parts for note in part.corpus.skipped.notes()]
@@ -131,24 +136,35 @@ class RawText(UnpreparedText):
         # before any work is done.
         sources: list[TextSource] = []
         targets: list[TextSource] = []
-        for part in self._read_parts(config):
-            corpus = part.corpus
-            if config.data.unescape:
-                corpus = corpus.changed(Unescaping())
-            if config.data.character_coverage < 1:
-                mask = kept_pairs(corpus.pairs(), self._rules(config))
-            else:  # every pair of the files counts, as in the paper's recipes
-                mask = bytearray(1 for _ in corpus.pairs())
-            if config.data.augment:
-                corpus = corpus.changed(_augment(config))
-            texts: tuple[Sequence[TextSource], ...] = corpus.source, corpus.target
-            if 1 in mask and (corpus is not part.corpus or 0 in mask):
-                texts = tuple((side,) for side in corpus.sides(mask))
-            sources += texts[0]
-            targets += texts[1]
+        with _few_letterless(config) as watch:
+            for part in self._read_parts(config):
+                texts = self._vocabulary_text(part, config, watch)
+                sources += texts[0]
+                targets += texts[1]
         tokenizer = make_tokenizer(config, sources, targets, self.tokenizer, self.keep_target, say)
         give_memory_back()
         return tokenizer
+
+    def _vocabulary_text(
+        self, part: CorpusPart, config: RunConfig, watch: Change
+    ) -> tuple[Sequence[TextSource], ...]:
+        """
+        Return both sides of a corpus for the vocabulary: changed, and without dropped pairs.
+
+        `watch`: sees all pairs.
+        """
+        corpus = part.corpus
+        if config.data.unescape:
+            corpus = corpus.changed(Unescaping())
+        if config.data.character_coverage < 1:
+            mask = kept_pairs(watch(corpus.pairs()), self._rules(config))
+        else:  # every pair of the files counts, as in the paper's recipes
+            mask = bytearray(1 for _ in watch(corpus.pairs()))
+        if config.data.augment:
+            corpus = corpus.changed(_augment(config))
+        if 1 in mask and (corpus is not part.corpus or 0 in mask):
+            return tuple((side,) for side in corpus.sides(mask))
+        return corpus.source, corpus.target
 
     def encode(self, job: Preparation) -> None:
         """
@@ -200,6 +216,15 @@ class RawText(UnpreparedText):
             data.drop_duplicates,
             read_excluded(self.excluded),
         )
+
+
+@contextmanager
+def _few_letterless(config: RunConfig) -> Iterator[Change]:
+    """Refuse text that the run would copy, once all pairs were read through the given function."""
+    pairs = LetterlessPairs()
+    yield pairs.watch
+    if config.data.reading == "text":
+        pairs.require_few()
 
 
 def _augment(config: RunConfig) -> Change:

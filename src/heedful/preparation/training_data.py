@@ -47,7 +47,7 @@ class TrainingData(Protocol):
         """List the files and their sizes; a resumed run is checked against them."""
         ...
 
-    def describe(self) -> str:
+    def describe(self, config: RunConfig) -> str:
         """Check the data and describe its size."""
         ...
 

@@ -125,7 +125,7 @@ def _lines(
     return [
         f"recipe      {config.recipe}",
         f"languages   {' to '.join(languages)}",
-        *(f"text        {line}" for line in (setup.training_data.describe(), *text)),
+        *(f"text        {line}" for line in (setup.training_data.describe(config), *text)),
         f"validation  {setup.describe_valid()}",
         f"model       {parameters:,} parameters, vocabulary {source:,}"
         + ("" if data.shared_vocabulary else f" and {target:,}")

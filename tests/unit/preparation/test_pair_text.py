@@ -3,6 +3,7 @@
 import pytest
 
 import heedful
+from heedful.config.load import load_config
 from heedful.errors import ArgumentError, RunFolderError, TextError
 from heedful.preparation.pair_text import PairText
 from heedful.text.corpus import Corpus
@@ -131,4 +132,4 @@ def test_an_interrupted_start_goes_on_with_the_pairs(pairs, from_files, tmp_path
 
 
 def test_pairs_without_a_run_that_goes_on_are_described_without_reading():
-    assert PairText(None).describe() == "pairs in memory"
+    assert PairText(None).describe(load_config("tiny")) == "pairs in memory"

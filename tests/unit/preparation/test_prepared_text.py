@@ -151,7 +151,8 @@ def test_a_record_that_was_changed_is_refused(prepared, change, part):
 
 def test_text_is_said_once(text, prepared):
     assert isinstance(find_training_data(**text), RawText)
-    assert find_training_data(None, None, None, prepared).describe().endswith(f"in {prepared}")
+    data = find_training_data(None, None, None, prepared)
+    assert data.describe(load_config("tiny")).endswith(f"in {prepared}")
     with pytest.raises(TextError, match="both --source and --target, or --corpora"):
         find_training_data(text["source"], None)
     for more in ({**text}, {"source": None, "target": None, "exclude": text["source"]}):
@@ -179,7 +180,7 @@ def test_raw_text_tells_its_languages_and_is_read_before_anything_is_done(text):
     raw = find_text(str(text["source"]), [text["target"]], text["source"].parent / "*.fr")
     config = raw.configure(load_config("tiny"))
     assert (config.data.source_language, config.data.target_language) == ("en", "fr")
-    assert raw.describe() == "300 pairs"
+    assert raw.describe(config) == "300 pairs"
     assert {side: len(files) for side, files in raw.fingerprint().items()} == {
         **{"source": 1, "target": 1, "exclude": 1}
     }
@@ -201,9 +202,9 @@ def test_damaged_ids_show_before_training(prepared, tmp_path):
     ids = bytearray((copy / "data" / "source.ids").read_bytes())
     ids[-2] ^= 1
     (copy / "data" / "source.ids").write_bytes(ids)
-    assert PreparedText.open(prepared).describe().startswith("300 pairs")
+    assert PreparedText.open(prepared).describe(load_config("tiny")).startswith("300 pairs")
     with pytest.raises(RunFolderError, match="must be unchanged"):
-        PreparedText.open(copy).describe()
+        PreparedText.open(copy).describe(load_config("tiny"))
 
 
 @pytest.mark.parametrize(

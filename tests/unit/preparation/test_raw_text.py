@@ -1,6 +1,9 @@
 import pytest
 
+from heedful.config.load import load_config
+from heedful.errors import TextError
 from heedful.preparation.corpora_file import read_corpora
+from heedful.preparation.find_training_data import find_text
 from heedful.preparation.prepare import prepare
 from heedful.preparation.raw_text import RawText
 
@@ -36,3 +39,38 @@ def test_corpora_without_a_tag_are_named_beside_those_with_one(tmp_path):
 def test_corpora_that_are_alike_need_no_note(tmp_path, tags):
     text = RawText(tuple(read_corpora(corpora(tmp_path, *tags))))
     assert text._note_on_tags() == ""
+
+
+def numbers(folder, change):
+    """Text whose source lines have digits only, except for one in ten."""
+    sources = [f"{number} {number + 1}" if number % 10 else "one two" for number in range(200)]
+    for name, lines in (("source", sources), ("target", map(change, sources))):
+        (folder / f"n.{name}").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return find_text(folder / "n.source", folder / "n.target")
+
+
+def reverse(line):
+    return " ".join(reversed(line.split()))
+
+
+def test_text_that_translate_would_copy_is_refused_before_any_work(tmp_path):
+    text = numbers(tmp_path, reverse)
+    config = load_config("tiny", SETTINGS)
+    for door in (text.describe, text.learn):
+        with pytest.raises(TextError) as caught:
+            door(config)
+        assert str(caught.value).startswith(
+            "180 of 200 source lines have no letter and another line as target, such as “1 2” "
+            "and “2 1”."
+        )
+        assert "--set data.reading=exact" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "reading"), [(reverse, "exact"), (lambda line: f" {line} ", "text")]
+)
+def test_text_that_is_not_copied_or_is_its_own_translation_is_accepted(tmp_path, change, reading):
+    text = numbers(tmp_path, change)
+    config = load_config("tiny", [*SETTINGS, f"data.reading={reading}"])
+    assert text.describe(config) == "200 pairs"
+    assert text.learn(config).source_size

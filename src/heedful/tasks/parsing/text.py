@@ -65,8 +65,9 @@ class TreeText(UnpreparedText):
         """List names and sizes of the files."""
         return {"trees": file_records(self.files)}
 
-    def describe(self) -> str:
+    def describe(self, config: RunConfig) -> str:
         """Read the trees, and describe how they were cleaned."""
+        del config
         report = TreeCleaning()
         read_clean(self.files, report)
         return report.summary()

@@ -39,7 +39,7 @@ def test_words_and_symbols_are_written_and_what_is_left_out_is_named(file, tmp_p
     )
     assert "1 tree with more than 10 symbols" in too_long
     assert "number 2 with 11" in too_long
-    assert text.describe() == cleaned
+    assert text.describe(CONFIG) == cleaned
 
 
 def test_too_long_trees_are_numbered_as_in_the_file(file, tmp_path):
@@ -86,7 +86,7 @@ def test_a_file_without_a_tree_is_refused(tmp_path):
     empty = tmp_path / "empty"
     empty.write_text("(S (-NONE- *))\n", encoding="utf-8")
     with pytest.raises(TextError, match="must hold trees with words, but has none"):
-        find_text(empty).describe()
+        find_text(empty).describe(CONFIG)
 
 
 def test_a_parser_is_not_trained_from_text(tmp_path):
