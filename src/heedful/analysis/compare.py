@@ -23,7 +23,7 @@ from heedful.evaluation.comparison import (
 )
 from heedful.model.weights import parameter_count
 from heedful.preparation.training_data import without_keys
-from heedful.runs.run import Run, read_corpus, read_machine_settings
+from heedful.runs.run import Run, flat_settings, read_corpus, read_machine_settings
 from heedful.settings.registries import score_metrics
 from heedful.text.corpus import expand, one_file
 from heedful.training.history import read_history
@@ -153,13 +153,7 @@ def _facts(run: Run) -> dict[str, Any]:
 
 def _settings(run: Run) -> dict[str, Any]:
     """Collect all settings under dotted names, with machine settings and data."""
-    settings: dict[str, Any] = {}
-    for name, value in run.config.to_dict().items():
-        if isinstance(value, dict):
-            settings |= {f"{name}.{key}": inner for key, inner in value.items()}
-        else:
-            settings[name] = value
-    settings |= {
+    settings = flat_settings(run.config) | {
         f"choices.{key}": value for key, value in vars(read_machine_settings(run.folder)).items()
     }
     corpus = read_corpus(run.folder)

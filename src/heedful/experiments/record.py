@@ -73,8 +73,10 @@ def write_json(path: Path, plain: Any) -> None:
 def describe_this_machine() -> str:
     """Describe processor, memory, GPUs and versions in one line."""
     parts: dict[str, Any] = describe_machine()
+    cores = parts["cores"]
     gpus = ", ".join(parts["gpus"]) or "no GPU"
     return (
-        f"{parts['processor']}, {parts['cores']} cores, {parts['memory_bytes'] / (1 << 30):.0f} "
-        f"GiB, {gpus}; Python {parts['python']}, torch {parts['torch']}"
+        f"{parts['processor']}, {cores} core{'s' * (cores != 1)}, "
+        f"{parts['memory_bytes'] / (1 << 30):.0f} GiB, {gpus}; Python {parts['python']}, torch "
+        f"{parts['torch']}"
     )

@@ -316,11 +316,12 @@ def _check_same(folder: RunFolder, setup: TrainingSetup) -> None:
     if isinstance(setup.training_data, UnpreparedText):
         check_given_tokenizer(folder, setup.training_data.tokenizer, setup.config, "--resume")
     began = read_corpus(folder)
-    if _without_names(files) != _without_names(began):
+    before, now = _without_names(began), _without_names(files)
+    if sides := [side for side in before | now if before.get(side) != now.get(side)]:
         raise RunFolderError(
-            f"--resume must continue the run in {folder.path} with its original text, but the "
-            "files now have different sizes, or --data differs. Give the same text, or start a "
-            "new run."
+            f"--resume must continue the run in {folder.path} with its original text, but these "
+            f"texts were added, left out or have different sizes: {', '.join(sides)}. Give the "
+            "same text, or start a new run."
         )
     if changed := _of_other_content(began, files):
         raise RunFolderError(
