@@ -148,6 +148,9 @@ def unload_plugin(plugin: Plugin) -> None:
     _forget(plugin)
 
 
+_WHOLE_TRACEBACK = "To see the whole traceback, do the same from Python."
+
+
 def plugins_of(model: ModelSettings, settings: Mapping[str, Any]) -> list[Plugin]:
     """
     List the plugins whose parts the settings name, in the order of loading.
@@ -193,15 +196,27 @@ def classes_of_plugins(modules: Iterable[object]) -> list[str]:
 
 
 def failure_of_plugin(error: BaseException) -> PluginError | None:
-    """Return an error that names the failing line of a plugin; None if the traceback has none."""
-    files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
+    """
+    Return an error that names the failing line of a plugin, or all plugins if none of them failed.
+
+    Returns None if no plugin is loaded, or for an error of the system outside plugins.
+
+    The traceback includes causes, and tracebacks of other processes, which exist only as text.
+    """
+    text = "".join(traceback.format_exception(error))
     for plugin in loaded_plugins():
-        if str(plugin.path) in files:
+        if lines := re.findall(f'File "{re.escape(str(plugin.path))}", line ([0-9]+)', text):
             return PluginError(
-                f"the plugin {plugin.path} must run without an error, but {_line(plugin, error)} "
-                f"raises {_first_line(error)}. To see the whole traceback, do the same from Python."
+                f"the plugin {plugin.path} must run without an error, but its line {lines[-1]} "
+                f"raises {_first_line(error)}. {_WHOLE_TRACEBACK}"
             )
-    return None
+    if not loaded_plugins() or isinstance(error, OSError):
+        return None
+    paths = ", ".join(str(plugin.path) for plugin in loaded_plugins())
+    return PluginError(
+        f"a part of a plugin may have returned a wrong type or shape ({paths}), because heedful's "
+        f"code failed with {_first_line(error)}. {_WHOLE_TRACEBACK}"
+    )
 
 
 def missing_plugins(

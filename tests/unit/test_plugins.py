@@ -474,7 +474,11 @@ def test_a_schedule_must_give_a_rate(tmp_path, rate):
 
 @pytest.mark.parametrize(
     ("score", "message"),
-    [("None", "must return a function"), ("lambda texts: 'x'", "must return a number")],
+    [
+        ("None", "must return a function"),
+        ("lambda texts: 'x'", "must return a finite number"),
+        ("lambda texts: float('nan')", "must return a finite number, but returns nan"),
+    ],
 )
 def test_a_metric_must_give_a_number(tmp_path, score, message):
     metric = f"plugins.ValidationMetric('mine', 'Mine', True, lambda references, language: {score})"

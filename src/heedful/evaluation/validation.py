@@ -1,6 +1,8 @@
 """Scores of validation translations, without sacreBLEU's advice on the console."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from math import isfinite
 from typing import Any
 
 from sacrebleu.metrics.bleu import BLEU
@@ -33,13 +35,11 @@ class ValidationScorer:
 
 
 def _number(name: str, score: Any) -> float:
-    """Convert the result of a metric to a number."""
-    try:
-        return float(score)
-    except (TypeError, ValueError):
-        raise PluginError(
-            f"the metric {name!r} must return a number, but returns {score!r}."
-        ) from None
+    """Convert the result of a metric to a number; refuse NaN, which no comparison can rank."""
+    with suppress(TypeError, ValueError):
+        if isfinite(number := float(score)):
+            return number
+    raise PluginError(f"the metric {name!r} must return a finite number, but returns {score!r}.")
 
 
 def score_bleu(references: Sequence[str], language: str) -> ScoreText:

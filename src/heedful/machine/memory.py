@@ -21,12 +21,15 @@ _LEAST_ADDRESS_SPACE = 900_000 << 10
 _RESERVED_BYTES = 512 << 20
 # Parts of the error messages of the system, its loader, the C++ library, torch, oneDNN and Python
 # when a process can get no more memory, address space or threads. The errors have no common class.
+# "could not create a primitive descriptor" is not among them: oneDNN says it of unsuitable types.
 _LACK_OF_MEMORY = (
     "bad_alloc",
     "can't allocate",
     "can't start new thread",
     "cannot allocate",
-    "could not create",
+    "could not create a memory object",
+    "could not create a primitive",
+    "could not create a stream",
     "could not execute a primitive",
     "failed to map segment",
     "not enough memory",
@@ -158,7 +161,8 @@ def _lack(error: BaseException | None) -> str | None:
     """Return an error's sentence about a lack of memory, which may be empty, or None."""
     while error is not None:
         for sentence in str(error).split(". "):
-            if any(words in sentence.lower() for words in _LACK_OF_MEMORY):
+            is_lack = any(words in sentence.lower() for words in _LACK_OF_MEMORY)
+            if is_lack and "primitive descriptor" not in sentence:
                 return sentence.rstrip(".")
         if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
             return ""

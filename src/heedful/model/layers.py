@@ -27,7 +27,7 @@ from heedful.model.halves import (
 from heedful.model.kv_cache import DecoderState, mask_to_bias
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layout import Layout, causal_mask, check_mask, pad, unpad
-from heedful.model.parts import KeyValue, Mixer, Parts, TargetCache, TargetMixer
+from heedful.model.parts import KeyValue, Mixer, Parts, TargetCache, TargetMixer, mixed_states
 from heedful.model.residual import normalize
 from heedful.model.score_bias import ScoreBias, bias_of_pairs, bias_of_slots
 from heedful.model.window import Window, restrict
@@ -53,7 +53,7 @@ class EncoderLayer(nn.Module):
         """Compute new states; the layout determines to which positions each position attends."""
         real = Layout.of(layout).real
         x = self.self_residual(
-            x, lambda states: self.self_attention(states, states, layout)[0], real
+            x, lambda states: mixed_states(self.self_attention, states, layout), real
         )
         return self.feed_forward_residual(
             x, lambda states: apply_network(self.feed_forward, states, real), real
@@ -173,7 +173,7 @@ class DecoderLayer(nn.Module):
         """Compute new states; the layouts restrict self-attention and cross-attention."""
         real = Layout.of(layout).real
         x = self.self_residual(
-            x, lambda states: self.self_attention(states, states, layout)[0], real
+            x, lambda states: mixed_states(self.self_attention, states, layout), real
         )
         x = self.cross_residual(
             x, lambda states: self.cross_attention(states, memory, memory_layout)[0], real

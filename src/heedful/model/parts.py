@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from heedful.errors import ArgumentError, SettingError
+from heedful.errors import ArgumentError, PluginError, SettingError
 from heedful.model.flops import RowLengths
 from heedful.model.layout import Layout, check_states
 
@@ -126,6 +126,23 @@ class Mixer(nn.Module, ABC):
     @abstractmethod
     def flops(self, lengths: RowLengths, leaves_out: bool) -> int:
         """Count forward operations, two per multiply-add; exclude padding if `leaves_out`."""
+
+
+def mixed_states(mixer: nn.Module, states: Tensor, layout: Any) -> Tensor:
+    """Compute a mixer's new states of one sequence; refuse results of another type or shape."""
+    result = mixer(states, states, layout)
+    shape = tuple(states.shape)
+    if not isinstance(result, tuple):
+        but = f"a {type(result).__name__}"
+    elif result[0].shape != shape:
+        but = f"states of shape {tuple(result[0].shape)}"
+    else:
+        new: Tensor = result[0]
+        return new
+    raise PluginError(
+        f"forward of {type(mixer).__name__} must return the new states, of shape {shape}, and the "
+        f"weights or None, but returned {but}."
+    )
 
 
 def check_mixed(owner: str, width: int, x: Any, keys_from: Any, mask: Tensor | None) -> None:

@@ -10,6 +10,7 @@ B sentences, K hypotheses, L slots, T positions, H heads.
 """
 
 from abc import ABC, abstractmethod
+from itertools import chain
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -26,6 +27,12 @@ class ScoreBias(nn.Module, ABC):
 
     It is added after any scaling of the scores. Cross-attention has no such bias.
     """
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the parameters and buffers; the CPU if there are none."""
+        tensors = chain(self.parameters(), self.buffers())
+        return next((tensor.device for tensor in tensors), torch.device("cpu"))
 
     @abstractmethod
     def forward(
@@ -46,7 +53,7 @@ def bias_of_pairs(
     """Compute the bias of all pairs, minus infinity where the mask is false; None without bias."""
     if score_bias is None:
         return None
-    device = next(score_bias.parameters()).device if mask is None else mask.device
+    device = score_bias.device if mask is None else mask.device
     bias: Tensor = score_bias(Places.in_order(time, device).distances)  # (1, H, T, T)
     return bias if mask is None else bias.masked_fill(~mask, float("-inf"))
 
@@ -74,8 +81,7 @@ class DistanceTable:
         table = self._table
         if table is None or table.size(1) < 2 * reach + 1:
             most = max(_LEAST_REACH, 2 * reach)  # doubled to avoid recomputation
-            device = next(self.score_bias.parameters()).device
-            distances = torch.arange(-most, most + 1, device=device)
+            distances = torch.arange(-most, most + 1, device=self.score_bias.device)
             bias: Tensor = self.score_bias(distances[None, None])  # (1, H, 1, distances)
             table = self._table = bias[0, :, 0].float().contiguous()
         return table

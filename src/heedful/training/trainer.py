@@ -32,7 +32,7 @@ from heedful.errors import DeviceError, TrainingFailed
 from heedful.machine.device_memory import bound_of, peak_of
 from heedful.machine.memory import is_lack_of_memory, keep_freed_memory
 from heedful.model.contracts import Seq2Seq, count_flops
-from heedful.settings.registries import METRICS
+from heedful.settings.registries import METRICS, SCHEDULES
 from heedful.training.callbacks import Callbacks
 from heedful.training.distributed import RankGroup
 from heedful.training.health.registry import HealthWarnings
@@ -437,9 +437,10 @@ class Trainer:
         return is_best, bool(self.ranks.broadcast(float(self._is_out_of_patience())))
 
     def _decay_on_plateau(self, step: int) -> None:
-        """Lower the learning rate of schedule `plateau` if validations do not improve."""
+        """Count a decay of `plateau` or a plugin's schedule if validations do not improve."""
         schedule, before = self.schedule, self._learning_rate(step)
-        if schedule.name != "plateau" or not schedule.is_past_warmup(step):
+        reads_decays = schedule.name in {"plateau", *SCHEDULES.added()}
+        if not (reads_decays and schedule.is_past_warmup(step)):
             return
         if self.train_state.decay_if_due(schedule.patience):
             after, metric = self._learning_rate(step), METRICS[self.config.best_by].label

@@ -193,11 +193,14 @@ class Translation:
         return f"<table><tr><th>score</th><th>translation</th></tr>{rows}</table>"
 
 
-def check_found(hypotheses: Sequence[Hypothesis], line: int, restricted: bool) -> None:
+def check_found(
+    hypotheses: Sequence[Hypothesis], line: int, restricted: bool, rules: str = ""
+) -> None:
     """
     Refuse a missing or invalid translation.
 
-    `restricted`: whether rules or options may exclude all translations.
+    `restricted`: whether the task's rules or options may exclude all translations. `rules`: names
+    of the user's rules, which may do the same.
 
     Raises `HeedfulError` if there is no translation, or if its score is not finite.
     """
@@ -210,11 +213,17 @@ def check_found(hypotheses: Sequence[Hypothesis], line: int, restricted: bool) -
             "or train again."
         )
     if not math.isfinite(score):
-        raise divergence_error(f"the score of line {line} is not finite")
+        raise divergence_error(f"the score of line {line} is not finite", rules)
 
 
-def divergence_error(symptom: str) -> HeedfulError:
-    """Build the error for a model whose results are not finite."""
+def divergence_error(symptom: str, rules: str = "") -> HeedfulError:
+    """Build the error for a model whose results are not finite, perhaps because of some rules."""
+    if rules:
+        return HeedfulError(
+            f"a search must give finite scores, but {symptom}: a rule of `search.rules` "
+            f"({rules}) forbids every token or returns NaN, or these weights have "
+            "diverged. Translate without the rules (--rules '') to see which."
+        )
     return HeedfulError(
         f"the model must give finite numbers, but {symptom}: these weights have diverged. Use "
         "earlier ones with --weights, or train again."

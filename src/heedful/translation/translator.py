@@ -302,7 +302,7 @@ class Translator(LanguageChoice, AttentionOfPairs):
         for rows, searched_rows in zip(batches, searched, strict=True):
             for row, hypotheses in zip(rows, searched_rows, strict=True):
                 line = numbers[row]
-                check_found(hypotheses, line, bool(restricted))
+                check_found(hypotheses, line, bool(restricted), settings.rules or "")
                 if warn is not None:
                     warn_missing(self.tokenizer, line_constraints[row], hypotheses[0], line, warn)
                 weights = self.attention_of(ids[row], hypotheses[0].tokens) if attention else None

@@ -120,6 +120,7 @@ def test_an_error_for_lack_of_memory_is_recognized_by_its_words(error, words):
     [
         RuntimeError("mat1 and mat2 shapes cannot be multiplied"),
         RuntimeError("expected contiguous memory format"),
+        RuntimeError("could not create a primitive descriptor for the inner product primitive"),
         BlockingIOError(11, "Resource temporarily unavailable"),
         FileNotFoundError(2, "No such file or directory", "memory.en"),
     ],

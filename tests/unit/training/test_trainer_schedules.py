@@ -9,6 +9,7 @@ import torch
 
 from heedful.errors import TrainingFailed
 from heedful.runs.checkpoint import load_checkpoint, save_checkpoint
+from heedful.settings.registries import SCHEDULES
 from heedful.training.distributed import RankGroup
 from heedful.training.schedule import Schedule
 from heedful.training.state import TrainState
@@ -76,6 +77,19 @@ def test_a_validation_in_the_warm_up_or_at_an_odd_end_lowers_no_rate():
     made.run()  # validated at steps 2 and 3, which is worse
     assert made.train_state.without_better == 1
     assert made.train_state.decays == 0
+
+
+def test_a_schedule_of_a_plugin_is_told_of_decays():
+    SCHEDULES.register("mine", lambda schedule, step, decays: schedule.peak / (1 + decays))
+    try:
+        made = validated(
+            trainer(steps=4, schedule=Schedule("mine", warmup=0, peak=0.4), validate_steps=1)
+        )
+        rates = []
+        with_rates(made, rates).run()
+    finally:
+        SCHEDULES.forget(None)
+    assert rates == pytest.approx([0.4, 0.4, 0.4, 0.2])
 
 
 def test_a_lower_rate_is_told(capsys):
