@@ -41,13 +41,13 @@ _ONE = {
 
 
 WRITE_SENTENCES = (
-    "write the sentences of each side to a file, one a line, and give its name; in Python "
+    "write the sentences of each side to a file, one per line, and give its name; in Python "
     "`heedful.train` also takes pairs=zip(sources, targets)"
 )
 """Advice for users who pass sentences in memory where files are expected."""
 PAIR_FORMS = (
-    "give [(source, target), …], zip(sources, targets), a table with two columns or the split of a "
-    "data set"
+    "give [(source, target), …], zip(sources, targets), a table with two columns or one split of a "
+    "dataset"
 )
 """Advice on the form of pairs."""
 
@@ -232,8 +232,8 @@ def check_tying(tied: str, source: int, target: int) -> None:
     """Refuse to share a matrix between vocabularies of different sizes."""
     if tied in ("all", "embeddings") and source != target:
         raise SettingError(
-            f"`tie_embeddings` can be {tied!r} only for one vocabulary, but there are {source:,} "
-            f"source ids and {target:,} target ids; choose 'output' or 'none'."
+            f"`tie_embeddings` can be {tied!r} only for a shared vocabulary, but there are "
+            f"{source:,} source ids and {target:,} target ids; choose 'output' or 'none'."
         )
 
 

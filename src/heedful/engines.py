@@ -37,9 +37,9 @@ def open_engine(
             if error.name != "torch":
                 raise
             raise MissingExtra(
-                "a run needs torch, which is not installed; install it, or export the run "
-                "elsewhere (heedful export --format ctranslate2) and translate with --engine "
-                "ctranslate2."
+                "a run needs torch, which is not installed; install it, or export the run on "
+                "another machine (heedful export --format ctranslate2) and translate with "
+                "--engine ctranslate2."
             ) from error
         translator = Translator.load(
             paths,

@@ -120,7 +120,7 @@ def test_settings_without_plugins_are_the_same_after_one_was_there(tmp_path):
         (
             f"{FAMILY}class A(Family):\n encoders = ('transformer',)\n"
             "plugins.FAMILIES.register('a', A())\n",
-            "`model.encoder` has 'transformer' already",
+            "`model.encoder` already has 'transformer'",
         ),
         (
             f"{FAMILY}class A(Family):\n norms = ('rms')\nplugins.FAMILIES.register('a', A())\n",

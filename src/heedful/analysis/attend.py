@@ -158,7 +158,7 @@ def check_shows_attention(translator: Translator) -> None:
     if len(translator.models) > 1:
         raise SettingError(
             "attention is shown for single models, but got an ensemble of "
-            f"{len(translator.models)}; name one run, and optionally another with --beside."
+            f"{len(translator.models)} models; name one run, and optionally another with --beside."
         )
     model = translator.run.config.model
     if model.no_attention:

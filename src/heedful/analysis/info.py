@@ -72,7 +72,7 @@ def _describe_compiled() -> str:
     if origin is not None:
         kinds = "fp32, bf16 and int8" if compiles_bf16() else "fp32 and int8"
         return f"functions of --precision {kinds}, {origin}"
-    return f"no functions, which would make --precision fp32 and int8 faster: {why_not_native()}"
+    return f"no functions ({why_not_native()}); they would make --precision fp32 and int8 faster"
 
 
 def describe_run(path: str | Path) -> dict[str, Any]:

@@ -135,7 +135,7 @@ class Visit:
         """Run a measurement; return `facts` with its results or the reason for its failure."""
         title = ", ".join(map(str, facts.values()))
         if self.seconds_left < _SECONDS_LEFT:
-            return {**facts, "failed": "not measured: the time of this part was used up"}
+            return {**facts, "failed": "not measured: this part had too little time left"}
         self.say(f"{title}, {self.seconds_left:,.0f} seconds left")
         try:
             return {**facts, **system.run(request, self.seconds_left)}

@@ -56,8 +56,8 @@ Rounds = Annotated[
     int,
     typer.Option(
         min=1,
-        help="Number of measurements of each system; systems take turns, and each measurement has "
-        "a new process.",
+        help="Number of measurements of each system; systems take turns, and each measurement runs "
+        "in a new process.",
     ),
 ]
 Json = Annotated[
@@ -206,7 +206,8 @@ def translate(
     for option, value in (("--set", set_), ("--vocabulary", vocabulary)):
         if run is not None and value:
             refuse(
-                option, "changes a random model, but RUN is a trained one; leave one of them out."
+                option,
+                "changes a random model, but RUN is a trained model; leave out RUN or the option.",
             )
     from heedful.bench.translate import BenchText, bench_random, bench_trained
 

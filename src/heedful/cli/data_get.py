@@ -36,8 +36,8 @@ def list_corpora() -> None:
         for line in (corpus.about, f"license: {corpus.license}"):
             typer.echo(textwrap.fill(line, width, initial_indent="    ", subsequent_indent="    "))
     note = (
-        "The numbers of pairs count only training pairs, and are approximate if the text is "
-        "downloaded. The addresses come from published scripts and were not tested for this list; "
+        "The numbers of pairs count only training pairs; for downloaded text, they are "
+        "approximate. The addresses come from published scripts and were not tested for this list; "
         "if an address fails, use --mirror of `heedful data get`."
     )
     typer.echo(f"\n{textwrap.fill(note, width)}")

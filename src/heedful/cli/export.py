@@ -53,8 +53,8 @@ def export(
         int,
         typer.Option(
             min=2,
-            help="For ctranslate2: number of rows of the position table, the maximum number of "
-            "tokens in a text, including the end symbol.",
+            help="For ctranslate2: number of rows of the position table, which limits the "
+            "number of tokens in a text, including the end symbol.",
         ),
     ] = 1024,
     sentences: Sentences = None,

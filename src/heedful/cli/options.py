@@ -91,9 +91,9 @@ AlignBy = Annotated[
     str,
     typer.Option(
         help="Settings for alignments from attention, separated by commas, such as layer=2, "
-        "layer=-1 (the last), layer=mean, head=1, shift or threshold=0.3. By default, the heads' "
-        "mean in the penultimate layer (in the last of fewer than six layers) links each target "
-        "word to one source word."
+        "layer=-1 (the last), layer=mean, head=1, shift or threshold=0.3. By default, the mean "
+        "of the heads in the penultimate layer links each target word to one source word; with "
+        "fewer than six layers, the last layer is used."
     ),
 ]
 AcceptDifferences = Annotated[

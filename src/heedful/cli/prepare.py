@@ -36,7 +36,10 @@ def prepare(
     ] = None,
     tokenizer: Annotated[
         Path | None,
-        typer.Option(help="Use this tokenizer instead of learning subwords, as in heedful train."),
+        typer.Option(
+            help="Tokenizer to use instead of learning subwords; takes the same values as in "
+            "heedful train."
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None,

@@ -53,8 +53,8 @@ def score(
     gold: Annotated[
         Path | None,
         typer.Option(
-            help="File of gold alignments (0-0 1p2); only the error rate, precision and recall of "
-            "each layer are printed."
+            help="File of gold alignments, such as 0-0 1p2, where p marks a possible link; only "
+            "the error rate, precision and recall of each layer are printed."
         ),
     ] = None,
     from_language: FromLanguage = "",

@@ -98,7 +98,7 @@ def serve(
         typer.Option(
             metavar="ORIGIN",
             help="Origin whose pages may send requests; may be repeated; * (the default) allows "
-            "all, and none refuses all.",
+            "every origin, and the word none allows no origin.",
         ),
     ] = None,
     allow_host: Annotated[

@@ -79,8 +79,8 @@ class _RunSettings(SettingsTable):
         dropouts = [n for n in values if n.startswith("model.") and n.endswith("dropout")]
         if train.objective == "rdrop" and not any(values[name] for name in dropouts):
             yield (
-                "`train.objective` = rdrop compares two passes that differ by dropout and needs "
-                "a dropout such as `model.dropout` above 0, but got none; set one, or set "
+                "`train.objective` = rdrop compares two passes with different dropout masks, so a "
+                "dropout such as `model.dropout` must be above 0, but none is; set one, or set "
                 "`train.objective` to simcut"
             )
         yield "; ".join(idle_settings(values, setting_defaults(), setting_conditions()))

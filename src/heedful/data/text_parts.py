@@ -42,7 +42,7 @@ def write_lines(folder: Path, files: Mapping[str, Sequence[str]], origin: str) -
     for path, content in contents.items():
         if path.exists() and (not path.is_file() or read_within(path, sys.maxsize) != content):
             raise TextError(
-                f"{path} must not exist or must contain the text of {origin}, but has other "
+                f"{path} must be a new file or contain the text of {origin}, but has other "
                 "content; name another folder, or move the file away."
             )
     with writing(folder):

@@ -148,8 +148,9 @@ def import_model(
         raise ExchangeError(f"{origin} cannot be imported: {error}") from error
     if wrong := next((n for n, tensor in model.weights.items() if not all_finite(tensor)), None):
         raise ExchangeError(
-            f"the weights of {origin} must be finite, but the values that become {wrong} contain "
-            f"NaN or infinity; the training diverged or the file is damaged. Import another model."
+            f"the weights of {origin} must be finite, but the values for heedful's tensor {wrong} "
+            "contain NaN or infinity; the training diverged or the file is damaged. Import another "
+            "model."
         )
     engine, why_alone = _open_engine(reader, kind, origin, model)
     with replacing(goal) as temporary_folder:

@@ -41,8 +41,9 @@ class ImportReport:
     def __str__(self) -> str:
         """Format as one line."""
         return (
-            f"{self.tensors}; {self.round_trips} of {self.sentences} sentences keep their "
-            f"subwords when they are joined and split again; {self.parity or self.why_alone}"
+            f"{self.tensors}; {self.round_trips} of {self.sentences} sentences have the same "
+            "subwords after they are detokenized and tokenized again; "
+            f"{self.parity or self.why_alone}"
         )
 
 

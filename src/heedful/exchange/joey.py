@@ -189,9 +189,9 @@ def _text_notes(texts: list[dict[str, Any]], splitter: str) -> list[str]:
     notes = []
     for name in ("lowercase", "normalize"):
         if any(text.get(name) for text in texts):
-            notes.append(f"Joey NMT was set to {name} text first, but heedful does not do this")
+            notes.append(f"Joey NMT was configured to {name} text, but heedful does not do this")
     moses = any(table_in(text, "tokenizer_cfg").get("pretokenizer") == "moses" for text in texts)
-    notes += ["text must be tokenized by Moses' rules first, which Joey NMT did itself"] * moses
+    notes += ["Joey NMT tokenized text by Moses' rules itself; tokenize it for heedful"] * moses
     notes += [_CODES_NOTE] * (splitter == "codes")
     return notes + [SPACES_NOTE] * (splitter == "spaces" and texts[0].get("level") == "bpe")
 

@@ -140,11 +140,11 @@ class Parity:
         return (
             f"compared with {self.reference} on {self.sentences} sentences: log-probabilities "
             f"differ by at most {self.difference:.2g} (bound {self.bound:g}){precise}, "
-            f"{self.same_tokens} with equal subwords, {self.same_outputs} of "
-            f"{self.sentences} translations equal; heedful took {self.seconds:.2f} s, and the "
-            f"reference {self.reference_seconds:.2f} s"
+            f"{self.same_tokens} of {self.sentences} sentences with equal subwords, "
+            f"{self.same_outputs} of {self.sentences} translations equal; heedful took "
+            f"{self.seconds:.2f} s, and the reference {self.reference_seconds:.2f} s"
             + (
-                f"; {self.left_out} more were skipped because they would take too long"
+                f"; {self.left_out} more sentences were skipped because they would take too long"
                 if self.left_out
                 else ""
             )

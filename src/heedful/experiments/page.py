@@ -37,7 +37,9 @@ class ScoreDifference:
 
 def learned_nothing(titles: Iterable[str]) -> list[str]:
     """Say of each system that it has learned nothing useful."""
-    return [capital(f"{title} has learned nothing useful in its steps.") for title in titles]
+    return [
+        capital(f"{title} has learned nothing useful in its training steps.") for title in titles
+    ]
 
 
 def capital(sentence: str) -> str:

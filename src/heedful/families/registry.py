@@ -72,7 +72,7 @@ def _refusal(name: str, family: Any) -> str:
             return f'must have a tuple of strings as {field}, such as ("mine",), but has {names!r}'
     for setting, values in family.choices.items():
         if taken := sorted({*values}.intersection(values_of(setting))):
-            return f"must have new names, but `{setting}` has {taken[0]!r} already"
+            return f"must have new names, but `{setting}` already has {taken[0]!r}"
         functions, arguments = _BUILDERS[setting]
         if family.builder:
             continue

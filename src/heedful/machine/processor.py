@@ -41,8 +41,8 @@ def check_threads(threads: int, name: str = "threads") -> None:
         )
     if threads > usable_cores() and not can_start_threads(threads):
         raise SettingError(
-            f"{name} must be at most the number that this process may start, but is {threads:,}; "
-            "choose fewer."
+            f"{name} must be at most the number of threads that this process may start, but is "
+            f"{threads:,}; choose fewer."
         )
 
 
@@ -157,7 +157,7 @@ def _base() -> Path:
     except RuntimeError:
         home = Path()
     if not home.is_absolute():
-        raise FileNotFoundError("there is no home folder; set XDG_CACHE_HOME to another folder")
+        raise FileNotFoundError("there is no home folder; set XDG_CACHE_HOME to a folder")
     return home / ".cache"
 
 

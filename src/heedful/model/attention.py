@@ -139,7 +139,7 @@ def attend(
     if record and layout.window is not None:
         raise ArgumentError(
             "attention weights need a mask that includes the window, but the layout has `window`; "
-            "restrict the mask instead."
+            "hide the keys outside the window in the mask, and leave `window` out."
         )
     if layout.rows is not None:
         return packed_attention(queries, keys, values, heads, *layout.rows), None

@@ -128,7 +128,7 @@ def test_nothing_begins_when_the_minutes_are_over(in_this_process, tmp_path):
     (record,), _ = bench(tmp_path, "search", minutes=0.1)
     assert in_this_process == []
     assert {entry["failed"] for entry in record.measurements["entries"]} == {
-        "not measured: the time of this part was used up"
+        "not measured: this part had too little time left"
     }
 
 

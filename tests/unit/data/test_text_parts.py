@@ -31,6 +31,6 @@ def test_the_same_text_is_written_again_and_another_is_left(tmp_path):
     assert (folder / "train.a").read_bytes() == "é\n\n".encode()
     (folder / "train.b").write_text("mine\n")
     (folder / "train.a").unlink()
-    with pytest.raises(TextError, match=r"train\.b must not exist or"):
+    with pytest.raises(TextError, match=r"train\.b must be a new file or"):
         write_lines(folder, files, "the test")
     assert not (folder / "train.a").exists()  # nothing is written where one may not be

@@ -92,7 +92,7 @@ def test_where_one_sentence_takes_long_the_others_are_left_out():
     assert (report.sentences, report.same_outputs, report.left_out) == (3, 3, 0)
     report = compare(EVEN, EVEN, SENTENCES, 1e-6, patience=0.0)
     assert (report.sentences, report.same_outputs, report.left_out) == (1, 1, 2)
-    assert str(report).endswith("2 more were skipped because they would take too long")
+    assert str(report).endswith("2 more sentences were skipped because they would take too long")
 
 
 def test_what_a_translation_may_take_is_bounded():
@@ -128,7 +128,7 @@ def test_what_is_no_number_is_not_equal():
 
 
 def test_sentences_that_are_cut_differently_are_not_equal():
-    with pytest.raises(ParityFailed, match="1 with equal subwords"):
+    with pytest.raises(ParityFailed, match="1 of 3 sentences with equal subwords"):
         compare(EVEN, WordTranslator([0.1] * 7, order="cba"), SENTENCES, 1e9).check()
 
 

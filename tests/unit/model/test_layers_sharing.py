@@ -90,8 +90,8 @@ def test_every_way_to_compute_has_it():
     ("setting", "words"),
     [
         ("model.encoder_sharing=1,1,1", "must have a number for each of 2 layers"),
-        ("model.decoder_sharing=2,1", "must number weights from 1 in the order of layers"),
-        ("model.decoder_sharing=1,3", "must number weights from 1 in the order of layers"),
+        ("model.decoder_sharing=2,1", "must number weights from 1, in the order in which layers"),
+        ("model.decoder_sharing=1,3", "must number weights from 1, in the order in which layers"),
         ("model.decoder_sharing=1 1", "such as 1,1,2,2"),
     ],
 )

@@ -89,7 +89,7 @@ def test_the_page_says_what_was_left_out_and_what_has_learned_nothing(make):
     reason = "GNMT is left out: its share of 3.0 minutes has fewer than 10 steps for it."
     page = Table2(systems, (), "train.en:7", (reason,)).to_markdown()
     assert reason in page
-    assert "ByteNet has learned nothing useful in its steps." in page
+    assert "ByteNet has learned nothing useful in its training steps." in page
     assert "able has learned nothing" not in page
     assert "↑ marks systems that were still learning" in page
     steady = Table2((make("together", curve=()),), (), "train.en:7").reservations

@@ -87,7 +87,7 @@ def made_up(make, **bleu):
 
 def test_a_row_that_has_learned_nothing_is_compared_with_none(make):
     table = made_up(make, big=0.4)
-    assert "Big has learned nothing useful in its steps." in table.conclusions
+    assert "Big has learned nothing useful in its training steps." in table.conclusions
     (row,) = (row for row in table.rows if row[0] == "big")
     assert (row[2], row[4]) == ("4.33", "0.4↑")  # without a star
     (beyond,) = (said for said in table.conclusions if said.startswith("Rows with stars"))
@@ -117,7 +117,7 @@ def test_a_table_without_the_first_seed_of_the_base_row_has_the_other_rows(make)
 
 def test_without_a_base_row_nothing_is_compared(make):
     table = made_up(make, **{"base-3": 0.9})
-    assert table.conclusions == ["Base-3 has learned nothing useful in its steps."]
+    assert table.conclusions == ["Base-3 has learned nothing useful in its training steps."]
     assert table.verdict.startswith("No rows are compared, because a training of the base row")
     assert table.correlations == (None, None)
     assert not any("*" in cell for row in table.rows for cell in row)

@@ -97,5 +97,5 @@ def test_a_parser_that_has_learned_nothing_is_compared_with_none():
     pairs = [(one.better, one.worse) for one in _comparisons(parsers)]
     assert pairs == [("able", "flat")]
     table = Table4(parsers, tuple(_comparisons(parsers)), 3)
-    assert "Weak has learned nothing useful in its steps." in table.conclusions
+    assert "Weak has learned nothing useful in its training steps." in table.conclusions
     assert not any("Grammar has learned" in said for said in table.conclusions)

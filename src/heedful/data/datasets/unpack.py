@@ -245,7 +245,7 @@ def _put_together(places: Sequence[Path], path: Path) -> None:
             place.unlink()
     if path.exists() and sha256_of(path) != sha256_of(joined):
         raise TextError(
-            f"{path} must not exist or must equal the extracted text, but has other content; move "
+            f"{path} must be a new file or equal the extracted text, but has other content; move "
             "it away or name another folder with --out."
         )
     with writing(path.parent):

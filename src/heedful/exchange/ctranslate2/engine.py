@@ -203,8 +203,8 @@ def _check_process() -> None:
     if Engine._process != os.getpid():
         raise UserError(
             "models of CTranslate2 must be used by the process that opened the first model, but "
-            "this process is a fork without its threads. Open models after the fork, or start "
-            "processes with the method “spawn”."
+            "this process is a fork without its parent's threads. Open models after the fork, or "
+            "start processes with the method “spawn”."
         )
 
 

@@ -281,5 +281,5 @@ def _check_stored_tokenizer(
         raise ExchangeError(
             f"the tokenizer in {RECORD} must fit the model's embedding tables, but has "
             f"{sizes[0]:,} and {sizes[1]:,} subwords for {counts[0]:,} and {counts[1]:,} rows; "
-            "remove it or give --tokenizer."
+            f"remove {RECORD} or give --tokenizer."
         )

@@ -202,7 +202,8 @@ def _read_record(path: Path) -> dict[str, Any]:
     except RunFolderError as error:
         if path not in _DAMAGED:
             _DAMAGED.add(path)
-            say(f"{str(error).rstrip('.')}; it is ignored, and the next use writes it again.")
+            problem = str(error).rstrip(".")
+            say(f"{problem}; heedful ignores this file, and writes it again at the next use.")
         return {}
 
 

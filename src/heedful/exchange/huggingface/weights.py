@@ -106,8 +106,8 @@ def _read_shards(
         listed = {tensor for tensor, place in places.items() if place == name}
         if different := sorted(listed ^ {*tensors}):
             raise ExchangeError(
-                f"{file} must contain the tensors that {index.name} lists for it, but they differ "
-                f"in {', '.join(different)[:200]}; copy the whole folder again."
+                f"{file} must contain the tensors that {index.name} lists for it, but the two "
+                f"lists differ in {', '.join(different)[:200]}; copy the whole folder again."
             )
         yield from tensors.items()
 

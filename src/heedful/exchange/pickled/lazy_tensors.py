@@ -192,8 +192,8 @@ def _never(arguments: tuple[Any, ...]) -> Any:
 def _damage_error(reason: str) -> ExchangeError:
     """Build the error for a damaged or malicious checkpoint."""
     return ExchangeError(
-        f"The tensors of a checkpoint must be inside the file, but {reason}; copy it again, or "
-        "ask its author."
+        "The tensors of a checkpoint must have known types and fit into the file, but "
+        f"{reason}; copy it again, or ask its author."
     )
 
 

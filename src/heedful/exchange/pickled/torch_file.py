@@ -150,7 +150,7 @@ def _persistent_legacy(
         kind, key, numbers = _check_identifier(identifier)
         view = identifier[5] if len(identifier) > 5 else None
         if view is not None:
-            raise _no_checkpoint("it has views of blocks, which torch wrote before version 0.4")
+            raise _no_checkpoint("it has views of storages, which torch wrote before version 0.4")
         storage = storages.setdefault(key, Storage(key, kind, numbers, read_block))
         if (storage.kind, storage.numbers) != (kind, numbers):
             raise _no_checkpoint(f"storage {key!r:.40} is described in two ways")
@@ -171,7 +171,7 @@ def _check_identifier(identifier: Any) -> tuple[str, str, int]:
         and identifier[4] >= 0
     )
     if not is_storage:
-        raise _no_checkpoint("it refers to outside data that is not a block of numbers")
+        raise _no_checkpoint("it refers to outside data that is not a storage of numbers")
     return storage_kind(identifier[1]), identifier[2], identifier[4]
 
 

@@ -33,8 +33,8 @@ def experts_clashes(model: ModelSettings) -> Iterator[str]:
     )
     if model.gated and total and not is_gated_somewhere:
         yield (
-            "`model.gated` must be false if all layers have mixtures, because experts have no "
-            "gates, but got true"
+            "`model.gated` must be false if all layers have mixtures, because the networks of "
+            "experts are not gated, but got true"
         )
     if not total:
         yield (

@@ -13,7 +13,9 @@ class QkL2NormFamily(Family):
     """Normalization of queries and keys by their length."""
 
     qk_norms = (NAME,)
-    help: ClassVar = {"model.attention.qk_norm": f"{NAME} divides by the length and learns a scale"}
+    help: ClassVar = {
+        "model.attention.qk_norm": f"{NAME} divides by the L2 norm and learns a scale"
+    }
     builder = "heedful.families.qk_l2_norm.norm"
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:

@@ -206,8 +206,9 @@ def _room_for_mixtures(recurrent: RecurrentConfig, side: str) -> Iterator[str]:
     if side == "encoder":
         if recurrent.direction == "interleaved":
             yield (
-                "`model.recurrent.direction` must not be interleaved with mixtures of experts in "
-                "the encoder, which then has two columns of layers; choose another direction"
+                "`model.recurrent.direction` must not be interleaved if the encoder has mixtures "
+                "of experts, because an interleaved encoder has two columns of layers; choose "
+                "another direction"
             )
         return
     alone = recurrent.feed == "none" and recurrent.query == "current"

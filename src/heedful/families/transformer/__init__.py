@@ -48,7 +48,10 @@ class TransformerFamily(Family):
                 f"family, but got {sharing}"
             )
         elif [*dict.fromkeys(numbers)] != [*range(1, max(numbers) + 1)]:
-            yield f"{name} must number weights from 1 in the order of layers, but got {sharing}"
+            yield (
+                f"{name} must number weights from 1, in the order in which layers first use "
+                f"them, but got {sharing}"
+            )
 
     def _group_clashes(self, model: ModelSettings, kv_heads: int) -> Iterable[str]:
         """Check that groups have equal numbers of heads, and that no score has weights per head."""

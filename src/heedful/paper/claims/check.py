@@ -27,8 +27,8 @@ INTRODUCTION = (
 RESERVATION = (
     "Every verdict holds only for these models, this text and this machine. Where no seeds are "
     "named, one model of each kind was trained, and its interval is over sentences. Intervals of "
-    "times are over rounds. Only intervals over seeds cover another seed, and no interval covers "
-    "another size or text."
+    "times are over rounds. Only intervals over seeds also hold for other seeds, and no interval "
+    "holds for another size or text."
 )
 
 

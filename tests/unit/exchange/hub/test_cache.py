@@ -74,7 +74,7 @@ def test_a_damaged_record_is_named_once_and_repaired(home, capsys, name, damaged
     assert [model.run for model in cache.cached_models()] == [run]
     said = capsys.readouterr().err
     assert said.startswith(f"{path} must ") and said.count("\n") == 1
-    assert said.endswith("; it is ignored, and the next use writes it again.\n")
+    assert said.endswith("; heedful ignores this file, and writes it again at the next use.\n")
     models.pin("v1", COMMITS[0])
     assert models.pins()["v1"] == COMMITS[0]
     path.write_bytes(damaged.encode(errors="surrogatepass"))

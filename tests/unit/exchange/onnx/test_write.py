@@ -127,7 +127,8 @@ def test_the_command_reports_that_both_are_equal(exported):
     _, _, done = exported
     assert done.stderr == ""
     assert re.search(
-        r"compared with onnxruntime \S+ on 12 sentences: .* 12 with equal subwords, 12 of 12",
+        r"compared with onnxruntime \S+ on 12 sentences: "
+        r".* 12 of 12 sentences with equal subwords, 12 of 12",
         done.stdout,
     )
     assert float(re.search(r"differ by at most (\S+)", done.stdout)[1]) < 1e-4
