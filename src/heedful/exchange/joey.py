@@ -191,7 +191,7 @@ def _text_notes(texts: list[dict[str, Any]], splitter: str) -> list[str]:
         if any(text.get(name) for text in texts):
             notes.append(f"Joey NMT was configured to {name} text, but heedful does not do this")
     moses = any(table_in(text, "tokenizer_cfg").get("pretokenizer") == "moses" for text in texts)
-    notes += ["Joey NMT tokenized text by Moses' rules itself; tokenize it for heedful"] * moses
+    notes += ["Joey NMT tokenized text by Moses' rules itself; give heedful tokenized text"] * moses
     notes += [_CODES_NOTE] * (splitter == "codes")
     return notes + [SPACES_NOTE] * (splitter == "spaces" and texts[0].get("level") == "bpe")
 

@@ -162,7 +162,7 @@ class _Reader:
         named = sum(array.size for array in variables.values())
         if named > _MOST_TIMES * stored + _ALWAYS:
             raise self._wrong(
-                f"must have few aliases, but they expand {stored:,} numbers to {named:,}"
+                f"must have few aliases, but its aliases turn {stored:,} numbers into {named:,}"
             )
 
     def _array(self, name: str, version: int) -> Array:

@@ -54,12 +54,11 @@ def _numbers(model: ModelSettings) -> Iterator[str]:
             )
             return
         count = min(groups, count // groups)
-    limit = "experts" if groups is None else "groups and the number of experts in a group"
+    limit = "the number of experts"
+    if groups is not None:
+        limit = "the smaller of the number of groups and the number of experts in a group"
     if per_token > count:
-        yield (
-            f"`model.experts.per_token` must be at most the number of {limit} ({count}), but got "
-            f"{per_token}"
-        )
+        yield (f"`model.experts.per_token` must be at most {limit} ({count}), but got {per_token}")
     if per_token == 1 and experts.gating == "noisy" and count > 1:
         yield (
             "`model.experts.per_token` must be at least 2 if `model.experts.gating` is noisy, "

@@ -22,7 +22,7 @@ DECODER = [
         (["count=9", "groups=2"], "must divide `model.experts.count` (9), but got 2"),
         (
             ["count=12", "groups=6", "per_token=3"],
-            "at most the number of groups and the number of experts in a group (2), but got 3",
+            "at most the smaller of the number of groups and the number of experts in a group (2)",
         ),
         (["count=4", "encoder_layers=3"], "must be layers from 1 to 2 (`model.encoder_layers`)"),
         (["count=4", "encoder_layers=none", "decoder_layers=none"], "must be none if no layer"),
