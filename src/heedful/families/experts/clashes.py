@@ -58,7 +58,7 @@ def _numbers(model: ModelSettings) -> Iterator[str]:
     if groups is not None:
         limit = "the smaller of the number of groups and the number of experts in a group"
     if per_token > count:
-        yield (f"`model.experts.per_token` must be at most {limit} ({count}), but got {per_token}")
+        yield f"`model.experts.per_token` must be at most {limit} ({count}), but got {per_token}"
     if per_token == 1 and experts.gating == "noisy" and count > 1:
         yield (
             "`model.experts.per_token` must be at least 2 if `model.experts.gating` is noisy, "
