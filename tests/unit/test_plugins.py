@@ -491,7 +491,7 @@ def test_an_objective_must_be_one(tmp_path):
     text = f"{HEAD}plugins.OBJECTIVES.register('mine', lambda run, machine: None)\n"
     load_plugin(write_plugin(tmp_path, text))
     run = SimpleNamespace(config=load_config("tiny", ["train.objective=mine"]))
-    with pytest.raises(PluginError, match="'mine' must build an object with figure, describe"):
+    with pytest.raises(PluginError, match="'mine' must build an object with `figure`, `describe`"):
         build_objective(run, None)
 
 

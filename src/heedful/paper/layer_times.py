@@ -164,7 +164,7 @@ def _check_state(state: dict[str, Any]) -> dict[str, Any]:
     if type(planned) is not int or not FEWEST <= planned <= _MOST:
         raise ValueError(f"{planned!r} rounds are planned")
     if type(rounds) is not list or len(rounds) > planned:
-        raise ValueError(f"its rounds are not a list of at most {planned}")
+        raise ValueError(f"its rounds are not a list of at most {planned} entries")
     for seconds in rounds:
         if wrong := [point for point, value in seconds.items() if not is_positive(value)]:
             raise ValueError(f"the time of {wrong[0]} is {seconds[wrong[0]]!r}")

@@ -109,8 +109,8 @@ def find_in_grammar(translator: Translator, size: int) -> RoleReport:
     texts = [sentence.text for sentence in sentences]
     unknown = unknown_parts(translator.tokenizer, texts, "source")
     note = (
-        "this run cannot spell some words of the grammar, so it was probably not trained on its "
-        "sentences"
+        "this run's subwords cannot spell some words of the grammar, so the run was probably not "
+        "trained on sentences of the grammar"
     )
     questions = {row.question: row._asdict() for row in answers}
     notes = (note,) if unknown else ()

@@ -220,8 +220,8 @@ def _compare_with_recurrence(crossings: Mapping[str, Any], rounds: int) -> list[
     by_length, by_width = (_faster(axis, crossings[axis], rounds) for axis, _ in _AXES)
     return [
         "By the published costs, a self-attention layer is cheaper than a recurrent layer if n is "
-        "below d. If the projections and an LSTM's four gates are counted, self-attention needs "
-        f"fewer multiply-adds if n is below {more} d. At d = {d} these limits are n = {d} and "
+        "below d. If the projections and an LSTM's four gates are counted too, self-attention "
+        f"needs fewer multiply-adds for n below {more} d. At d = {d} these limits are n = {d} and "
         f"n = {more * d}; in the measurement, {by_length}. At n = {n} the limits are d = {n} and "
         f"d = {n // more}; in the measurement, {by_width}.",
         "A recurrent layer's products are sequential, so it takes longer than its "

@@ -204,7 +204,7 @@ class Table3:
             f"{len(self.seeds)} trainings by more than another seed would: by more than "
             f"{perplexity.margin:.{_digits(perplexity)}f} in perplexity or "
             f"{bleu.margin:.{_digits(bleu)}f} in BLEU. {apart} of "
-            f"{len(others)} rows have stars. {marks}Rows are named by the paper's sizes, "
+            f"{len(others)} rows have stars. {marks}Row names give the paper's sizes, "
             f"but our models are {_PARTS[_WIDTH * self.narrow]} as wide and half as deep, and are "
             "trained on a small text. Rank correlation "
             f"with the published rows: {_with_sign(self.correlations[0])} for perplexity, "

@@ -82,8 +82,8 @@ def _part(path: Path, name: str, table: object) -> CorpusPart:
     where = f"{path}, [{name}]"
     if not isinstance(table, Mapping) or not _NAME.fullmatch(name):
         raise SettingError(
-            f"{path} must hold one table for each corpus, with a name of letters, digits, - and "
-            f"_, but {name!r} is not such a table."
+            f"{path} must hold one table for each corpus, named with letters, digits, - and _, but "
+            f"{name!r} is not a table or has other characters."
         )
     if unknown := sorted(table.keys() - _KEYS):
         raise SettingError(

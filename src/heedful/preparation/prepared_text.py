@@ -129,8 +129,8 @@ class PreparedText:
         if wrong:
             raise SettingError(
                 f"--set must not contradict the settings of {self.folder.path}, but "
-                f"{'; '.join(wrong)}. Leave them out, or prepare the text again into another "
-                "folder."
+                f"{'; '.join(wrong)}. Leave these settings out, or prepare the text again into "
+                "another folder."
             )
         return config.with_settings(data)
 

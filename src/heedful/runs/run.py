@@ -125,8 +125,8 @@ class Run:
             return self
         if reading == "text" and self.task.is_verbatim:
             raise SettingError(
-                f"reading must be exact with {self.folder.path}, whose task reads lines as they "
-                "are, but is text; leave reading out."
+                f"`reading` must not be text with {self.folder.path}, because the run's task reads "
+                "lines as they are; leave `reading` out."
             )
         return replace(self, config=self.config.with_settings({"data.reading": reading}))
 

@@ -261,8 +261,9 @@ class TranslateV1Request(_BodyWithTexts, SearchRequest):
     )
     glossary: Annotated[dict[_Term, _Term], Field(max_length=_MOST_TERMS)] | None = Field(
         None,
-        description="Translations of terms, not of inflected forms; the longest term wins. They "
-        "are added to the server's own terms and take precedence over them.",
+        description="Translations of terms. A term matches whole words, but not inflected forms; "
+        "of overlapping terms, the longest is used. The terms are added to the server's own terms "
+        "and take precedence over them.",
     )
     protected: _Terms = Field([], description=_PROTECTED)
 

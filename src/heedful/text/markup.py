@@ -101,8 +101,8 @@ def read_events(
         if max(total - parser.CurrentByteIndex, handler.segment_size) > LONGEST_LINE:
             raise TextError(
                 f"{name} must have segments, tags and comments of at most {LONGEST_LINE:,} "
-                f"characters, but line {parser.CurrentLineNumber} is in a longer one; repair the "
-                "file."
+                f"characters, but the one that contains line {parser.CurrentLineNumber} is longer; "
+                "repair the file."
             )
         chunk = stream.read(_CHUNK)
     content = decode(b"")

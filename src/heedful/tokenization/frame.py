@@ -107,6 +107,6 @@ class Frame:
             if fits:
                 return cls(record["source"], record["target"], dict(pairs))
         raise TokenizerError(
-            "The frame of a tokenizer must give the position and a known id of each language "
-            "token, but this one does not; copy the run folder again."
+            "`frame` in tokenizer.json must give the positions of the language tokens and a known "
+            "id for each, but does not; copy the run folder again."
         )

@@ -45,7 +45,8 @@ class Vocabulary:
         if room < 1:
             raise TokenizerError(
                 f"data.vocabulary_size must be at least {size - room + 1} for this text, but got "
-                f"{size}: special symbols, language tags and pieces of the text need an entry each."
+                f"{size}: each special symbol, each language tag and at least one subword need an "
+                "entry."
             )
         pieces = sorted(counts, key=lambda piece: (-counts[piece], piece))[:room]
         return cls(pieces, tags, splits_others)

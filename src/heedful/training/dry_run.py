@@ -104,7 +104,7 @@ def _by_objective(settings: TrainConfig) -> str:
     first = settings.single_pass_steps + 1
     return (
         f", by {settings.objective} from step {first:,} on, with twice the operations a step; in "
-        f"total {settings.mean_passes:.3g} times those of the likelihood"
+        f"total {settings.mean_passes:.3g} times the operations of training by likelihood"
     )
 
 

@@ -466,8 +466,8 @@ def resumed_settings(folder: RunFolder, setup: TrainingSetup, ranks: RankGroup) 
     if not setup.allow_inexact:
         raise RunFolderError(
             f"--resume must continue the run in {folder.path} bit for bit, but "
-            f"{'; '.join(differences)}. The run began on {began.device}. Restore these, or add "
-            "--allow-inexact-resume to go on with small differences."
+            f"{'; '.join(differences)}. The run began on {began.device}. Restore the original "
+            "values, or add --allow-inexact-resume to go on with small differences."
         )
     detected = _detect_settings(setup.config, ranks)
     if detected.device.partition(":")[0] != began.device.partition(":")[0]:

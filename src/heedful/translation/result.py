@@ -208,9 +208,9 @@ def check_found(
     if score == -math.inf and restricted:
         raise HeedfulError(
             f"line {line} has no translation that satisfies all constraints of this search, such "
-            "as the rule of well-formed trees, min_length, target_prefix or force_phrases; change "
-            "these. If none is set, the weights have diverged: use earlier weights with --weights, "
-            "or train again."
+            "as well-formed trees, min_length, target_prefix or force_phrases; change these "
+            "constraints. If none is set, the weights have diverged: use earlier weights with "
+            "--weights, or train again."
         )
     if not math.isfinite(score):
         raise divergence_error(f"the score of line {line} is not finite", rules)

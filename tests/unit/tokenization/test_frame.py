@@ -100,5 +100,5 @@ def test_it_is_saved_and_read_again(tmp_path):
     ],
 )
 def test_a_damaged_frame_is_refused(record):
-    with pytest.raises(TokenizerError, match="frame of a tokenizer"):
+    with pytest.raises(TokenizerError, match=r"`frame` in tokenizer\.json"):
         Frame.from_record(record, 9)

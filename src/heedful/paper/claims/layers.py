@@ -72,8 +72,8 @@ def measure_batch_norm() -> Measured:
     most = max(differences["layer norm"])
     apart = f"by at most {most:.0e}" if most else "not at all"
     headline = (
-        f"With batch norm, other sentences change a state of a sentence by {least:.3g} or more in "
-        f"every batch; with layer norm, {apart}."
+        "With batch norm, the other sentences in a batch change a sentence's states by at least "
+        f"{least:.3g}; with layer norm, {apart}."
     )
     return Measured(
         [least > 1e-2, most < 1e-5],
@@ -104,7 +104,7 @@ def measure_gradients() -> Measured:
         [
             f"With {name}, the gradient at the input changes from 1 to {depths[-1]} layers by a "
             f"factor of {np.median(factors[name]):.2g} ({_range(factors[name])} in {len(_SEEDS)} "
-            f"draws). A factor {limits} keeps the gradient alive{doubts.get(name, '')}."
+            f"draws). A gradient with a factor {limits} counts as alive{doubts.get(name, '')}."
             for name in (both, neither, (enough or alone)[0])
         ],
         f"From 1 to {depths[-1]} layers, the gradient at the input changes by a factor of "
@@ -232,12 +232,13 @@ def measure_parallel() -> Measured:
         f"{counted}, as its equations say. It is "
         f"{_as_many(growth['self-attention'])} in self-attention and "
         f"{_as_many(growth['convolution'])} in a convolution. If the same number of positions "
-        f"({_POSITIONS:,}) is in fewer, longer sequences, times change by these factors "
+        f"({_POSITIONS:,}) is split into fewer, longer sequences, times change by these factors "
         f"({_ROUNDS} rounds on this machine, 95% intervals): "
         + ", ".join(f"{name} {estimate}" for name, estimate in slower.items())
-        + ". The times do not decide the claim. Self-attention multiplies more in longer "
-        "sequences. In recurrence, each step waits for the step before; what this costs depends on "
-        f"how many products a machine computes at the same time{_no_cost(slower['recurrent'])}.",
+        + ". The times do not decide the claim. Self-attention needs more multiplications per "
+        "position in longer sequences. In recurrence, each step waits for the previous step. The "
+        "cost of waiting depends on how many products a machine computes at the same time"
+        f"{_no_cost(slower['recurrent'])}.",
         (
             SizePanel(
                 "positions of a sequence",
@@ -252,7 +253,7 @@ def measure_parallel() -> Measured:
 
 def _no_cost(slower: Estimate) -> str:
     """Return a remark if sequential products cost no measurable time, else an empty string."""
-    return "" if slower.interval[0] > 1 else ". Here waiting took no measurable time"
+    return "" if slower.interval[0] > 1 else ". Here, waiting took no measurable time"
 
 
 def _as_many(times: float) -> str:

@@ -45,8 +45,8 @@ def measure_long_distance(trained: Trainings) -> Measured:
     lowest = min(float(rows[:, 0].mean()) for rows in chances.values())
     learned = lowest >= _KNOWN
     doubt = (
-        f"At the shortest distance, a model's probability is {lowest:.2f}, below {_KNOWN}: train "
-        "longer before drawing conclusions."
+        "At the shortest distance, a model gives the correct name a probability of only "
+        f"{lowest:.2f}, below {_KNOWN}: train longer before drawing conclusions."
     )
     curves = [mean_curve(model.title, chances[model.name].T.tolist()) for model in LONG]
     shares = [SizeCurve(model.title, _gradient_shares(trained, model.name)) for model in LONG]
@@ -59,8 +59,8 @@ def measure_long_distance(trained: Trainings) -> Measured:
         f"occurrence. {' '.join(sentences)}"
         f"{'' if learned else f' {doubt}'} A model keeps the name if the whole interval of this "
         f"difference is below {_KEPT:g}. It loses the name if the whole interval is above "
-        f"{_KEPT:g}. Whatever it learns, a convolution with 2 layers of kernel width 3 sees only "
-        f"5 tokens; a convolution with 5 layers of width 9 sees 41. {_practice(trained)} Weights: "
+        f"{_KEPT:g}. A convolution with 2 layers of kernel width 3 sees only 5 tokens, whatever it "
+        f"learns; a convolution with 5 layers of width 9 sees 41. {_practice(trained)} Weights: "
         + "; ".join(f"{model.title} {trained.systems[model.name].parameters:,}" for model in LONG)
         + ".",
         (

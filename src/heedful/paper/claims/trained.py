@@ -267,7 +267,11 @@ def measure_heads(trained: Trainings) -> Measured:
         name: _list_numbers([f"{mean:.2f}" for mean in values]) for name, values in means.items()
     }
     is_more = sign(stricter[0].interval) or None  # a smaller number does not refute the claim
-    doubt = "" if is_more else " Only fewer than before training would refute the claim."
+    doubt = (
+        ""
+        if is_more
+        else " Only fewer different heads than before training would refute the claim."
+    )
     return Measured(
         [is_more, sign(milder[0].interval)],
         [
@@ -331,8 +335,8 @@ def measure_cost(trained: Trainings) -> Measured:
         ]
         panel = SizePanel("steps", steps, tuple(first), "validation BLEU", "none")
         doubt = (
-            "The costs cannot be compared, because no BLEU that all models reach is far enough "
-            f"above {seen:.1f}, the highest BLEU of a first validation."
+            "The costs cannot be compared: the highest BLEU that all models reach is not far "
+            f"enough above {seen:.1f}, the highest BLEU of a first validation."
         )
         return Measured([None], [doubt], doubt, (panel,))
     panels, times = [], {}

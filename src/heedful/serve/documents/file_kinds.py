@@ -133,6 +133,6 @@ def _needs_extra(module: str) -> None:
         __import__(module)
     except ImportError:
         raise TextError(
-            "reading such files needs the extra `documents`, which is not installed; install it "
+            "reading this file needs the extra `documents`, which is not installed; install it "
             "with: pip install 'heedful[documents]'."
         ) from None

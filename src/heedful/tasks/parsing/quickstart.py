@@ -78,7 +78,10 @@ def quickstart(
     )
     free = Parser.load(run, constrained=False, **chosen)  # type: ignore[arg-type]
     malformed = sum(not output.is_tree for output in free.parse(lines))
-    say(f"without the rule of well-formed trees, {malformed:,} of these outputs would be malformed")
+    say(
+        f"without the constraint that trees are well-formed, {malformed:,} of these outputs would "
+        "be malformed"
+    )
     parse = parser.parse(SENTENCE)
     for line in (SENTENCE, *draw_text(parse.tree)):
         say(line)

@@ -27,7 +27,7 @@ class Parsing(Task):
     shared = ("parsing.linearisation", "parsing.lower_case", "parsing.word_numbers")
     models = "parsers"
     export_note = (
-        "this model is a parser: the exported model searches without the rule that keeps trees "
+        "this model is a parser: the exported model searches without the constraint that trees are "
         "well-formed, and reads words as `Parser.source_line` writes them."
     )
 
@@ -69,7 +69,7 @@ class Parsing(Task):
         return [(name, True)] if settings[name] else []
 
     def exported(self, settings: Settings) -> Settings:
-        """Turn off the rule of well-formed trees, because other programs lack it."""
+        """Turn off the constraint that trees are well-formed, because other programs lack it."""
         return {"parsing.constrained": False} if settings["parsing.constrained"] else {}
 
 

@@ -60,7 +60,7 @@ class ExtensibleModel:
         if not (imported or isinstance(model, SentencePieceModel)):
             raise TokenizerError(
                 "Only a sentencepiece vocabulary can be extended, but this one is of kind "
-                f"{model.kind}, with ids from files of another program. {_INSTEAD}"
+                f"{model.kind}. {_INSTEAD}"
             )
         if _SENTINEL in self.ids:
             raise TokenizerError(

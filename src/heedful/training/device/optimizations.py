@@ -55,5 +55,5 @@ def why_padded(
 def describe_steps(padded: str) -> str:
     """Describe the steps of training on a GPU for the log; `padded`: result of `why_padded`."""
     if padded:
-        return f"steps: with padding, collated one at a time: {padded}"
-    return "steps: without padding, compiled, replayed from graphs, prepared ahead"
+        return f"steps: with padding, collated one at a time, because {padded}"
+    return "steps: without padding, compiled, replayed from CUDA graphs, prepared ahead"

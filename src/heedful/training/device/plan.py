@@ -122,15 +122,15 @@ def plan_lines(training: PlannedTraining, devices: Devices) -> list[str]:
     single = Devices(devices.rate)
     lines = [
         f"memory      {memory_text(training)}, computed",
-        f"one device  {_hours(training.hours(single))} for {training.steps:,} steps of "
-        f"{training.target_tokens:,.0f} target tokens at {devices.rate:,.0f} a second, computed",
+        f"one device  {_hours(training.hours(single))} (computed) for {training.steps:,} steps of "
+        f"{training.target_tokens:,.0f} target tokens at {devices.rate:,.0f} a second",
     ]
     if devices.count > 1:
         compute, exchange = training.step_seconds(devices)
         lines.append(
-            f"{devices.count} devices".ljust(12) + f"{_hours(training.hours(devices))}: a step of "
-            f"{1000 * compute:.2f} ms, and {1000 * exchange:.2f} ms to add up gradients at "
-            f"{devices.bandwidth:g} GB/s, computed"
+            f"{devices.count} devices".ljust(12) + f"{_hours(training.hours(devices))} (computed): "
+            f"a step of {1000 * compute:.2f} ms, and {1000 * exchange:.2f} ms to add up gradients "
+            f"at {devices.bandwidth:g} GB/s"
         )
     return lines
 

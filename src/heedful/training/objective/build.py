@@ -23,8 +23,8 @@ def build_objective(run: Run, machine: MachineSettings) -> Objective:
     objective = OBJECTIVES[name](run, machine)
     if not isinstance(objective, Objective):
         raise PluginError(
-            f"the objective {name!r} must build an object with figure, describe and parts, but "
-            f"builds {objective!r}."
+            f"the objective {name!r} must build an object with `figure`, `describe` and `parts`, "
+            f"but builds {objective!r}."
         )
     return objective
 

@@ -38,7 +38,7 @@ class ExpectedReward(CandidateObjective):
     """The seed of the training run."""
 
     def describe(self) -> str:
-        return f"expected reward of {self.candidates} samples of each pair"
+        return f"expected reward of {self.candidates} sampled translations of each source"
 
     def propose(
         self, model: Seq2Seq, source: Tensor, limits: Sequence[int], rows: Rows, step: int

@@ -42,7 +42,7 @@ class MinimumRisk(CandidateObjective):
     """Whether the reference is one of the candidates."""
 
     def describe(self) -> str:
-        return f"risk over the {self.candidates} best translations of each pair"
+        return f"risk over the {self.candidates} best translations of each source"
 
     def propose(
         self, model: Seq2Seq, source: Tensor, limits: Sequence[int], rows: Rows, step: int

@@ -43,8 +43,8 @@ def test_only_batch_norm_depends_on_other_sentences(monkeypatch):
     assert f"with batch norm, and {said} with layer norm." in checked.sentence
     least = min(curves(checked)["batch norm"])
     assert checked.headline == (
-        f"With batch norm, other sentences change a state of a sentence by {least:.3g} or more in "
-        f"every batch; with layer norm, {said}."
+        "With batch norm, the other sentences in a batch change a sentence's states by at least "
+        f"{least:.3g}; with layer norm, {said}."
     )
     monkeypatch.setattr(layers, "PlainBatchNorm", torch.nn.LayerNorm)
     assert not CLAIMS["batch-norm"].check().holds
@@ -82,7 +82,7 @@ def test_gradients_vanish_without_residuals_and_norms():
     assert float(low) < float(high)  # draws differ
     assert checked.headline.startswith("With norms alone, the gradient at the input changes from 1")
     assert checked.headline.endswith(
-        " in 5 draws). A factor between 0.01 and 100 keeps the gradient alive, so residual "
+        " in 5 draws). A gradient with a factor between 0.01 and 100 counts as alive, so residual "
         "connections may not be needed."
     )
 
@@ -93,7 +93,9 @@ def test_norms_and_residuals_that_are_both_needed_decide(monkeypatch):
     checked = CLAIMS["gradients"].check()
     assert checked.holds is True
     assert checked.headline.startswith("With residuals and norms, ")
-    assert checked.headline.endswith(" A factor between 0.01 and 100 keeps the gradient alive.")
+    assert checked.headline.endswith(
+        " A gradient with a factor between 0.01 and 100 counts as alive."
+    )
 
 
 @pytest.mark.usefixtures("each_gradient_once")

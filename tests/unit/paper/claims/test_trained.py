@@ -359,7 +359,11 @@ def test_heads_are_compared_with_random_ones_as_sharp(
     untrained, less = (
         ("untrained", before) if after < before else ("untrained and sharpened", sharp)
     )
-    doubt = " Only fewer than before training would refute the claim." if holds is None else ""
+    doubt = (
+        " Only fewer different heads than before training would refute the claim."
+        if holds is None
+        else ""
+    )
     assert checked.headline == (
         f"Trained minus {untrained} (2 heads): {after - less:+.2f} different heads "
         f"({after - less:.2f} to {after - less:.2f}).{doubt}"

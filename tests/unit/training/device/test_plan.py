@@ -100,14 +100,14 @@ def test_a_plan_marks_what_is_computed():
     assert single == [
         "memory      3.8 GB: 1.8 GB of weights, gradients and moments, 2.0 GB of a "
         "micro-batch's activations, computed",
-        "one device  13.9 hours for 100,000 steps of 25,000 target tokens at 50,000 a second, "
-        "computed",
+        "one device  13.9 hours (computed) for 100,000 steps of 25,000 target tokens at 50,000 a "
+        "second",
     ]
     several = plan_lines(training, Devices(5_000_000.0, 8, 100.0))
-    assert several[1].startswith("one device  8.3 minutes for")
+    assert several[1].startswith("one device  8.3 minutes (computed) for")
     assert several[2] == (
-        "8 devices   12.7 minutes: a step of 0.62 ms, and 7.00 ms to add up gradients at 100 "
-        "GB/s, computed"
+        "8 devices   12.7 minutes (computed): a step of 0.62 ms, and 7.00 ms to add up gradients "
+        "at 100 GB/s"
     )
     unknown = plan_lines(replace(training, token_bytes=None), Devices(1.0))[0]
     assert unknown.endswith("the memory for a batch is not known for this model, computed")

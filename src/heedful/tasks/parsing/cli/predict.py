@@ -128,7 +128,7 @@ def predict(
             stream.flush()
     if (free or second is not None) and done:
         say(
-            f"without the rule of well-formed trees, {malformed:,} of {done:,} outputs "
+            f"without the constraint that trees are well-formed, {malformed:,} of {done:,} outputs "
             f"({100 * malformed / done:.1f}%) are not trees of their words"
         )
 

@@ -220,8 +220,8 @@ def _own_figure(result: EvalbResult) -> str:
 def _stop(result: EvalbResult) -> str:
     """Describe where EVALB stops."""
     return (
-        f"EVALB's program stops without a summary at sentence {result.stop:,}, the second error "
-        f"after MAX_ERROR {result.parameters.max_error:,}"
+        f"EVALB's program stops without a summary at sentence {result.stop:,}, where the number of "
+        f"error sentences exceeds MAX_ERROR ({result.parameters.max_error:,}) by 2"
     )
 
 
