@@ -176,7 +176,9 @@ def _by_length(trained: Trainings) -> SizePanel:
         SizeCurve(system.title, trained.bleu_by_length(name))
         for name, system in trained.systems.items()
     )
-    return SizePanel("words of the longest source", tuple(trained.parts), curves, "BLEU", "none")
+    return SizePanel(
+        "words of the longest source in each quarter", tuple(trained.parts), curves, "BLEU", "none"
+    )
 
 
 def compare_bleu(trained: Trainings, ours: str, theirs: str) -> str:
