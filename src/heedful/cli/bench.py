@@ -112,7 +112,7 @@ def train(
     Pairs are random; their lengths differ from the mean by at most a fifth. “Share of products” is
     the share of the step's time that the matrix products for real tokens would take alone, at the
     measured rate. With --precision bf16 or fp32, all systems use that precision; by default, other
-    systems are measured in each of their precisions, and heedful in the precision that auto takes.
+    systems are measured in each of their precisions, and heedful in the precision that auto uses.
     """
     from heedful.bench.train import bench_train
 
@@ -200,7 +200,7 @@ def translate(
     toolkit, prints the share of translations that equal heedful's, and BLEU if there is a
     --reference. With --precision bf16 or fp32, all toolkits use that precision. By default, other
     toolkits are measured in all of their precisions; heedful is measured in fp32, in bf16 if auto
-    takes it, and in 8 bits on x86 CPUs.
+    uses it, and in 8 bits on x86 CPUs.
     """
     check_stop(search["stop"])
     for option, value in (("--set", set_), ("--vocabulary", vocabulary)):

@@ -20,9 +20,9 @@ def evaluate(
     language: Annotated[
         str,
         typer.Option(
-            help="Code of the target language; by default the extension of the files, or a "
-            "language that is recognized by its script. Chinese, Japanese (extra ja) and Korean "
-            "(extra ko) have tokenizers of their own."
+            help="Code of the target language; by default the extension of the files, or the "
+            "code of a language that heedful recognizes by its script. Chinese, Japanese (extra "
+            "ja) and Korean (extra ko) have tokenizers of their own."
         ),
     ] = "",
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
@@ -57,12 +57,12 @@ def evaluate(
     """
     Score translations: BLEU, chrF, TER, exact match, CER.
 
-    Each score has its signature. Exact match is the share of the lines that are equal to a
-    reference. CER is the character error rate: edits per hundred characters of the references.
-    Exact match and CER ignore spaces at the start and end of a line. BLEU, chrF and TER are
-    computed by sacreBLEU. The paper's BLEU is computed like tensor2tensor's get_ende_bleu.sh, which
-    tokenizes the text and splits compounds. This score needs the extra “paper” and is not
-    comparable with sacreBLEU's.
+    The signature of each score states how it was computed. Exact match is the share of the lines
+    that are equal to a reference. CER is the character error rate: edits per hundred characters of
+    the references. Exact match and CER ignore spaces at the start and end of a line. BLEU, chrF and
+    TER are computed by sacreBLEU. The paper's BLEU is computed like tensor2tensor's
+    get_ende_bleu.sh, which tokenizes the text and splits compounds. This score needs the extra
+    “paper” and is not comparable with sacreBLEU's.
     """
     from heedful.analysis.evaluate import evaluate as evaluate_system
     from heedful.evaluation.significance import Resampling

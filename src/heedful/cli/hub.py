@@ -106,7 +106,7 @@ def push(
     """
     Export a run to transformers, and upload it.
 
-    The export has a model card. Before the upload, it is compared with the run.
+    The exported model has a model card, and is compared with the run before the upload.
     """
     from heedful.exchange.card.model_card import CardFacts
     from heedful.exchange.hub.push import push_run

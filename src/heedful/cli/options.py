@@ -51,7 +51,7 @@ Device = Annotated[
     str, typer.Option(help="Device: auto (a GPU if there is one), cpu, cuda or cuda:N.")
 ]
 _PRECISION = typer.Option(
-    help="auto, fp32 or bf16; auto takes bf16 if it is clearly faster on this machine, else fp32."
+    help="auto, fp32 or bf16; auto uses bf16 if it is clearly faster on this machine, else fp32."
 )
 Precision = Annotated[Literal["auto", "fp32", "bf16"], _PRECISION]
 TrainingPrecision = Annotated[str, _PRECISION]
@@ -59,7 +59,7 @@ TrainingPrecision = Annotated[str, _PRECISION]
 SearchPrecision = Annotated[
     Literal["auto", "fp32", "bf16", "int8"],
     typer.Option(
-        help="auto, fp32, bf16 or int8; auto takes bf16 if it is clearly faster on this machine, "
+        help="auto, fp32, bf16 or int8; auto uses bf16 if it is clearly faster on this machine, "
         "else fp32. On x86 CPUs, int8 rounds weights and activations to 8 bits, which is fastest "
         "but changes scores a little."
     ),

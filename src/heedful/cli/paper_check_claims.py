@@ -40,8 +40,8 @@ def claims(
     Claims: convolution, shift, batch-norm, gradients, dot-product, parallel, mask, attention, long,
     encoders, batch-size, scores, heads, cost. Each claim gets a verdict with numbers and a picture,
     on one page. For the last eight claims, small models are trained within the budget. All models
-    of a claim are trained on equally many positions, padding included. The other claims need a
-    minute and no data.
+    of a claim are trained on the same number of positions, padding included. The other claims need
+    a minute and no data.
     """
     from heedful.experiments.corpus import choose_corpus
     from heedful.paper.claims.check import RESERVATION, check_claims, to_dict

@@ -36,7 +36,7 @@ Keys = Annotated[
     str,
     typer.Option(
         help="Words that the query word should attend to, such as “more difficult”; by "
-        "default the paper's, or none in another sentence."
+        "default the paper's words, or none if another sentence is shown."
     ),
 ]
 AllHeads = Annotated[
@@ -80,10 +80,10 @@ def figure4(
     """
     Draw two heads that find the words a pronoun stands for.
 
-    In figure 4 of the paper, two heads of layer 5 attend from “its” to “Law” and “application”. The
-    command draws the two heads with the largest difference between the attention to these words
-    from the pronoun and from other words. Above is the attention of the first head from all words;
-    below is the attention of both heads from the pronoun.
+    In figure 4 of the paper, two heads of layer 5 attend from “its” to “Law” and “application”. For
+    each head, the command subtracts the attention of other words to these words from that of the
+    pronoun, and draws the two heads with the largest difference. Above is the attention of the
+    first head from all words; below is the attention of both heads from the pronoun.
     """
     _draw(4, run, out, sentence, layer, heads, query, keys, weights)
 

@@ -72,7 +72,7 @@ class LayerConfig:
     mixer: Callable[["LayerConfig"], Mixer] | None = None
     """Builds the module that replaces self-attention; None keeps self-attention."""
     window: int | None = None
-    """Self-attention window r: r // 2 positions per side, or a decoder's last r; all if None."""
+    """Window r of self-attention: r // 2 positions per side; in a decoder the last r. None: all."""
     networks: Networks = NO_NETWORKS
     """Networks that replace the feed-forward network in some layers."""
 

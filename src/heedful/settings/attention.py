@@ -37,7 +37,7 @@ class AttentionSettings(SettingsTable):
     dropout: Annotated[Share, _WITH_PAIRS] = 0.0
     """Dropout probability of the attention weights; the paper uses none."""
     window: Annotated[Width | None, ActsIf(_MIXERS, ("attention",), families_with="window")] = None
-    """Self-attention window r: r // 2 positions per side, or a decoder's last r. None means all."""
+    """Window r of self-attention: r // 2 positions per side; in a decoder the last r. None: all."""
 
     def changed(self) -> list[tuple[str, object]]:
         """List settings that differ from the paper, except dropout, which only training uses."""

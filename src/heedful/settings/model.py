@@ -91,7 +91,7 @@ class ModelSettings(SettingsTable):
     ] = False
     """Whether a layer norm follows the sum of embedding and position encoding, as in BART."""
     tie_embeddings: Literal["all", "output", "embeddings", "none"] = "all"
-    """Matrices that are shared: all, target embeddings and output, source and target embeddings."""
+    """Shared matrices: all, target embeddings with output, or source with target embeddings."""
     projection_bias: Annotated[bool, TRANSFORMER, _WITH_HEADS] = True
     """Whether the query, key, value and output projections have a bias."""
     output_bias: bool = False

@@ -25,7 +25,7 @@ class ParsingConfig(SettingsTable):
     ] = 10
     """Maximum number of phrases opened in a row; the Penn Treebank's sample needs 6, CRAFT 8."""
     word_numbers: Annotated[Annotated[int, Field(ge=2, le=1000)] | None, PARSER] = None
-    """Modulus of the word numbers on both sides, which guide attention. None means no numbers."""
+    """Words are numbered modulo this value on both sides. None means that they have no numbers."""
     next_word: Annotated[bool, PARSER] = False
     """Whether the decoder reads the encoder's state of the next word."""
     lower_case: Annotated[bool, PARSER] = False

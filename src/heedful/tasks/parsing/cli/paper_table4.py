@@ -27,7 +27,7 @@ def table4(
         typer.Option(
             metavar="FILE",
             help="File of the runs' training trees; may be repeated. Two probabilistic grammars "
-            "(PCFGs) of these trees are scored too, which takes minutes and much memory.",
+            "(PCFGs) learned from these trees are scored too, which takes minutes and much memory.",
         ),
     ] = None,
     out: Annotated[
@@ -40,10 +40,10 @@ def table4(
     """
     List published parsers, and score your own.
 
-    Without RUN and --trees, only the paper's rows are printed. With --train-trees, two grammars of
-    these trees are scored, too. Scores of your parsers have 95% confidence intervals, and the
-    command reports which of their differences are significant. `heedful parse train` trains a
-    parser.
+    Without RUN and --trees, only the paper's rows are printed. With --train-trees, two grammars
+    learned from these trees are scored, too. Scores of your parsers have 95% confidence intervals,
+    and the command reports which of their differences are significant. `heedful parse train` trains
+    a parser.
     """
     from heedful.experiments.page import write_table
     from heedful.files import make_folder
