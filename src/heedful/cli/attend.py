@@ -116,8 +116,8 @@ def attend(
     Prints the translation with the probability of each subword and of its best alternatives. The
     page of --out FILE.html shows every head of every layer, each step of decoding and, without
     --target, the beam as a tree; the page needs no network. By default, a PDF has a page of heat
-    maps for each layer and kind of attention, and a PNG or SVG file has a row. The sentence and
-    --target may have at most 200 subwords each.
+    maps for each layer and kind of attention; a PNG or SVG file has a row for each. The sentence
+    and --target may have at most 200 subwords each.
     """
     from heedful.analysis.attention_files import (
         AttentionSelection,

@@ -81,9 +81,9 @@ def figure4(
     Draw two heads that find the words a pronoun stands for.
 
     In figure 4 of the paper, two heads of layer 5 attend from “its” to “Law” and “application”. For
-    each head, the command subtracts the attention of other words to these words from that of the
-    pronoun, and draws the two heads with the largest difference. Above is the attention of the
-    first head from all words; below is the attention of both heads from the pronoun.
+    each head, the command compares the attention from the pronoun to these words with the attention
+    from other words. It draws the two heads with the largest difference. Above is the attention of
+    the first head from all words; below is the attention of both heads from the pronoun.
     """
     _draw(4, run, out, sentence, layer, heads, query, keys, weights)
 

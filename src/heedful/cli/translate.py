@@ -177,9 +177,9 @@ def translate(
     Translate lines from stdin or a file, in order.
 
     Search options that are not given are taken from the run. An empty line stays empty. Each
-    translation is one line: control characters from byte tokens become spaces, and a warning counts
-    them. Output is written whenever input pauses, so the command can be used in a pipe or
-    interactively.
+    translation is one line: control characters from byte tokens become spaces, and a warning
+    reports their number. Output is written whenever input pauses, so the command can be used in a
+    pipe or interactively.
 
     With --n-best above 1, each line of --format text is: input line index ||| text ||| score. A
     search never lists a text twice, so a list may have fewer than N entries; an empty line has one

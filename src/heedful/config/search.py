@@ -53,7 +53,7 @@ class SearchConfig(SettingsTable):
     ] = "when-none-can-win"
     """Stop when no open hypothesis can win, when `beam` hypotheses end, or like another toolkit."""
     length_limit_policy: Literal["cut", "end", "force", "keep"] = "cut"
-    """At the length limit, a hypothesis ranks last, gets a free EOS, pays for EOS, or is kept."""
+    """Hypotheses at the length limit rank last, get EOS (free or with its score), or are kept."""
     renormalise: bool = False
     """Whether the probabilities of the allowed subwords are normalized to sum to one."""
     forbidden_ids: Ids = ""
