@@ -203,9 +203,9 @@ def _layout_table(parts: dict[str, Any]) -> str:
     return (
         f"{layouts}\n\nA size is the number of tokens on the larger side of a batch, divided by "
         "`train.batch_tokens`. The spread is the standard deviation of target lengths within a "
-        f"batch; for the whole text it is {spread:.1f}. “Useful” is the share of real tokens "
-        "among all tokens, padding included, that the ranks could process until the slowest rank "
-        "is done."
+        f"batch; for the whole text it is {spread:.1f}. While the slowest rank "
+        "computes its part of a batch, all ranks together could compute a number of tokens, "
+        "padding included; “useful” is the share of real tokens in this number."
     )
 
 

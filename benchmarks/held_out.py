@@ -126,14 +126,15 @@ def body(record: Record) -> str:
     ]
     rows_of_page = table(
         "training text | pairs | held-out set | its pairs | repeated in training | share "
-        "| training pairs with an exact copy | both sides | training pairs with a near copy",
+        "| training pairs with an exact repetition | both sides "
+        "| training pairs with a near repetition",
         "{corpus} | {pairs:,} | {held_out} | {held_out_pairs:,} | {repeated:,} | {share:.1%} "
         "| {exact:,} | {both:,} | {near:,}",
         rows,
     )
     return (
-        "The table counts held-out pairs with an exact or near copy in the training text, and the "
-        "training pairs that contain these copies. `heedful train` and `heedful data prepare` "
+        "The table counts held-out pairs with an exact or near repetition in the training text, "
+        "and the training pairs with these repetitions. `heedful train` and `heedful data prepare` "
         "report the same counts "
         "([definition](../howto/text.md#held-out-text-in-the-training-text)). No text was "
         f"cleaned.\n\n{rows_of_page}\n\nThe option `--exclude` with the held-out files drops these "

@@ -135,12 +135,13 @@ def body(record: Record) -> str:
         )
     missing = [part.title for name, part in PARTS.items() if name not in here]
     paragraphs = [
-        f"Each part is added to the base row of [Table 3](tables.md), scaled down, and trained "
-        f"with one seed for {base.steps:,} steps on {text}. Text, batches and learning rate stay "
-        "the same. BLEU is cased, on the validation text, with beam 4 and the average of the last "
-        "checkpoints. A star marks a number that differs from the mean of the base row's "
-        f"{len(table3.seeds)} seeds by more than another seed would. By chance, one number in "
-        f"twenty gets a star, and the table has {2 * len(here)} numbers besides the base row.",
+        "Each part is added to the scaled-down base model of [Table 3](tables.md). The model with "
+        f"the part is trained with one seed for {base.steps:,} steps on {text}. Text, batches and "
+        "learning rate are those of the base model. BLEU is cased, on the validation text, with "
+        "beam 4 and the average of the last checkpoints. A star marks a number that differs from "
+        f"the mean of the base row's {len(table3.seeds)} seeds by more than another seed would. By "
+        f"chance, one number in twenty gets a star, and the table has {2 * len(here)} numbers "
+        "besides the base row.",
         table(
             "part | weights | operations | perplexity | BLEU",
             "{title} | {weights:,} | {operations:.2f} | {perplexity} | {bleu}",

@@ -121,10 +121,11 @@ def body(record: Record) -> str:
     head = (
         f"Each cell has chrF and BLEU on {LINES} test sentences of Tatoeba. Models use the recipe "
         f"`tiny`. The old model learned English to French from {pairs[OLD]:,} pairs in "
-        f"{steps['old']:,} steps. To learn German, it was then fine-tuned with {pairs[NEW]:,} "
-        f"English-German pairs for {steps['tuned']:,} steps. The embedding matrix grew "
-        f"from {values['vocabulary']['old']:,} to {values['vocabulary']['pieces']:,} rows. Each "
-        "model was trained once."
+        f"{steps['old']:,} steps. To learn German, it was extended, then fine-tuned "
+        f"for {steps['tuned']:,} steps with {pairs[NEW]:,} English-German pairs, alone or together "
+        f"with the French pairs. With {PIECES} new subwords, the embedding matrix grew from "
+        f"{values['vocabulary']['old']:,} to {values['vocabulary']['pieces']:,} rows. Each model "
+        "was trained once."
     )
     cells = f"{{model}} | {{{OLD}}} | {{{NEW}}}"
     return "\n\n".join(

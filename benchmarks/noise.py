@@ -249,8 +249,8 @@ def body(record: Record) -> str:
     parts = [
         "These tables compare BLEU on a clean test set with BLEU on noisy copies of it, for both "
         "values of `data.reading`, with and without `data.augment`. `benchmarks/noisy_copy.py` "
-        "makes the copies; their references have the same capitals, punctuation, symbols and tags. "
-        "Each model was trained once, so differences of a few tenths of a point may be due to "
+        "makes the copies; it changes capitals, punctuation, symbols and tags in the references, "
+        "too. Each model was trained once, so differences of a few tenths of a point may be due to "
         "chance.",
         *(part for name, text in texts.items() for part in _of_text(TASKS[name], text)),
     ]
@@ -262,13 +262,13 @@ def body(record: Record) -> str:
 def _of_text(task: NoiseTask, text: Mapping[str, Any]) -> Iterator[str]:
     """Lay out the figures of a text."""
     runs = text["runs"]
-    changed = ", ".join(f"{runs[run]['changed']} ({_SHOWN[run]})" for run in _BOTH)
+    changed = " and ".join(f"{runs[run]['changed']} ({_SHOWN[run]})" for run in _BOTH)
     yield f"## {task.title[:1].upper()}{task.title[1:]}"
     yield (
         f"Models use the recipe `{task.recipe}` and are trained for {text['steps']:,} steps. They "
         "translate in fp32 with the average of the last checkpoints. "
-        f"“Augmented” columns have `data.augment = {AUGMENT}`. `data.reading = text` changes this "
-        f"many translations of the clean test set of {text['lines']:,} lines: {changed}."
+        f"“Augmented” columns have `data.augment = {AUGMENT}`. Of the {text['lines']:,} "
+        f"translations of the clean test set, `data.reading = text` changes {changed}."
     )
     yield _scores_table({run: runs[run]["scores"] for run in _BOTH}, _SHOWN)
     yield "Share of the added pieces that translations keep byte for byte, in percent:"

@@ -339,7 +339,9 @@ def _conclusions(
             # rounded as in the table, so that readers can subtract its means
             means = round(first["unseen"]["f1"], 1) - round(second["unseen"]["f1"], 1)
             low, high = pair["interval"]
-            doubt = ", so these sentences do not show which is better" if low <= 0 <= high else ""
+            doubt = (
+                ", so the unseen sentences do not show which is better" if low <= 0 <= high else ""
+            )
             yield (
                 f"{first['name']} minus {second['name']} is {pair['difference']:+.1f} "
                 f"({low:+.1f} to {high:+.1f}) with seed {SEEDS[-1]}, and {means:+.1f} between the "
@@ -407,7 +409,10 @@ _HEAD = (
     "the end. F1 of a neural parser is the mean over three seeds, and “± seeds” is their standard "
     "deviation; a number after ± is half of a 95% interval over sentences."
 )
-_PICTURE = "![F1 of five parsers on both parts, with 95% intervals over sentences](parsers.svg)"
+_PICTURE = (
+    "![F1 of five parsers on development and unseen sentences, with 95% intervals over "
+    "sentences](parsers.svg)"
+)
 _DIFFERENCES = (
     f"Differences are the unseen F1 of the row minus that of the column, with seed {SEEDS[-1]}. A "
     "number after ± is half of a 95% interval. Intervals are bootstrapped over sentences; those of "

@@ -53,14 +53,14 @@ _HEAD = (
     "help if there are few trees."
 )
 _TAIL = (
-    "“News” means parsed sentences from WMT, added to the Wall Street Journal's training trees. "
-    "The first two Transformers of the Journal's table write the same tree for them. "
+    "“News” means sentences from WMT for which the first two Transformers of the Journal's table "
+    "write the same tree. These trees are added to the Wall Street Journal's training trees. "
     "Each parser with next words ([recipes](../explain/parsing.md)) that is trained on all trees "
     "of a treebank scores higher than the grammar learned from these trees. For Transformers "
     "trained on 500 or 1,000 trees, the results do not show that they score higher than the "
     "grammar learned from the same number of trees. The paper's Table 4 uses other sentences and "
     "about 40,000 trees, so its scores cannot be compared with these. [Three parsers with the same "
-    "tuning](parsers.md) are scored on sentences that were not scored for any choice."
+    "tuning](parsers.md) are scored on sentences that were not used for tuning."
 )
 
 

@@ -268,8 +268,8 @@ _TESTS = (
     "3,000 of Europarl's development set, which is from another quarter than the training text."
 )
 _RATES = (
-    "Target tokens a second on an idle machine, without a second pass; on two threads unless one "
-    f"is named. A step with a second pass counts as {SLOWDOWN['simcut']} steps (SimCut) or "
+    "Target tokens a second on an idle machine, without a second pass; on two threads "
+    f"except in the column “one thread”. A step with a second pass counts as {SLOWDOWN['simcut']} steps (SimCut) or "
     f"{SLOWDOWN['rdrop']} steps (R-Drop)."
 )
 _TRIALS = (

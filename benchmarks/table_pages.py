@@ -140,8 +140,9 @@ def _steps(measured: Mapping[str, Any]) -> str:
     planned = Plan.of(measured["plan"]).systems
     minutes = sorted(system.seconds / 60 for system in planned)
     return (
-        f"Each training has the steps that its system takes in {minutes[len(minutes) // 2]:.0f} "
-        "minutes on one thread, computed from measured speeds (for GNMT + RL, an estimated one)."
+        "Each training has as many steps as its system takes in "
+        f"{minutes[len(minutes) // 2]:.0f} minutes on one thread, computed from measured speeds "
+        "(for GNMT + RL, from an estimated speed)."
     )
 
 

@@ -226,8 +226,8 @@ def _reservations(record: Record, best: dict[str, dict[str, Any]]) -> Iterator[s
         )
     if idle := [name for name, row in best.items() if not row["attends"]]:
         yield (
-            f"In no trial of a learning rate was the attention used by {_list(idle)}. So the rate "
-            "was chosen by perplexity alone, before the attention was used."
+            f"At every learning rate, the attention of {_list(idle)} is still unused when the "
+            "trial ends. So the rate was chosen by perplexity alone."
         )
 
 
@@ -250,8 +250,8 @@ _KINDS = {
     "approaches": (
         "Approaches",
         "system | approach",
-        "The learning rate is 3e-3, and half the rate is 1.5e-3. Attention is guided in the first "
-        "half of the steps, and only if the approach says so.",
+        "The learning rate is 3e-3, or 1.5e-3 for “half the rate”. “Guided” means that "
+        "attention is guided in the first half of the steps.",
     ),
     "rates": (
         "Learning rates",

@@ -42,7 +42,7 @@ def body(record: Record) -> str:
         f"translate` translated the same sentences before and after, {load['clients']} at a time; "
         "its startup time is not counted.",
         "## A stop signal under load",
-        f"Answers to requests that began later: {_counts(stop['after'])}. The server "
+        f"Requests that began after the signal ended with {_counts(stop['after'])}. The server "
         f"ended {stop['seconds']:.1f} s after the signal, with exit code {stop['code']}. A request "
         "counts as accepted if it began before the signal.",
         f"## {flat['requests']:,} requests",

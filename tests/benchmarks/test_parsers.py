@@ -108,7 +108,7 @@ def test_a_difference_without_a_sure_sign_ranks_no_parser():
     page = page_of(measurements())
     means = "with seed 3, and +5.0 between the means."
     assert f"`parsing-small` minus `parsing-small-lstm` is +5.0 (+2.0 to +8.0) {means}" in page
-    doubt = "with seed 3, and -1.0 between the means, so these sentences do not show which is"
+    doubt = "with seed 3, and -1.0 between the means, so the unseen sentences do not show which is"
     assert f"is +5.0 (-1.0 to +11.0) {doubt} better." in page
     assert "PCFG with parent annotation minus" not in page
 

@@ -141,7 +141,7 @@ def test_the_page_names_best_rates_at_an_edge():
 def test_the_page_names_systems_that_never_attend():
     idle = rates_of("big", (8.0, 5.0, 7.0, 7.5), attends=False)
     page = body(record_of(*rates_of("gnmt", (9.0, 8.0, 7.0, 7.5)), *idle))
-    assert "was the attention used by Transformer (big). So" in page
+    assert "the attention of Transformer (big) is still unused when" in page
 
 
 def test_a_model_without_attention_has_empty_cells():

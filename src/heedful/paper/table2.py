@@ -98,17 +98,17 @@ _THREE_SEEDS = (
 _AT_EQUAL_COST = (
     "The last column is validation BLEU of greedy translations by single checkpoints, as in the "
     "picture. It compares the systems at the same number of operations: the total of the "
-    "cheapest training. That training has ended there; the learning rates of the others have not "
-    "yet fallen as far."
+    "cheapest training. At this number, that training has ended; the learning rates of the others "
+    "have not yet fallen as far."
 )
 _UNKNOWN_COST = "Operations are not shown if a training did not count all of them."
 _DIFFERENCES = (
-    f"BLEU of the row minus BLEU of the column; {SURE} marks differences with a 95% interval over "
-    "sentences that excludes zero."
+    f"BLEU of the row minus BLEU of the column; {SURE} marks differences whose 95% interval over "
+    "sentences excludes zero."
 )
 _TRAININGS = (
     "Nats of attention: how much the loss per token rises at the last validation if attention is "
-    "uniform; empty if there is no attention or it was not recorded."
+    "uniform; empty if there is no attention or the number was not recorded."
 )
 _CONVS2S = (
     *("model.encoder=convs2s", "model.decoder=convs2s", "model.d_model=256"),

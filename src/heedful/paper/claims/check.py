@@ -21,8 +21,8 @@ from heedful.visualise.report_page import ReportPage
 from heedful.visualise.size_curves import draw_size_curves
 
 INTRODUCTION = (
-    "Each verdict is followed by the number that decides and by the source of the claim. If the "
-    "number has a 95% interval, the interval is in parentheses."
+    "Each verdict is followed by the number that decides it, and by the source of the claim. If "
+    "the number has a 95% interval, the interval is in parentheses."
 )
 RESERVATION = (
     "Every verdict holds only for these models, this text and this machine. Where no seeds are "

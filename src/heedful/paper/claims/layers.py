@@ -102,7 +102,7 @@ def measure_gradients() -> Measured:
     return Measured(
         [alive[both], not inside[neither].any(), None if enough else True],
         [
-            f"With {name}, the gradient at the input changes from 1 to {depths[-1]} layers by a "
+            f"With {name}, from 1 to {depths[-1]} layers, the gradient at the input changes by a "
             f"factor of {np.median(factors[name]):.2g} ({_range(factors[name])} in {len(_SEEDS)} "
             f"draws). A gradient with a factor {limits} counts as alive{doubts.get(name, '')}."
             for name in (both, neither, (enough or alone)[0])

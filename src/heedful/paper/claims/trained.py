@@ -227,8 +227,8 @@ def _say_rising(rising: Sequence[str]) -> str:
 def say_growth(growth: ScoreDifference) -> str:
     """State how much larger the difference between two models is in the longest sentences."""
     return (
-        f"{_say_pair(growth)}: from the other sentences to the longest quarter, the difference "
-        f"changes by {growth.difference:+.1f} BLEU ({say_interval(growth.interval)})."
+        f"{_say_pair(growth)}: the difference in the longest quarter minus the difference in the "
+        f"other sentences is {growth.difference:+.1f} BLEU ({say_interval(growth.interval)})."
     )
 
 

@@ -455,8 +455,8 @@ def test_others_are_compared_by_their_lines(trainings):
 def test_growth_and_rise_are_said():
     growth = ScoreDifference("a", "b", -2.0, (-3.5, -0.5), "BLEU")
     assert say_growth(growth) == (
-        "A minus b: from the other sentences to the longest quarter, the difference changes by "
-        "-2.0 BLEU (95% interval -3.5 to -0.5)."
+        "A minus b: the difference in the longest quarter minus the difference in the other "
+        "sentences is -2.0 BLEU (95% interval -3.5 to -0.5)."
     )
 
 
