@@ -269,8 +269,8 @@ _TESTS = (
 )
 _RATES = (
     "Target tokens a second on an idle machine, without a second pass; on two threads "
-    f"except in the column “one thread”. A step with a second pass counts as {SLOWDOWN['simcut']} steps (SimCut) or "
-    f"{SLOWDOWN['rdrop']} steps (R-Drop)."
+    "except in the column “one thread”. A step with a second pass counts as "
+    f"{SLOWDOWN['simcut']} steps (SimCut) or {SLOWDOWN['rdrop']} steps (R-Drop)."
 )
 _TRIALS = (
     "Each trial changes settings of the recipe `multi30k`. Its number of steps follows from its "
