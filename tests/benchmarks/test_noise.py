@@ -68,7 +68,7 @@ def test_the_page_has_a_column_for_each_run_and_reading(tmp_path, monkeypatch):
     assert f"| test set | {columns} |" in page
     assert "| capitals | 39.0 | 40.0 | 89.0 | 90.0 |" in page
     assert "| symbols, in the copy with symbols | 50.0 | 100.0 | 50.0 | 100.0 |" in page
-    assert "test set of 1,000 lines" in page and "3 (not augmented), 3 (augmented)" in page
+    assert "Of the 1,000 translations" in page and "3 (not augmented) and 3 (augmented)" in page
     assert "| typos | 99.0 | 39.0 | 40.0 | +0.0 | +0.0 |" in page
     assert f"`data.augment = {noise.AUGMENT}`" in page and "Multi30k" not in page
     assert "Augmentation in the recipes" not in page
