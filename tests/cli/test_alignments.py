@@ -170,6 +170,21 @@ def test_gold_links_rate_every_layer(heedful_cli, grammar, trained, translator, 
         next(gold_lines(translator, corpus, gold))
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--gold", "links", "--alignments"), "--alignments has no effect with --gold"),
+        (("--gold", "links", "--normalize"), "--normalize has no effect with --gold"),
+        (("--normalize", "--format", "jsonl"), "--normalize needs --format text"),
+    ],
+)
+def test_options_of_score_without_effect_are_refused(heedful_cli, trained, text, options, message):
+    files = ("--source", text / "valid.en", "--target", text / "valid.fr")
+    done = heedful_cli("score", trained, *files, *options)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
 def test_a_layer_that_is_not_there_touches_no_output(heedful_cli, trained, tmp_path):
     (tmp_path / "good").write_text("kept\n")
     options = ("--output", tmp_path / "good", "--alignments", "--align-by", "layer=7")

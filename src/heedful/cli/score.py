@@ -76,8 +76,13 @@ def score(
     """
     if ranks and format != "jsonl":
         refuse("--ranks", "needs --format jsonl.")
+    if normalize and format != "text":
+        refuse("--normalize", "needs --format text.")
     if align_by and not alignments:
         refuse("--align-by", "needs --alignments.")
+    per_pair = {"--normalize": normalize, "--ranks": ranks, "--alignments": alignments}
+    if gold is not None and (given := [name for name, is_given in per_pair.items() if is_given]):
+        refuse(given[0], "has no effect with --gold; leave one of the two out.")
 
     from heedful.text.corpus import Corpus, expand, one_file
     from heedful.translation.score import format_pair, gold_lines
@@ -106,7 +111,6 @@ def score(
         lines: Iterator[str] = (format_pair(*row, format, normalize) for row in enumerate(pairs))
     else:
         corpus = Corpus(tuple(expand(source)), tuple(expand(target)))
-        translator.aligner.extraction(align_by)
         lines = gold_lines(translator, corpus, one_file(gold), format)
     write_utf8()
     for line in lines:
