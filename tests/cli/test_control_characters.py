@@ -13,7 +13,7 @@ from heedful.translation.result import decoded_translation
 from heedful.translation.translator import Translator
 
 SAMPLED = ("--sample", "--temperature", 9, "--max-length", 80)
-REPLACED = re.compile(r"the model wrote ([\d,]+) control characters or line breaks in the trans")
+REPLACED = re.compile(r"the model wrote control characters or line breaks \(([\d,]+) in ")
 LINES = 25
 
 

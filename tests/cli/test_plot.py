@@ -33,7 +33,7 @@ def test_runs_are_drawn_and_summed_up(heedful_cli, trained, tmp_path):
         drawn = out.read_text()
         assert drawn.count(f">{label}<") == 6
         assert "other/run" in drawn
-    assert "1 lines in the log of other/run cannot be read and are left out" in done.stderr
+    assert "the log of other/run has 1 unreadable line, which the curves leave out" in done.stderr
     heading, first, second = done.stdout.splitlines()
     last = json.loads(log[-1])
     assert heading.startswith("run        steps")

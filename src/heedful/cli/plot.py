@@ -40,6 +40,7 @@ def plot(
     """
     from heedful.analysis.plot import plot as plot_runs
     from heedful.analysis.plot import write_events
+    from heedful.text.nouns import count_noun
 
     curves = plot_runs(runs, out, along=x, smooth=smooth)
     if tensorboard is not None:
@@ -47,7 +48,7 @@ def plot(
     for name, history in curves.runs.items():
         if history.unreadable:
             warn(
-                f"{history.unreadable:,} lines in the log of {name} cannot be "
-                "read and are left out."
+                f"the log of {name} has {count_noun(history.unreadable, 'unreadable line')}, "
+                "which the curves leave out."
             )
     echo(repr(curves))

@@ -9,6 +9,7 @@ from typing import Any, TextIO, TypeVar
 
 from heedful.search.settings import SearchOptions
 from heedful.text.lines import json_line
+from heedful.text.nouns import count_noun
 from heedful.text.reading.note import ReadingCounts
 from heedful.translation.engine import TranslationEngine
 from heedful.translation.mbr import least_risk
@@ -153,8 +154,8 @@ def translate_lines(
         output.flush()
     if replaced:
         warn(
-            f"the model wrote {replaced:,} control characters or line breaks in the translations "
-            f"of {replaced_lines:,} lines; each was replaced by a space."
+            f"the model wrote control characters or line breaks ({replaced:,} in "
+            f"{count_noun(replaced_lines, 'line')}); each was replaced by a space."
         )
     for sentence in changed.warnings():
         warn(sentence)

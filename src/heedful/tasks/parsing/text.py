@@ -29,13 +29,14 @@ from heedful.preparation.training_data import (
 )
 from heedful.runs.folder import RunFolder
 from heedful.tasks.parsing.config import ParsingConfig
-from heedful.tasks.parsing.trees.clean import TreeCleaning, clean_trees, count_noun
+from heedful.tasks.parsing.trees.clean import TreeCleaning, clean_trees
 from heedful.tasks.parsing.trees.linearize import check_labels, linearize
 from heedful.tasks.parsing.trees.read import read_trees
 from heedful.tasks.parsing.trees.sentence import join_words
 from heedful.tasks.parsing.trees.tree import Tree
 from heedful.text.corpus import Corpus, expand
 from heedful.text.file_formats import TextSource
+from heedful.text.nouns import count_noun
 from heedful.tokenization.tokenizer import Tokenizer
 
 _FOLDER = "trees"

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple
 
+from heedful.text.nouns import count_noun
+
 Where = Literal["edge", "aligned", "end"]
 """How a position was chosen: at the edge as in the source, by word links, or else at the end."""
 
@@ -100,13 +102,13 @@ class ReadingCounts:
         """Write a sentence for each count that is not zero."""
         if self.numbers:
             yield (
-                f"the translations of {self.number_lines:,} lines lack {self.numbers:,} numbers "
-                "that their sources have; --format jsonl lists these numbers, and --protected "
-                "keeps them."
+                f"translations lack numbers of their sources ({count_noun(self.numbers, 'number')} "
+                f"in {count_noun(self.number_lines, 'line')}); --format jsonl lists these numbers, "
+                "and --protected keeps them."
             )
         if self.at_end:
             yield (
-                f"{self.at_end:,} pieces that the model did not read are now at the end of the "
-                f"translations of {self.end_lines:,} lines, because no alignment shows their "
-                "positions."
+                "pieces that the model did not read are now at the end of their translations "
+                f"({count_noun(self.at_end, 'piece')} in {count_noun(self.end_lines, 'line')}), "
+                "because no alignment shows their positions."
             )

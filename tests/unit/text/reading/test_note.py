@@ -29,6 +29,6 @@ def test_what_a_user_should_look_at_is_counted():
     counts.add(ReadingNote(numbers=("7", "8"), held=(HeldNote("x", "x", "end"),)))
     numbers, ends = counts.warnings()
     assert (
-        "of 1 lines lack 2 numbers" in numbers
-        and "1 pieces that the model did not read are now at the end" in ends
+        "lack numbers of their sources (2 numbers in 1 line)" in numbers
+        and "at the end of their translations (1 piece in 1 line)" in ends
     )

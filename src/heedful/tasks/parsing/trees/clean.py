@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from heedful.tasks.parsing.trees.tree import Tree
+from heedful.text.nouns import count_noun
 
 TRACE = "-NONE-"
 """The tag of empty nodes."""
@@ -49,11 +50,6 @@ class TreeCleaning:
         """Name the trees without a word."""
         numbers = ", ".join(map(str, self.empty[:5])) + ", …" * (len(self.empty) > 5)
         return f"{count_noun(len(self.empty), 'tree')} without a word left out (number {numbers})"
-
-
-def count_noun(number: int, noun: str) -> str:
-    """Write a number with its noun: “1 tree”, “2 trees”."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def clean_trees(trees: Iterable[Tree], report: TreeCleaning | None = None) -> list[Tree]:

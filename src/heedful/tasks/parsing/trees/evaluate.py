@@ -273,8 +273,8 @@ def _differing(
         )
     if mismatches:
         yield (
-            f"{len(mismatches):,} of {len(gold):,} predicted trees do not have the words of their "
-            f"gold trees and count as unparsed; {mismatches[0]}."
+            "predicted trees whose words differ from those of the gold trees count as unparsed "
+            f"({len(mismatches):,} of {len(gold):,}); {mismatches[0]}."
         )
 
 
