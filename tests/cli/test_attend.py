@@ -204,8 +204,8 @@ def test_views_and_choices_lay_out_sheets(record):
         (("--view", "flow"), ("--view", "heads, mean, rollout", "'flow'")),
         (("--view", "mean", "--head", 1), ("--head", "--view mean")),
         (("--view", "rollout", "--layer", 1), ("--layer", "--view rollout")),
-        (("--target", " "), ("--target must have words",)),
-        (("--target", "a\nb"), ("--target must be one line",)),
+        (("--target", " "), ("the given translation must have words",)),
+        (("--target", "a\nb"), ("the given translation must be one line",)),
         (("--weights", "step-7"), ("step-7", "step-24")),
         (
             ("--weights", "last", "--beside-weights", "step-24"),

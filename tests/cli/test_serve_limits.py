@@ -281,3 +281,8 @@ def test_only_named_origins_may_ask(zygote, slow_run):
         for origin, allowed in ((named, named), ("http://b.example", None)):
             headers = server.client.get("/languages", headers={"Origin": origin}).headers
             assert headers.get("access-control-allow-origin") == allowed
+        refused = server.client.post(
+            "/translate", content=b" " * (1 << 21), headers={"Origin": named}
+        )
+        assert refused.status_code == 413
+        assert refused.headers["access-control-allow-origin"] == named

@@ -101,9 +101,16 @@ def test_options_are_read_from_variables(heedful_cli, zygote, trained):
             assert server.log() == ""
     finally:
         zygote.environ = before
-    wrong = heedful_cli("serve", trained, env={"HEEDFUL_SERVE_PORT": "http"})
-    assert wrong.returncode == 2
-    assert "http" in wrong.stderr
+    for variable, value, message in (
+        ("PORT", "http", "HEEDFUL_SERVE_PORT must be a whole number, but got 'http'"),
+        ("API_KEYS", "", "HEEDFUL_SERVE_API_KEYS must name a file with keys, but is empty"),
+        ("CORS", "example.com", "--cors must be an origin such as https://example.org"),
+        ("MAX_LINE", "5", "HEEDFUL_SERVE_MAX_LINE has no effect, because no option reads it; did"),
+    ):
+        variables = {f"HEEDFUL_SERVE_{variable}": value}
+        wrong = heedful_cli("serve", trained, "--host", "192.0.2.1", env=variables)
+        assert wrong.returncode != 0
+        assert message in wrong.stderr
     listed = heedful_cli("serve", "--help").stdout
     assert "HEEDFUL_SERVE_PORT" in listed
     assert "HEEDFUL_SERVE_UNLOAD_AFTER" in listed

@@ -138,7 +138,11 @@ def attend(
         tokens = best[:-1] if ended else best
         text, score = translation.text, translation.score
     else:
-        tokens, ended, text = tuple(_ids(translator, target, "--target", "target")), True, target
+        tokens, ended, text = (
+            tuple(_ids(translator, target, "the given translation", "target")),
+            True,
+            target,
+        )
         log_probabilities = translator.score([sentence], [target])[0]
         score = sum(log_probabilities) / settings.penalty.divisor(len(log_probabilities))
     record = _force_target(translator, source, tokens, ended)

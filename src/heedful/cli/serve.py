@@ -1,8 +1,11 @@
 """`heedful serve`."""
 
 import logging
+import os
+import re
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,9 +25,13 @@ from heedful.cli.options import (
 from heedful.search.settings import SearchOptions
 from heedful.serve.limits import Limits
 
+_PREFIX = "HEEDFUL_SERVE_"
+_ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/\s]+")
+
 
 @with_flags("limits", Limits, per_minute=...)
 def serve(
+    context: typer.Context,
     run: Annotated[
         list[str],
         typer.Argument(
@@ -154,6 +161,14 @@ def serve(
             "out.",
         )
     _need_extra()
+    _check_variables(context)
+    for origin in cors or ():
+        if origin not in ("*", "none", "null") and not _ORIGIN.fullmatch(origin):
+            refuse(
+                "--cors",
+                "must be an origin such as https://example.org, without a path, or * or none, but "
+                f"is {origin!r}.",
+            )
 
     from heedful.serve.allowed_hosts import AllowedHosts
     from heedful.serve.auth import Auth, read_proxies
@@ -201,6 +216,20 @@ def serve(
     )
 
 
+def _check_variables(context: typer.Context) -> None:
+    """Warn of environment variables that no option reads; refuse an empty list of keys."""
+    known = {f"{_PREFIX}{parameter.name.upper()}" for parameter in context.command.params}
+    for name in sorted({name for name in os.environ if name.startswith(_PREFIX)} - known):
+        near = get_close_matches(name, known, n=1)
+        hint = f"; did you mean {near[0]}?" if near else "."
+        warn(f"the environment variable {name} has no effect, because no option reads it{hint}")
+    if os.environ.get(f"{_PREFIX}API_KEYS") == "":
+        refuse(
+            f"{_PREFIX}API_KEYS",
+            "must name a file with keys, but is empty; unset the variable to serve without keys.",
+        )
+
+
 def _print_addresses(addresses: Sequence[str]) -> None:
     """Print the addresses and flush."""
     for address in addresses:
@@ -238,3 +267,5 @@ def _log_to_stderr(level: int) -> None:
         logger.setLevel(least)
         logger.addHandler(handler)
         logger.propagate = False
+    # its messages quote bytes of bodies, and clients get them in the answer
+    logging.getLogger("python_multipart").propagate = False

@@ -127,6 +127,17 @@ def _explain_missing(error: Any, command: Any) -> str:
     return f"{name} is needed: {_help(parameter)}"
 
 
+def _variable(error: Any) -> str:
+    """Return the environment variable that has the wrong value, if it comes from one."""
+    parameter, context = error.param, error.ctx
+    if parameter is None or context is None:
+        return ""
+    source = context.get_parameter_source(parameter.name)
+    if source is None or source.name != "ENVIRONMENT":
+        return ""
+    return parameter.envvar or f"{context.auto_envvar_prefix}_{parameter.name.upper()}"
+
+
 def _explain_value(error: Any) -> str:
     """Name the required and the given value; our own messages already have this form."""
     from pydantic import ValidationError
@@ -135,6 +146,7 @@ def _explain_value(error: Any) -> str:
     if name is None and parameter is not None:
         is_argument = parameter.param_type_name == "argument"
         name = parameter.metavar if is_argument else parameter.opts[-1]
+    name = _variable(error) or name
     if not isinstance(error.__cause__, ValidationError):
         return f"{name} {error.message}"
     from heedful.settings.explain import describe_rule

@@ -16,7 +16,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
-from fastapi.middleware.cors import CORSMiddleware
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
@@ -61,15 +60,9 @@ def make_app(service: Service) -> App:
     app.include_router(libre_routes(service))
     app.include_router(own_routes(service))
     add_pages(app, service.limits)
-    if service.cors:
-        app.add_middleware(
-            CORSMiddleware,
-            allow_origins=service.cors,
-            allow_methods=["GET", "POST"],
-            allow_headers=["Authorization", "Content-Type"],
-            expose_headers=["Retry-After"],
-        )
-    return LimitsMiddleware(app, service.limits, service.state, service.metrics, service.hosts)
+    return LimitsMiddleware(
+        app, service.limits, service.state, service.metrics, service.hosts, service.cors
+    )
 
 
 async def _answer(request: Request, error: Exception) -> Response:
@@ -84,7 +77,8 @@ async def _convert(request: Request, error: Exception) -> Response:
     """Convert an error from the framework to our format."""
     del request
     assert isinstance(error, HTTPException)
-    text = _HTTP_MESSAGES.get(error.status_code, "the request cannot be read.")
+    reason = f"{error.detail[:1].lower()}{error.detail[1:]}".rstrip(".")
+    text = _HTTP_MESSAGES.get(error.status_code, f"the request cannot be read: {reason}.")
     answer = error_response(HttpError(error.status_code, text))
     for name, value in (error.headers or {}).items():
         answer.headers[name] = value

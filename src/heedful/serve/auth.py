@@ -98,8 +98,8 @@ class Auth:
         client: str | bytes = address
         if self.needs_keys:
             scheme, _, token = request.headers.get("authorization", "").partition(" ")
-            key = api_key or (token.strip() if scheme.lower() == "bearer" else "")
-            client = self._check_key(key.encode(errors="replace"), address)
+            sent = token.strip().encode("latin-1") if scheme.lower() == "bearer" else b""
+            client = self._check_key(api_key.encode(errors="replace") or sent, address)
         if counts and self._requests.per_minute:
             self._refuse_beyond(
                 self._requests, client, "requests per minute are allowed from one address or key"

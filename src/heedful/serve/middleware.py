@@ -10,8 +10,10 @@ import json
 import logging
 import time
 import traceback
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
+
+from starlette.middleware.cors import CORSMiddleware
 
 from heedful.serve.allowed_hosts import AllowedHosts
 from heedful.serve.limits import HttpError, Limits
@@ -69,10 +71,25 @@ class LimitsMiddleware:
     """
 
     def __init__(
-        self, app: App, limits: Limits, state: ServerState, metrics: Metrics, hosts: AllowedHosts
+        self,
+        app: App,
+        limits: Limits,
+        state: ServerState,
+        metrics: Metrics,
+        hosts: AllowedHosts,
+        cors: Sequence[str] = (),
     ) -> None:
         self.app, self.limits, self.state, self.metrics = app, limits, state, metrics
         self.hosts = hosts
+        self._answer: App = self._pass
+        if cors:  # a page of another origin can read refusals, too
+            self._answer = CORSMiddleware(
+                self._pass,
+                allow_origins=cors,
+                allow_methods=["GET", "POST"],
+                allow_headers=["Authorization", "Content-Type"],
+                expose_headers=["Retry-After"],
+            )
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -87,7 +104,7 @@ class LimitsMiddleware:
         begun = time.monotonic()
         answer = _TrackedResponse(send, self.state)
         try:
-            await self._pass(scope, receive, answer)
+            await self._answer(scope, receive, answer)
         finally:
             self.state.open -= 1
             self.metrics.open.dec()
@@ -97,10 +114,9 @@ class LimitsMiddleware:
             self.metrics.seconds.labels(route).observe(seconds)
             _log.info("%s %s %s %.0f ms", method, route, answer.status, 1000 * seconds)
 
-    async def _pass(
-        self, scope: MutableMapping[str, Any], receive: Receive, answer: "_TrackedResponse"
-    ) -> None:
+    async def _pass(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer a request; turn every exception into a response."""
+        answer = _TrackedResponse(send, self.state)
         try:
             headers = dict(scope["headers"])
             if b"transfer-encoding" in headers and b"content-length" in headers:

@@ -16,6 +16,12 @@ from heedful.serve.request_schemas import FORMS, MULTIPART, RequestBody, Uploade
 from heedful.serve.response_schemas import ErrorResponse
 from heedful.settings.explain import describe_rule
 
+_RULES = {
+    "dict_type": "must be an object of strings",
+    "model_type": "must be a JSON object",
+    "string_pattern_mismatch": "must have characters other than spaces",
+}
+"""The rules whose words differ from those for settings."""
 _Body = TypeVar("_Body", bound=RequestBody)
 _JSON = "application/json"
 # Unknown field names are cut to this many characters in messages: a client chooses their length.
@@ -42,6 +48,8 @@ async def read_body(request: Request, kind: type[_Body]) -> _Body:
         )
     is_form = sent in FORMS
     _check_charset(request.headers.get("content-type", ""))
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise HttpError(415, "the body must not be compressed; send it without Content-Encoding.")
     body = await request.body()
     if sent == MULTIPART:
         values = await _form(request, body)
@@ -54,7 +62,7 @@ async def read_body(request: Request, kind: type[_Body]) -> _Body:
     try:
         return kind.model_validate(values, strict=kind.exact and not is_form)
     except ValidationError as error:
-        raise HttpError(400, _wrong(error, kind)) from None
+        raise HttpError(400, _wrong(error, kind, values)) from None
 
 
 def check_texts(texts: list[str], limits: Limits) -> None:
@@ -163,6 +171,10 @@ def _json(body: bytes) -> Any:
         # An escape such as \ud83d may be a lone surrogate; encoding it raises an error.
         if b"\\ud" in body or b"\\uD" in body:
             json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise HttpError(
+            400, "the body must be JSON in UTF-8, but it has an unpaired surrogate, as in \\ud83d."
+        ) from None
     except (ValueError, RecursionError):
         raise HttpError(
             400, "the body must be a JSON object in UTF-8, but it cannot be parsed."
@@ -170,13 +182,17 @@ def _json(body: bytes) -> Any:
     return value
 
 
-def _wrong(error: ValidationError, kind: type[RequestBody]) -> str:
-    """Write a message that names the wrong fields, but never their values."""
+def _wrong(error: ValidationError, kind: type[RequestBody], values: Any) -> str:
+    """Write a message that names the wrong fields of `values`, but never their values."""
     messages: dict[str, str] = {}
-    for problem in error.errors(include_url=False, include_input=False):
+    # A field that may be a text or a list has an error for each; a wrong type comes last.
+    problems = error.errors(include_url=False, include_input=False)
+    for problem in sorted(problems, key=lambda problem: problem["type"].endswith("_type")):
         field = str(problem["loc"][0]) if problem["loc"] else "the body"
-        rule = describe_rule(problem)
+        rule = _RULES.get(problem["type"]) or describe_rule(problem)
         message = rule[:1].lower() + rule[1:]
+        if problem["type"] == "string_type" and isinstance(values.get(field), list):
+            message = "must be one text"
         if problem["type"] == "extra_forbidden":
             message = _unknown(field, kind)
             field = field if len(field) <= _MAX_NAME_LENGTH else f"{field[:_MAX_NAME_LENGTH]}…"

@@ -18,7 +18,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from heedful.serve.documents.file_kinds import FILE_KINDS, file_ending
+from heedful.serve.documents.file_kinds import file_ending, readable_endings
 from heedful.settings.field_types import explained
 from heedful.settings.search import BEAM, COVERAGE_PENALTY, LENGTH_PENALTY, PENALTY_FORM
 
@@ -173,10 +173,8 @@ def _known_file(sent: object) -> KnownFile:
     if not isinstance(sent, UploadedFile):
         raise PydanticCustomError("file", "must be a file")
     ending = file_ending(sent.name)
-    if not ending:
-        raise PydanticCustomError(
-            "ending", f"must have a name that ends in {', '.join(FILE_KINDS)}"
-        )
+    if ending not in (endings := readable_endings()):
+        raise PydanticCustomError("ending", f"must have a name that ends in {', '.join(endings)}")
     if not sent.content:
         raise PydanticCustomError("empty", "must have content, but it is empty")
     return KnownFile(ending, sent.content)
@@ -194,7 +192,7 @@ class TranslateFileRequest(RequestBody):
             {
                 "type": "string",
                 "format": "binary",
-                "description": f"A file of one of the kinds {', '.join(FILE_KINDS)}.",
+                "description": f"A file of one of the kinds {', '.join(readable_endings())}.",
             }
         ),
     ]

@@ -16,7 +16,7 @@ from heedful.errors import TextError
 from heedful.search.settings import SearchOptions
 from heedful.serve.batch_queue import Search
 from heedful.serve.documents.detect import detect
-from heedful.serve.documents.file_kinds import FILE_KINDS, Form
+from heedful.serve.documents.file_kinds import FILE_KINDS, Form, readable_endings
 from heedful.serve.limits import HttpError
 from heedful.serve.metrics import CONTENT_TYPE
 from heedful.serve.openapi import describe_route
@@ -169,7 +169,7 @@ def libre_routes(service: Service) -> APIRouter:
                 "maxAlternatives": service.limits.max_alternatives,
                 "frontendTimeout": 500,
                 "filesTranslation": True,
-                "supportedFilesFormat": list(FILE_KINDS),
+                "supportedFilesFormat": readable_endings(),
                 "suggestions": False,
                 "language": {
                     "source": {"code": source, "name": language_name(source)},

@@ -29,7 +29,7 @@ _RULES = {
     "string_too_short": "at least {min_length} characters",
     "string_type": "text",
     "too_long": "a list of at most {max_length} entries",
-    "too_short": "a list of {min_length} or more entries",
+    "too_short": "a list of at least {min_length} entries",
     "missing": "given",
     "model_type": "a table of settings",
 }
@@ -116,9 +116,13 @@ def describe_rule(details: Any) -> str:
         rule = " or ".join(filter(None, (", ".join(others), last)))
     if rule is None:
         return message.replace("Input should", "must", 1)
-    return "must be " + rule.format(
-        **{name: _write_bound(value) for name, value in details.get("ctx", {}).items()}
-    )
+    context = details.get("ctx", {})
+    if details["type"] == "string_too_short" and context["min_length"] == 1:
+        return "must not be empty"
+    text = rule.format(**{name: _write_bound(value) for name, value in context.items()})
+    if context.get("field_type") == "Dictionary":
+        text = text.replace("a list of", "an object of")
+    return "must be " + text.replace(" 1 entries", " 1 entry")
 
 
 def _complaint(name: str, rule: str, details: Any) -> str:

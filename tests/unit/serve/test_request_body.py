@@ -9,7 +9,12 @@ from fastapi import Request
 
 from heedful.serve.limits import HttpError
 from heedful.serve.request_body import read_body
-from heedful.serve.request_schemas import AttentionRequest, TranslateRequest, TranslateV1Request
+from heedful.serve.request_schemas import (
+    AttentionRequest,
+    StreamV1Request,
+    TranslateRequest,
+    TranslateV1Request,
+)
 
 NEEDED = {"q": "a", "source": "en", "target": "fr"}
 
@@ -18,11 +23,11 @@ def read(kind, **body):
     return receive(kind, json.dumps({**NEEDED, **body}).encode())
 
 
-def receive(kind, content, content_type="application/json"):
+def receive(kind, content, content_type="application/json", encoding=b"identity"):
     async def arrive():
         return {"type": "http.request", "body": content}
 
-    headers = [(b"content-type", content_type.encode())]
+    headers = [(b"content-type", content_type.encode()), (b"content-encoding", encoding)]
     scope = {"type": "http", "method": "POST", "headers": headers}
     return asyncio.run(read_body(Request(scope, arrive), kind))
 
@@ -143,3 +148,33 @@ def test_parts_of_a_form_in_utf_8_are_read():
 def test_a_form_of_too_many_fields_is_refused():
     with pytest.raises(HttpError, match="at most 2,000 fields"):
         receive(TranslateRequest, b"q=a&" * 3000, FORM)
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "message"),
+    [
+        (TranslateRequest, "[1]", "the body: must be a JSON object."),
+        (TranslateRequest, {"q": []}, "q: must be a list of at least 1 entry."),
+        (StreamV1Request, {"q": ["a", "b"]}, "q: must be a list of at most 1 entry."),
+        (TranslateRequest, {"source": ""}, "source: must not be empty."),
+        (TranslateV1Request, {"glossary": ["x"]}, "glossary: must be an object of strings."),
+        (TranslateV1Request, {"glossary": {"a": " "}}, "must have characters other than spaces."),
+        (TranslateRequest, '{"q": "a\\ud83d"}', "must be JSON in UTF-8, but it has an unpaired surrogate"),
+        (TranslateRequest, '{"q"', "must be a JSON object in UTF-8, but it cannot be parsed"),
+    ],
+)
+def test_a_message_says_in_json_words_what_is_wrong(kind, content, message):
+    if isinstance(content, dict):
+        content = json.dumps({"q": "a", "target": "fr", "source": "en", **content})
+    with pytest.raises(HttpError) as refused:
+        receive(kind, content.encode())
+    assert message in refused.value.text
+
+
+def test_a_form_that_repeats_a_field_and_a_compressed_body_are_refused():
+    form = "application/x-www-form-urlencoded"
+    with pytest.raises(HttpError, match=r"^source: must be one text\.$"):
+        receive(TranslateRequest, b"q=a&source=en&source=de&target=fr", form)
+    with pytest.raises(HttpError, match="must not be compressed") as refused:
+        receive(TranslateRequest, b"\x1f\x8b", encoding=b"gzip")
+    assert refused.value.status == 415

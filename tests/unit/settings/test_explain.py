@@ -76,7 +76,7 @@ class Bounds(BaseModel):
         ("least", 0, "must be at least 1"),
         ("most", 3, "must be at most 2"),
         ("kind", "wet", "must be 'soft', 'hard' or 'dry'"),
-        ("words", ["a"], "must be a list of 2 or more entries"),
+        ("words", ["a"], "must be a list of at least 2 entries"),
         ("words", "a", "must be a list"),
         ("name", "abcd", "must be at most 3 characters"),
         ("number", float("inf"), "must be a finite number"),

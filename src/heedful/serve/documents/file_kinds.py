@@ -7,6 +7,7 @@ kind. Markdown and office documents need the extra `documents`.
 
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from pkgutil import resolve_name
 from typing import Literal, NamedTuple
 
@@ -38,6 +39,8 @@ class FileKind(NamedTuple):
     media_type: str
     read: Callable[[bytes], ReadFile]
     """A function that reads a file; it raises `TextError` for a file of another kind."""
+    needs: str = ""
+    """A package of the extra `documents` that reading needs."""
 
 
 def _read_text(content: bytes) -> ReadFile:
@@ -56,15 +59,8 @@ def _read_text(content: bytes) -> ReadFile:
     return ReadFile(text, str.encode)
 
 
-def _read_markdown(content: bytes) -> ReadFile:
-    """Read Markdown, if its parser is installed."""
-    _needs_extra("markdown_it")
-    return _read_text(content)
-
-
 def _read_office(function: str, content: bytes) -> ReadFile:
     """Read an office document with a function of `heedful.serve.documents.office_document`."""
-    _needs_extra("lxml")
     read = resolve_name(f"heedful.serve.documents.office_document:{function}")
     return ReadFile(*read(content))
 
@@ -75,16 +71,18 @@ FILE_KINDS = {
     ".htm": FileKind("html", "text/html; charset=utf-8", _read_text),
     ".srt": FileKind("text", "application/x-subrip; charset=utf-8", _read_text),
     ".vtt": FileKind("text", "text/vtt; charset=utf-8", _read_text),
-    ".md": FileKind("markdown", "text/markdown; charset=utf-8", _read_markdown),
+    ".md": FileKind("markdown", "text/markdown; charset=utf-8", _read_text, "markdown_it"),
     ".docx": FileKind(
         "office",
         "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
         partial(_read_office, "read_docx"),
+        "lxml",
     ),
     ".odt": FileKind(
         "office",
         "application/vnd.oasis.opendocument.text",
         partial(_read_office, "read_odt"),
+        "lxml",
     ),
 }
 """The kinds of files, by the endings of their names."""
@@ -93,6 +91,23 @@ FILE_KINDS = {
 def file_ending(name: str) -> str:
     """Return the ending of a file name; empty if such a file cannot be translated."""
     return next((ending for ending in FILE_KINDS if name.lower().endswith(ending)), "")
+
+
+def readable_endings() -> list[str]:
+    """List the endings of the files that can be read with the installed packages."""
+    return [
+        ending for ending, kind in FILE_KINDS.items() if not kind.needs or find_spec(kind.needs)
+    ]
+
+
+def read_file_content(ending: str, content: bytes) -> ReadFile:
+    """Read a file; raises `TextError` for a file of another kind, or if an extra is missing."""
+    if ending not in readable_endings():
+        raise TextError(
+            "reading this file needs the extra `documents`, which is not installed; install it "
+            "with: pip install 'heedful[documents]'."
+        )
+    return FILE_KINDS[ending].read(content)
 
 
 def split_text(text: str, form: Form, language: str, fits: Fits) -> Layout:
@@ -125,14 +140,3 @@ def words_of(text: str, form: Form) -> str:
 
         return office_words(text)
     return cue_text(text) if form in ("text", "wrapped") and is_subtitles(text) else text
-
-
-def _needs_extra(module: str) -> None:
-    """Refuse a file whose reader is not installed."""
-    try:
-        __import__(module)
-    except ImportError:
-        raise TextError(
-            "reading this file needs the extra `documents`, which is not installed; install it "
-            "with: pip install 'heedful[documents]'."
-        ) from None

@@ -6,7 +6,12 @@ from pathlib import Path
 from heedful.errors import TextError
 from heedful.files import open_ordinary
 from heedful.search.settings import SearchOptions
-from heedful.serve.documents.file_kinds import FILE_KINDS, file_ending, split_text
+from heedful.serve.documents.file_kinds import (
+    FILE_KINDS,
+    file_ending,
+    read_file_content,
+    split_text,
+)
 from heedful.text.reading.terms import Terms
 from heedful.translation.engine import TranslationEngine
 
@@ -52,14 +57,14 @@ def translate_file(
 
     Raises `TextError` if the content does not match the file's ending, or is not safe to read.
     """
-    kind = FILE_KINDS[file_ending(path.name)]
+    ending = file_ending(path.name)
     try:
-        text, write = kind.read(read_file(path))
+        text, write = read_file_content(ending, read_file(path))
     except TextError as error:
         raise error if str(error).startswith(str(path)) else TextError(f"{path}: {error}") from None
 
     rule = translator.reader.cut_rule(Terms.of(glossary, protected), tag)
-    layout = split_text(text, kind.form, language, rule)
+    layout = split_text(text, FILE_KINDS[ending].form, language, rule)
     lines = [f"{tag} {piece}" if tag else piece for piece in layout.pieces]
     translations = []
     needs_links = aligns and any(layout.linked)

@@ -1,11 +1,17 @@
 """The kinds of files: found by their endings, read, split and written again."""
 
-import sys
-
 import pytest
 
 from heedful.errors import TextError
-from heedful.serve.documents.file_kinds import FILE_KINDS, file_ending, split_text, words_of
+from heedful.serve.documents import file_kinds
+from heedful.serve.documents.file_kinds import (
+    FILE_KINDS,
+    file_ending,
+    read_file_content,
+    readable_endings,
+    split_text,
+    words_of,
+)
 
 
 @pytest.mark.parametrize("ending", FILE_KINDS)
@@ -31,6 +37,11 @@ def test_every_form_gives_an_unchanged_text_back(form: str) -> None:
 
 @pytest.mark.parametrize(("ending", "module"), [(".md", "markdown_it"), (".docx", "lxml")])
 def test_a_missing_extra_is_named(ending: str, module: str, monkeypatch) -> None:
-    monkeypatch.setitem(sys.modules, module, None)
+    find = file_kinds.find_spec
+    monkeypatch.setattr(
+        file_kinds, "find_spec", lambda name: None if name == module else find(name)
+    )
+    assert ending not in readable_endings()
+    assert {".txt", ".html", ".srt"} < set(readable_endings())
     with pytest.raises(TextError, match=r"pip install 'heedful\[documents\]'"):
-        FILE_KINDS[ending].read(b"x")
+        read_file_content(ending, b"x")
