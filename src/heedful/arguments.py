@@ -40,11 +40,10 @@ _ONE = {
 }
 
 
-WRITE_SENTENCES = (
-    "write the sentences of each side to a file, one per line, and give its name; in Python "
-    "`heedful.train` also takes pairs=zip(sources, targets)"
-)
-"""Advice for users who pass sentences in memory where files are expected."""
+WRITE_SENTENCES = "write the sentences to a file, one per line, and give its name"
+"""Advice for users who pass sentences where files are expected."""
+GIVE_PAIRS = f"{WRITE_SENTENCES}, or give pairs=zip(sources, targets)"
+"""Advice for users who pass sentences as files of training text."""
 PAIR_FORMS = (
     "give [(source, target), …], zip(sources, targets), a table with two columns or one split of a "
     "dataset"

@@ -169,6 +169,14 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_ADVICE = {
+    **dict.fromkeys(_FULL, "Free some space"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "Change the permissions"),
+}
+"""What to do after a write error, by the error's number."""
+
+
 @contextmanager
 def writing(folder: Path, promise: str = INTACT) -> Iterator[None]:
     """
@@ -181,9 +189,10 @@ def writing(folder: Path, promise: str = INTACT) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        advice = _ADVICE.get(error.errno or 0, "Name another place")
         raise StorageError(
-            f"cannot write to {folder}: {error.strerror or error}. Free some space or change the "
-            f"permissions and run the command again; {promise}."
+            f"cannot write to {folder}: {error.strerror or error}. {advice} and run the command "
+            f"again; {promise}."
         ) from error
 
 

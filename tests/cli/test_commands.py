@@ -265,7 +265,7 @@ def test_the_help_of_a_group_cuts_no_command_short(heedful_cli, group):
 
 def test_the_help_fills_its_lines_and_names_values(heedful_cli):
     shown = heedful_cli("translate", "--help").stdout
-    assert "Output is written whenever\n  input pauses" in shown
+    assert "Output is written\n  whenever input pauses" in shown
     shown = heedful_cli("train", "--help").stdout
     assert "--source FILE" in shown
     assert "list[" not in shown
@@ -304,7 +304,7 @@ def test_a_dry_run_plans_a_training_on_gpus(heedful_cli, text, tmp_path):
     assert done.returncode == 0, done.stderr
     plan = done.stdout.splitlines()[-4:-1]
     assert [line[:12].strip() for line in plan] == ["memory", "one device", "4 devices"]
-    assert all(line.endswith(", computed") for line in plan)
+    assert all("computed" in line for line in plan)
     for wrong, message in (
         (("--dry-run", *devices[2:]), "--device-rate is needed"),
         (devices, "--device-rate needs --dry-run"),

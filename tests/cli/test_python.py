@@ -100,8 +100,8 @@ REFUSED = {
     "heedful.train('tiny', out=5)": "`out` of train must be a string or a path",
     "heedful.train('tiny', out='x', source=[None])": "its entry 0 is None",
     "heedful.train('tiny', out='x', source=['A dog runs.'], target=['Ein Hund rennt.'])": "no file "
-    "“A dog runs.”; correct the name, or write the sentences of each side to a file",
-    "heedful.train('tiny', out='x', data={'en': ['a']})": "write the sentences of each side to a",
+    "“A dog runs.”; correct the name, or write the sentences to a file",
+    "heedful.train('tiny', out='x', data={'en': ['a']})": "write the sentences to a",
     "heedful.train('tiny', out='x', resume=1)": "must be True or False",
     "heedful.train('tiny', out='x', settings={'train': {'stepz': 5}})": "`train.stepz`",
     "heedful.train('tiny', out='x', settings={'train.steps': None})": "`train.steps`",

@@ -76,7 +76,8 @@ Weights = Annotated[
     typer.Option(
         show_default=False,
         help="Weights to load: average, best, last or step-N. The default is the first of "
-        "average, best and last that exists.",
+        "average, best and last that exists; an average older than the last checkpoint "
+        "does not count.",
     ),
 ]
 Alignments = Annotated[

@@ -27,7 +27,13 @@ from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.graphed import record_searches
 from heedful.model.inference import can_round_to_bf16, optimize_for_inference
 from heedful.plugins import Plugin, missing_plugins, plugins_of
-from heedful.runs.checkpoint import Checkpoint, load_checkpoint, load_weights, stored_shapes
+from heedful.runs.checkpoint import (
+    STATE,
+    Checkpoint,
+    load_checkpoint,
+    load_weights,
+    stored_shapes,
+)
 from heedful.runs.folder import RunFolder, read_json, write_json
 from heedful.runs.hub_names import run_folder
 from heedful.runs.language_pair import LanguagePair
@@ -218,7 +224,9 @@ class Run:
             places["best"] = folder.checkpoint(best[0])
         if folder.average.is_dir():
             places["average"] = folder.average
-        wanted = ("average", "best", "last") if weights == "default" else (weights,)
+        wanted: Sequence[str] = (weights,)
+        if weights == "default":
+            wanted = ("average", "best", "last")[has_old_average(folder) :]
         for name in wanted:
             if name in places:
                 return places[name]
@@ -312,6 +320,14 @@ def recorded_settings(config: RunConfig) -> dict[str, Any]:
     if not config.model.embedding_norm:
         del settings["model"]["embedding_norm"]
     return settings
+
+
+def has_old_average(folder: RunFolder) -> bool:
+    """Return whether training went on after the checkpoints were averaged."""
+    if not folder.average.is_dir() or not (steps := folder.steps()):
+        return False
+    averaged = read_json(folder.average / STATE).get("steps")
+    return isinstance(averaged, list) and steps[-1] > max(averaged, default=0)
 
 
 def best_steps(folder: RunFolder) -> list[int]:

@@ -202,7 +202,7 @@ def _refuse_same(source: TextSource, target: TextSource) -> None:
         raise TextError(
             "Source and target must be two texts, but "
             f"{f'got {source} for both' if str(source) == str(target) else alike}; give the "
-            "translation of the source. To train on a copy on purpose, give a copy of the file."
+            "translation of the source, or a copy of the file if both texts are equal on purpose."
         )
 
 

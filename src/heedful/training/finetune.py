@@ -7,7 +7,7 @@ request.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +52,8 @@ class PretrainedRun:
 
     run: str
     """Folder of the pretrained run."""
-    weights: str
-    """Name of the weights, as in `Run.checkpoint_folder`."""
+    weights: str = field(compare=False)
+    """Name of the weights, as in `Run.checkpoint_folder`; their checksum identifies them."""
     sha256: str
     """Checksum of the weights."""
     step: int
@@ -124,6 +124,8 @@ def find_pretrained(
     decays = 0
     if "schedule" in keep_state and parent.config.train.schedule == "plateau":
         decays = _decays(state, place)
+    if weights == "default":
+        weights = "average" if place == parent.folder.average else f"step-{step}"
     return PretrainedRun(
         pinned_name(path),
         weights,

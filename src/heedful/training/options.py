@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from heedful.arguments import PAIR_FORMS, WRITE_SENTENCES, Files, Pairs, Settings, flag
+from heedful.arguments import GIVE_PAIRS, PAIR_FORMS, Files, Pairs, Settings, flag
 from heedful.runs.hub_names import run_path
 
 _TEXT = (
@@ -24,13 +24,13 @@ _TEXT = (
 class TextOptions:
     """The text of two languages; a task with different text has its own options."""
 
-    source: Files | None = flag(f"Source text: {_TEXT}", metavar="FILE", advice=WRITE_SENTENCES)
+    source: Files | None = flag(f"Source text: {_TEXT}", metavar="FILE", advice=GIVE_PAIRS)
     """
     Sentences, one per line, or parts of files such as ``pairs.csv:en`` and ``memory.tmx:en``; plain
     or compressed.
     """
     target: Files | None = flag(
-        "Target text, aligned with the source line by line.", metavar="FILE", advice=WRITE_SENTENCES
+        "Target text, aligned with the source line by line.", metavar="FILE", advice=GIVE_PAIRS
     )
     """Translations in files of the same kinds: line n translates line n of `source`."""
     corpora: str | Path | None = flag(
@@ -39,14 +39,14 @@ class TextOptions:
     """A TOML file that describes several corpora, instead of `source` and `target`."""
     data: str | Path | None = flag(
         "Output folder of heedful data prepare, instead of --source and --target.",
-        advice=WRITE_SENTENCES,
+        advice=GIVE_PAIRS,
     )
     """A folder made by `heedful data prepare`, instead of `source`, `target` and `corpora`."""
     exclude: Files | None = flag(
         "Text such as a test set; training pairs that repeat one of its lines, exactly or nearly, "
         "are dropped. May be repeated.",
         metavar="FILE",
-        advice=WRITE_SENTENCES,
+        advice=GIVE_PAIRS,
     )
     """
     Texts that training must not see, such as test sets: pairs that repeat their lines, exactly or
@@ -61,13 +61,9 @@ class TextOptions:
     Share of the steps that train on both directions, in a folder next to `out`, before the training
     in `out` continues in one direction.
     """
-    valid_source: Files | None = flag(
-        "Held-out source text.", metavar="FILE", advice=WRITE_SENTENCES
-    )
+    valid_source: Files | None = flag("Held-out source text.", metavar="FILE", advice=GIVE_PAIRS)
     """Sentences for validation."""
-    valid_target: Files | None = flag(
-        "Held-out target text.", metavar="FILE", advice=WRITE_SENTENCES
-    )
+    valid_target: Files | None = flag("Held-out target text.", metavar="FILE", advice=GIVE_PAIRS)
     """Translations of `valid_source`, line by line."""
     pairs: Pairs | None = field(default=None, metadata={"advice": PAIR_FORMS})
     """
@@ -103,7 +99,8 @@ class RunOptions:
     )
     """``{"train.steps": 200}``, ``{"train": {"steps": 200}}`` or ``["train.steps=200"]``."""
     resume: bool = flag(
-        "Continue the run in --out, bit for bit on a CPU, or start it if no checkpoint exists.",
+        "Continue the run in --out, bit for bit on a CPU, or start it if the folder has no "
+        "checkpoint yet.",
         False,
     )
     """Continue from the last checkpoint, or start the run if there is no checkpoint yet."""
@@ -120,7 +117,8 @@ class RunOptions:
     """A pretrained run from whose weights, model settings and subwords the new run starts."""
     finetune_weights: str = flag(
         "Weights of --finetune-from: average, best, last or step-N. The default is the first of "
-        "average, best and last that exists.",
+        "average, best and last that exists; an average older than the last checkpoint "
+        "does not count.",
         "default",
         show_default=False,
     )

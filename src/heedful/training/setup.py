@@ -261,9 +261,10 @@ def check_folder(folder: RunFolder, setup: TrainingSetup) -> None:
                     f"--out must be a new or empty folder, but {folder.path} is not a folder; name "
                     "another."
                 )
+            go_on = "add --resume to continue the run in it, or " * folder.config.exists()
             raise RunFolderError(
-                f"--out must be a new or empty folder, but {folder.path} is not; add --resume to "
-                "continue the run in it, or name another folder."
+                f"--out must be a new or empty folder, but {folder.path} is not; {go_on}name "
+                "another folder."
             )
     elif not folder.path.exists():
         raise RunFolderError(

@@ -33,7 +33,7 @@ from heedful.model.weights import parameter_count
 from heedful.runs.checkpoint import Checkpoint, check_weights, retain, save_checkpoint
 from heedful.runs.folder import write_json
 from heedful.runs.machine_settings import MachineSettings
-from heedful.runs.run import Run
+from heedful.runs.run import Run, has_old_average
 from heedful.tasks.registry import text_options
 from heedful.training.batches import Sampler, TrainingPairs
 from heedful.training.both_directions import two_trainings
@@ -110,6 +110,11 @@ def train(
     return run_training(setup, quiet, callbacks)
 
 
+_OLD_AVERAGE = (
+    "; its average lacks the new checkpoints and is no longer the default, so average again"
+)
+
+
 def run_training(
     setup: TrainingSetup, quiet: bool = False, callbacks: Sequence[Callback] = ()
 ) -> TrainingResult:
@@ -183,7 +188,8 @@ def run_training(
             # 5. the end
             step = train_state.counters.step
             session.wait_for_checkpoint()
-            log.say(f"ended by {reason} at step {step:,}; the run is in {run.folder.path}")
+            average = _OLD_AVERAGE * has_old_average(run.folder)
+            log.say(f"ended by {reason} at step {step:,}; the run is in {run.folder.path}{average}")
             result = TrainingResult(
                 reason, run.folder.path, step, tuple(train_state.best), run.folder.log
             )

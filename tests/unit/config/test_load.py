@@ -239,6 +239,7 @@ def test_text_that_is_not_utf_8_names_file_and_byte(write):
         ("[train.steps]\nx = 5\n", "`train.steps` must be a whole number"),
         ("base = 'small'\n[recipe]\nx = 5\n", "`recipe` must be text"),
         ("base = 'smal'\n", "did you mean `small`"),
+        ("recipe = 'tiny'\n[train]\nsteps = 3\n", 'write `base = "tiny"` instead to start from'),
         ("base = 5\n", "`5` is neither"),
         ("[model]\nheads = 7\n", "`model.heads` must divide"),
     ],

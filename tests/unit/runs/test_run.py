@@ -130,6 +130,18 @@ def test_an_average_says_whose_it_is(folder: Path) -> None:
     assert load_checkpoint(folder / "average").state == state
 
 
+def test_an_average_older_than_the_last_checkpoint_is_not_the_default(folder: Path) -> None:
+    run = Run.open(folder)
+    (step,) = run.folder.steps()
+    assert run.checkpoint_folder() == run.folder.average
+    assert find_pretrained(folder, "default", (), ()).weights == "average"
+    shutil.copytree(run.folder.checkpoint(step), run.folder.checkpoint(step + 1))
+    assert run.checkpoint_folder() == run.folder.checkpoint(step + 1)
+    assert run.checkpoint_folder("average") == run.folder.average
+    shutil.rmtree(folder / "checkpoints")
+    assert run.checkpoint_folder() == run.folder.average
+
+
 def test_settings_and_subwords_that_vanish_are_written_again(folder: Path) -> None:
     (folder / "plugins" / "__pycache__").mkdir(parents=True)  # of an editor, or of Python
     files = RunFiles(RunFolder(folder))

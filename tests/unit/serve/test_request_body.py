@@ -159,7 +159,11 @@ def test_a_form_of_too_many_fields_is_refused():
         (TranslateRequest, {"source": ""}, "source: must not be empty."),
         (TranslateV1Request, {"glossary": ["x"]}, "glossary: must be an object of strings."),
         (TranslateV1Request, {"glossary": {"a": " "}}, "must have characters other than spaces."),
-        (TranslateRequest, '{"q": "a\\ud83d"}', "must be JSON in UTF-8, but it has an unpaired surrogate"),
+        (
+            TranslateRequest,
+            '{"q": "a\\ud83d"}',
+            "must be JSON in UTF-8, but it has an unpaired surrogate",
+        ),
         (TranslateRequest, '{"q"', "must be a JSON object in UTF-8, but it cannot be parsed"),
     ],
 )

@@ -43,7 +43,7 @@ def test_the_search_options_are_explained_where_sentences_are_translated():
         ({"nope": 1}, TypeError, r"train\(\) got an unexpected keyword argument 'nope'"),
         ({"resume": 1}, ArgumentError, "`resume` of train must be True or False, but got 1"),
         ({"reset": "all"}, ArgumentError, "`reset` of train must be a list of strings"),
-        ({"source": 5}, ArgumentError, "but got 5; write the sentences of each side to a file"),
+        ({"source": 5}, ArgumentError, "but got 5; write the sentences to a file"),
         ({"out": None}, ArgumentError, "`out` of train must be a string or a path"),
         ({"out": "a\0"}, ArgumentError, "contains a NUL"),
     ],
