@@ -10,10 +10,11 @@ A trained run that translates, scores and shows its attention.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
-from typing import Any, Literal, overload
+from typing import Any, Literal, NoReturn, overload
 
 from heedful.arguments import Files, check_counts, checked, read_pairs, read_texts, with_fields_of
 from heedful.data.length_batches import by_length
+from heedful.errors import ArgumentError
 from heedful.machine.forks import Turns, in_turn
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.plugins import load_plugins
@@ -75,6 +76,12 @@ class Translator(LanguageChoice, AttentionOfPairs):
     def __repr__(self) -> str:
         return f"Translator({str(self.run.folder.path)!r}, on {self.model.device})"
 
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentError(
+            "a Translator cannot be copied or pickled; open it in each process with "
+            f"Translator.load({str(self.run.folder.path)!r}), or share it between threads."
+        )
+
     @classmethod
     @checked
     def load(
@@ -98,8 +105,8 @@ class Translator(LanguageChoice, AttentionOfPairs):
             and direction. Token probabilities are averaged; languages, search settings and
             attention are taken from the first run.
         weights : str, default 'default'
-            ``average``, ``best``, ``last`` or ``step-N``; by default the average if it exists, else
-            the best, else the last.
+            ``average``, ``best``, ``last`` or ``step-N``; by default the average unless training
+            went on after it, else the best, else the last.
         device : str, default 'auto'
             ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         precision : {'auto', 'fp32', 'bf16', 'int8'}, default 'auto'

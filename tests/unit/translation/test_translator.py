@@ -1,4 +1,6 @@
+import copy
 import inspect
+import pickle
 import threading
 from dataclasses import fields
 from pathlib import Path
@@ -96,6 +98,12 @@ def test_batches_beside_each_other_translate_as_one_after_the_other(
     torch.set_num_threads(1)
     assert several.translate(lines, batch_lines=8, **options) == beside
     assert several.translate(lines, **options) == beside
+
+
+def test_a_translator_that_is_copied_or_pickled_says_what_to_do(translator: Translator) -> None:
+    for door in (copy.deepcopy, copy.copy, pickle.dumps):
+        with pytest.raises(ArgumentError, match="open it in each process"):
+            door(translator)
 
 
 def test_most_lines_of_a_batch_must_be_a_number_above_0(translator: Translator) -> None:
