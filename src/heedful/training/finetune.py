@@ -29,6 +29,7 @@ from heedful.settings.conditions import flat, format_value
 from heedful.tasks.task import Task
 from heedful.tokenization.imported_model import is_imported
 from heedful.tokenization.tokenizer import Tokenizer
+from heedful.training.schedule import counts_decays
 
 KEEP = ("optimizer", "schedule")
 RESET = ("tokenizer", "embeddings", "encoder", "decoder")
@@ -122,7 +123,7 @@ def find_pretrained(
             "out."
         )
     decays = 0
-    if "schedule" in keep_state and parent.config.train.schedule == "plateau":
+    if "schedule" in keep_state and counts_decays(parent.config.train.schedule):
         decays = _decays(state, place)
     if weights == "default":
         weights = "average" if place == parent.folder.average else f"step-{step}"

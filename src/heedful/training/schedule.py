@@ -169,3 +169,8 @@ def step_decay(schedule: Schedule, step: int, decays: int) -> float:
 def _warmed_up(schedule: Schedule, step: int, peak: float) -> float:
     """Compute the rate of the warm-up, which rises to the peak and stays there."""
     return peak * step / schedule.warmup if step < schedule.warmup else peak
+
+
+def counts_decays(name: str) -> bool:
+    """Return whether a schedule reads the decays that validations cause."""
+    return name == "plateau" or name in SCHEDULES.added()

@@ -32,14 +32,14 @@ from heedful.errors import DeviceError, TrainingFailed
 from heedful.machine.device_memory import bound_of, peak_of
 from heedful.machine.memory import is_lack_of_memory, keep_freed_memory
 from heedful.model.contracts import Seq2Seq, count_flops
-from heedful.settings.registries import METRICS, SCHEDULES
+from heedful.settings.registries import METRICS
 from heedful.training.callbacks import Callbacks
 from heedful.training.distributed import RankGroup
 from heedful.training.health.registry import HealthWarnings
 from heedful.training.log import RunLog, perplexity
 from heedful.training.objective.likelihood import Likelihood, Objective
 from heedful.training.optimizer import MixedPrecisionOptimizer
-from heedful.training.schedule import Schedule
+from heedful.training.schedule import Schedule, counts_decays
 from heedful.training.state import Clock, LogSums, StepTotals, StopSignal, TrainState, Validation
 
 LOG_STEPS = 50
@@ -439,8 +439,7 @@ class Trainer:
     def _decay_on_plateau(self, step: int) -> None:
         """Count a decay of `plateau` or a plugin's schedule if validations do not improve."""
         schedule, before = self.schedule, self._learning_rate(step)
-        reads_decays = schedule.name in {"plateau", *SCHEDULES.added()}
-        if not (reads_decays and schedule.is_past_warmup(step)):
+        if not (counts_decays(schedule.name) and schedule.is_past_warmup(step)):
             return
         if self.train_state.decay_if_due(schedule.patience):
             after, metric = self._learning_rate(step), METRICS[self.config.best_by].label
