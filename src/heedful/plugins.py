@@ -197,11 +197,12 @@ def classes_of_plugins(modules: Iterable[object]) -> list[str]:
 
 def failure_of_plugin(error: BaseException) -> PluginError | None:
     """
-    Return an error that names the failing line of a plugin, or all plugins if none of them failed.
+    Return an error that names the failing line of a plugin, or else all loaded plugins.
 
-    Returns None if no plugin is loaded, or for an error of the system outside plugins.
+    Returns None if no plugin is loaded, or for an `OSError` outside plugins.
 
-    The traceback includes causes, and tracebacks of other processes, which exist only as text.
+    The line is also found in the error's causes, and in tracebacks of other processes, which exist
+    only as text.
     """
     text = "".join(traceback.format_exception(error))
     for plugin in loaded_plugins():

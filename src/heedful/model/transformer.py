@@ -45,9 +45,9 @@ class Transformer(EncoderDecoder):
     max_length : int, default 1024
         Number of learned position vectors; later positions share the last vector.
     tie_embeddings : {'all', 'output', 'embeddings', 'none'}, optional
-        Which matrices are shared: both embeddings and the output, the target embedding and the
-        output, both embeddings, or none. The default is ``all`` if both vocabularies have the same
-        size, else ``output``.
+        Which matrices are shared. ``all``: both embeddings and the output; ``output``: the target
+        embedding and the output; ``embeddings``: both embeddings; ``none``: no matrices. The
+        default is ``all`` if both vocabularies have the same size, else ``output``.
     output_bias : bool, default False
         Whether the output layer has a bias.
     scale_embeddings : bool, default True

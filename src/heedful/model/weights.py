@@ -36,7 +36,7 @@ class DrawsWeights(Protocol):
 
 @runtime_checkable
 class Initialized(DrawsWeights, Protocol):
-    """A module that draws its own initial weights and its embedding and output tables."""
+    """A module that draws its own initial weights, its embedding table and its output matrix."""
 
     def initialize_table(self, weight: Tensor, generator: torch.Generator) -> None:
         """Draw the embedding table that feeds the module, or the output matrix that follows it."""

@@ -34,7 +34,7 @@ _PAYS = 2
 
 
 class Window(NamedTuple):
-    """The numbers of neighbors before and after a position to which the position attends."""
+    """The numbers of earlier and later neighbors to which a position attends."""
 
     before: int
     after: int
@@ -79,7 +79,7 @@ class Window(NamedTuple):
 
 
 def check_window(window: int | None, is_causal: bool) -> None:
-    """Refuse a decoder's window without a causal mask, because it hides later positions."""
+    """Refuse a decoder's window without a causal mask, because the window hides later positions."""
     if window is not None and not is_causal:
         raise SettingError(
             "`causal_mask` must be true with a `window`, which hides later positions from a "
@@ -113,7 +113,7 @@ def restrict(
 
 
 def close_oldest(mask_bias: Float[Tensor, "sentences width slots"], width: int) -> None:
-    """Close the oldest open slot of each hypothesis that has more than `width` open slots."""
+    """Mask the oldest cache slot of each hypothesis that attends to more than `width` slots."""
     is_open = mask_bias == 0
     first = is_open.int().argmax(dim=2, keepdim=True)  # (sentences, width, 1)
     too_many = is_open.sum(dim=2, keepdim=True) > width

@@ -207,7 +207,7 @@ class MeasuredScaling:
         }
 
     def draw(self, out: Path) -> None:
-        """Plot the variance and both gradients against the width."""
+        """Plot the variance of the products and two gradients against the width."""
         panels = [
             CurvePanel(title, tuple(_curve(self.points, scale, name) for scale in SCALES))
             for title, name in (
@@ -243,7 +243,7 @@ def _curve(points: Sequence[Point], scale: str, name: str) -> Curve:
 
 
 def _with_margin(estimate: Estimate) -> str:
-    """Format a number and its margin with the decimal places that the margin allows."""
+    """Format a number and its margin so that the margin has two significant digits."""
     decimals = max(0, 1 - math.floor(math.log10(estimate.margin))) if estimate.margin > 0 else 6
     return f"{estimate.value:.{decimals}f} ± {estimate.margin:.{decimals}f}"
 

@@ -1,8 +1,8 @@
 """
 Counts of a layer's sequential matrix products and its multiply-adds, recorded while it runs.
 
-The sequential operations of Table 1 are the longest chain of products in which each product needs
-the result of the previous one.
+The number of sequential operations in Table 1 is the length of the longest chain of products. Each
+product of a chain needs the result of the previous product.
 """
 
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from heedful.paper.layer_build import build_layer
 
 
 class CountedProducts(NamedTuple):
-    """The longest chain of a layer's products, and the number of its multiply-adds."""
+    """The longest chain of a layer's products, and the layer's number of multiply-adds."""
 
     chain: int
     """Length of the longest chain of products in which each needs the result of the one before."""

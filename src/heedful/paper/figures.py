@@ -213,10 +213,10 @@ def structure(
     """
     Measure how much attention depends on the words, not only on a fixed distance or position.
 
-    Returns four numbers for each head. Sharpness is 1 if each word attends to one word, and 0 if
-    all weights are equal. The second number is the largest mean weight at one distance. Overlap is
-    1 if all words have the same attention. Structure is sharpness x (1 - the larger of the second
-    and third numbers).
+    Returns four numbers for each head: sharpness, distance weight, overlap and structure. Sharpness
+    is 1 if each word attends to one word, and 0 if all weights are equal. The distance weight is
+    the largest mean weight at one distance. Overlap is 1 if all words have the same attention.
+    Structure is sharpness x (1 - the larger of distance weight and overlap).
 
     The paper chose its heads by eye. A head that always attends to the previous word, or to the
     period, is sharp but does not depend on the sentence. The overlap of two distributions is the

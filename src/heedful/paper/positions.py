@@ -123,8 +123,9 @@ def check_criteria(scheme: Scheme, length: int) -> list[Verdict]:
 
     An encoding generalizes to a longer sentence if every position has a distinct vector with no
     component larger than in training. The longer sentence has four times as many positions as the
-    longest sentence in training, or as the encoding has vectors, whichever is larger. This
-    criterion is necessary, not sufficient: only a trained model shows how well it translates longer
+    longest sentence in training. If the encoding has more vectors than that sentence has positions,
+    the longer sentence has four times as many positions as the encoding has vectors. This criterion
+    is necessary, not sufficient: only a trained model shows how well it translates longer
     sentences.
     """
     seen, again = scheme.encode(length), scheme.encode(length)

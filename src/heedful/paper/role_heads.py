@@ -5,7 +5,7 @@ A verb asks three questions about its sentence (who, did what, to whom), and a d
 answer each question. Every head is rated by its attention from the query word to the answer words.
 One sentence proves little, so heads are also rated on sentences of the built-in grammar, with known
 subjects, verbs and objects. The best head is chosen on one half of these sentences. It is rated on
-the other half, and compared with a fixed distance.
+the other half, and compared with always choosing the word at a fixed distance.
 """
 
 from collections.abc import Sequence
@@ -26,8 +26,8 @@ class RatedHead(NamedTuple):
     """
     Rating of a head: how well it answers a question in one sentence.
 
-    With several query words, the worst of their ranks counts. A head that attends to the answer
-    words just as much from other words answers no question.
+    With several query words, the worst of their ranks counts. A head answers no question if other
+    words attend to the answer words just as much as the query words do.
     """
 
     layer: int

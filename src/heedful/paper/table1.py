@@ -44,7 +44,7 @@ COUNT_HEADING = (
 
 @dataclass(frozen=True)
 class Table1:
-    """Each layer's cost, sequential steps and longest path, with times."""
+    """Each layer's cost, sequential operations and longest path, with times."""
 
     products: dict[str, CountedProducts]
     """Matrix products of each layer at the sizes `COUNTED`, by the name of the layer."""

@@ -304,7 +304,7 @@ class Table2:
 
     @property
     def published_rows(self) -> Rows:
-        """The paper's table, with each cost next to the paper's formula."""
+        """The paper's table; next to each printed cost is the cost by the paper's formula."""
         rows: Rows = [
             (
                 *("system", "BLEU en-de", "BLEU en-fr", "cost en-de", "by formula"),
@@ -434,7 +434,7 @@ class Table2:
 def _choose(
     names: Sequence[str], known: Sequence[TableSystem] = SYSTEMS
 ) -> tuple[TableSystem, ...]:
-    """Choose systems by name; raises `SettingError` for an unknown or missing system."""
+    """Choose systems by name; unknown names and missing members raise `SettingError`."""
     by_name = {system.name: system for system in known}
     for name in names:
         if name not in by_name:
@@ -477,7 +477,7 @@ def make_table2(
     Train and score systems, or continue from `out`.
 
     `names`: the systems of `known` to train; all if empty. `budget`: the time budget in seconds.
-    `plan`: the plan of another run to repeat, with its budget and threads.
+    `plan`: the plan of an earlier table, which is repeated with its budget and threads.
     """
     systems = _choose(names, known)
     if ensembles:

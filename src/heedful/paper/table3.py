@@ -172,7 +172,7 @@ class Table3:
         return rows
 
     def _still_learns(self, system: MeasuredSystem) -> bool:
-        """Tell whether a row was still learning; the base row in the mean over its seeds."""
+        """Tell whether a row was still learning; the base row is judged by its mean over seeds."""
         return still_learns(self.seeds if system.name == "base" else [system])
 
     @property
@@ -337,7 +337,7 @@ def _correlations(
 
 
 def _by_chance(pairs: Sequence[tuple[PublishedRow, MeasuredSystem]]) -> list[str]:
-    """State how often rows in random order have at least this correlation; empty if none."""
+    """State how often a random order correlates as strongly; empty without a correlation."""
     perplexity, bleu = _correlations(pairs, chance_of)
     if perplexity is None or bleu is None:
         return []
@@ -368,7 +368,7 @@ def train_rows(
     Train and score rows, or continue from `out`.
 
     `names`: the rows of `SYSTEMS` to train; all if empty. `budget`: the time budget in seconds.
-    `plan`: the plan of another run to repeat, with its budget and threads.
+    `plan`: the plan of an earlier table, which is repeated with its budget and threads.
     """
     systems = [system for system in SYSTEMS if not names or system.name in names]
     common = (*COMMON, f"data.vocabulary_size={corpus.vocabulary}")

@@ -3,7 +3,7 @@ Table 4: the published parsers, and heedful's parsers on the user's trees.
 
 Published rows are F1 scores on section 23 of the Wall Street Journal, which cannot be compared with
 scores on other trees. Baselines and grammars can be compared with heedful's parsers, because all
-are scored on the same sentences. They learn from the training trees if these are given.
+are scored on the same sentences. Grammars need training trees; baselines learn from them if given.
 """
 
 from collections.abc import Callable, Sequence
@@ -197,7 +197,7 @@ def _score_parser(
 
 
 def _comparisons(parsers: Sequence[ScoredParser]) -> list[ScoreDifference]:
-    """Compare each useful parser with the next-best one, unless neither is neural."""
+    """Compare each useful parser with the next-best one if at least one of the two is neural."""
     able = (parser for parser in parsers if parser.is_baseline or parser.score.f1 >= LEARNED)
     ranked = sorted(able, key=lambda parser: -parser.score.f1)
     pairs = []

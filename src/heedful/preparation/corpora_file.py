@@ -16,8 +16,8 @@ The TOML file that describes several training corpora.
 
 File names are relative to the folder of this file. `weight` is the share of the corpus in every
 epoch, in any unit, at most 1e100; without weights, `data.mixing_temperature` and the sizes
-determine it. A tag, here ``>>fr<<``, is prepended to every source line and selects the target
-language of a multilingual model.
+determine the shares. A tag, here ``>>fr<<``, is prepended to every source line and selects the
+target language of a multilingual model.
 """
 
 import re

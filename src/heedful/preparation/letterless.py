@@ -1,4 +1,4 @@
-"""Refusal of text that a run would copy instead of translating it: source lines without letters."""
+"""Refusal of text that a run would copy instead of translate: source lines without letters."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ _MOST = 0.1
 
 
 class LetterlessPairs:
-    """A counter of pairs whose source has no letter, and whose target differs from it."""
+    """A counter of pairs whose source has no letter and differs from the target."""
 
     def __init__(self) -> None:
         self._read = self._counted = 0

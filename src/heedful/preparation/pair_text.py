@@ -68,7 +68,7 @@ class PairText(UnpreparedText):
         return config.with_settings({**languages, "data.target_language": target or second})
 
     def fingerprint(self) -> Sizes:
-        """Record excluded files and the folder of pairs; `prepare` compares the pairs."""
+        """Record excluded files and the folder of pairs; `prepare` compares the stored pairs."""
         return {"exclude": file_records(self.excluded), PAIRS: [{"file": PAIRS}]}
 
     def describe(self, config: RunConfig) -> str:

@@ -60,8 +60,8 @@ def prepare(
     `valid_source`, `valid_target`: held-out text; its repetitions in the training text are
     reported. `processes`: number of worker processes; 0 for one per core.
 
-    Resumes an interrupted preparation, and does nothing if it is complete. Raises `RunFolderError`
-    if `out` has other files, or a preparation with different settings or text.
+    Resumes an interrupted preparation; does nothing if the preparation is complete. Raises
+    `RunFolderError` if `out` has other files, or a preparation with different settings or text.
     """
     text = find_text(source, target, exclude, corpora, tokenizer)
     config = text.configure(load_config(recipe, settings))

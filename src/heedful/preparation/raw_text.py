@@ -149,9 +149,11 @@ class RawText(UnpreparedText):
         self, part: CorpusPart, config: RunConfig, watch: Change
     ) -> tuple[Sequence[TextSource], ...]:
         """
-        Return both sides of a corpus for the vocabulary: changed, and without dropped pairs.
+        Return both sides of a corpus for the vocabulary, after `data.unescape` and `data.augment`.
 
-        `watch`: sees all pairs.
+        `watch`: a function through which all pairs are read.
+
+        Dropped pairs are excluded only if `data.character_coverage` is below 1.
         """
         corpus = part.corpus
         if config.data.unescape:
@@ -220,7 +222,7 @@ class RawText(UnpreparedText):
 
 @contextmanager
 def _few_letterless(config: RunConfig) -> Iterator[Change]:
-    """Refuse text that the run would copy, once all pairs were read through the given function."""
+    """Yield a function through which pairs are read; then refuse text that a run would copy."""
     pairs = LetterlessPairs()
     yield pairs.watch
     if config.data.reading == "text":

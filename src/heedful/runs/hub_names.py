@@ -7,9 +7,9 @@ Names of models on Hugging Face's hub, which are allowed in place of a run folde
     ORG/NAME@REVISION       a branch, a tag or a commit
 
 A name that exists as a path is read as a path, and so is a name that begins with `./`. A name whose
-first part is an existing folder is also a path, because its last part may be misspelled. With a
-revision, however, such a name is a name on the hub. `heedful.exchange.hub` converts the model once,
-and keeps the run.
+first part is an existing folder or `runs` is also a path, because its last part may be misspelled.
+If a name has a revision and does not exist as a path, it is a name on the hub, whatever its first
+part. `heedful.exchange.hub` converts the model once, and keeps the run.
 """
 
 import re

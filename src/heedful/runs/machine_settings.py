@@ -43,7 +43,7 @@ class MachineSettings(_Record):
     torch: str = ""
     """Version of torch."""
     instructions: str = ""
-    """Features by which torch chooses kernels: vector instructions of the CPU, or the GPU."""
+    """What determines torch's kernels: the CPU's vector instructions, or the name of the GPU."""
     batches: Count = 1
     """Version of the batching algorithm; 1 for runs without a record of it."""
     loss: Annotated[str, written_as("plain|compiled", "must be plain or compiled")] = "plain"

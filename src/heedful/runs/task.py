@@ -29,7 +29,7 @@ class RunTask:
     config: RunConfig
     tokenizer: Tokenizer
     is_verbatim: ClassVar[bool] = False
-    """Whether lines are read unchanged, so that no white space is added around the output."""
+    """Whether lines are read unchanged; if not, outputs get the white space around their line."""
     is_restricted: ClassVar[bool] = False
     """Whether rules of the task may forbid every output."""
 

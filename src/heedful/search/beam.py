@@ -295,7 +295,7 @@ class _BeamUpdate(NamedTuple):
         is_eos: Tensor,
         columns: Tensor,
     ) -> None:
-        """Report the step of each active beam; `beams` includes its hypotheses before the step."""
+        """Report the step of each active beam; `beams` has their hypotheses before the step."""
         of_step = (candidates.parents, candidates.log_probabilities, candidates.tokens)
         rows = zip(*(part.tolist() for part in (*of_step, is_eos, columns)), strict=True)
         for (*of_beam, ends, open_columns), (where, beam, before), costs in zip(

@@ -81,7 +81,7 @@ class _KeepsPlaces(StoppingRule):
 
 
 class AsJoey(_KeepsPlaces):
-    """Stop when a hypothesis has ended in every place of the beam (`search.py` of Joey NMT 2.3)."""
+    """Stop when a hypothesis has ended at each position of the beam (Joey NMT 2.3, `search.py`)."""
 
     name = "as-joey"
     fills_beam: ClassVar[bool] = True

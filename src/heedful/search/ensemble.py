@@ -1,8 +1,8 @@
 """
 Ensembles: several models that decode together.
 
-The probability of a token is the mean of the probabilities that the models give it. Since Sutskever
-et al. 2014 an ensemble averages probabilities, not their logarithms. So one confident model can
+The probability of a token is the mean of the probabilities that the models give it. As in Sutskever
+et al. 2014, an ensemble averages probabilities, not their logarithms. So one confident model can
 suffice for a token, and no model can veto a token.
 
 An `Ensemble` implements `heedful.model.contracts.Seq2Seq`, so every search can use it as a model.

@@ -1,9 +1,9 @@
 """
 Matching of phrases token by token.
 
-Each phrase has an automaton of Knuth, Morris and Pratt (1977). After every token it knows the
-longest beginning of the phrase with which the text ends. So no match is missed, even if phrases
-overlap, repeat or remain incomplete.
+Each phrase has an automaton of Knuth, Morris and Pratt (1977). After every token, the automaton
+knows the longest prefix of the phrase that is a suffix of the text. So no match is missed, even if
+phrases overlap, repeat or remain incomplete.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ class PhraseProgress(NamedTuple):
     counts: tuple[int, ...]
     """Occurrences of each phrase."""
     matched: tuple[int, ...]
-    """For each phrase, the number of its first tokens with which the hypothesis ends."""
+    """For each phrase, the length of its longest prefix with which the hypothesis ends."""
 
 
 class Phrases:

@@ -193,7 +193,7 @@ class NoRepeatNgram:
 @dataclass(frozen=True)
 class Renormalization:
     """
-    The probabilities of the remaining tokens are renormalized to one; applied last.
+    The probabilities of the remaining tokens are renormalized to a sum of one; applied last.
 
     Hugging Face calls this rule ``renormalize_logits``; the models of OPUS-MT use it.
     """

@@ -130,9 +130,9 @@ class SearchOptions:
     diversity_strength: float | None = flag(
         "With --diverse-groups: penalty for subwords that earlier groups chose; 0.5 by default."
     )
-    """Cost in nats of a token for each earlier group's hypothesis that chose it; 0.5 if None."""
+    """Cost of a token, in nats, per hypothesis of earlier groups that chose it; 0.5 if None."""
     eos_candidates: Literal["beam", "twice"] | None = None
-    """EOS may end the best `beam` candidates; with ``twice``, the best 2 x `beam` candidates."""
+    """The end symbol counts among the best `beam` candidates; with ``twice``, among 2 x `beam`."""
     length_limit_policy: Literal["cut", "end", "force", "keep"] | None = None
     """What happens to a hypothesis at the length limit (`StoppingPolicy`)."""
     renormalise: bool | None = None
@@ -198,7 +198,7 @@ class SearchOptions:
 
     @property
     def eos_ranks(self) -> int:
-        """Number of best candidates of a group among which EOS finishes a hypothesis."""
+        """Number of best candidates of a group among which the end symbol finishes a hypothesis."""
         return 2 * self.width if self.eos_candidates == "twice" else self.width
 
     @cached_property

@@ -110,7 +110,7 @@ class StoppingRule:
 
     def goes_on(self, progress: BeamProgress) -> bool:
         """
-        Decide whether the search of a sentence continues if its beam is below the limit.
+        Decide whether a sentence's search continues if its hypotheses are below the limit.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class StoppingRule:
         return self.name
 
     def without_places(self) -> str:
-        """Name the rule for groups and constraints, with which beams have no fixed positions."""
+        """Name the rule for groups and constraints, whose beams have no fixed positions."""
         return self.name
 
     def counted(self, penalty: LengthPenalty) -> LengthPenalty:

@@ -61,8 +61,8 @@ class Trace:
         Find the best hypothesis of a sentence.
 
         This is the complete hypothesis with the best score. If no hypothesis is complete, it is the
-        best of the first hypotheses that each step cut. Raises `ValueError` if the search was not
-        observed to its end.
+        cut hypothesis with the best score; only the first cut hypothesis of each step is
+        considered. Raises `ValueError` if the search was not observed to its end.
         """
         _, chosen, complete = self._best(sentence)
         return chosen.tokens, complete

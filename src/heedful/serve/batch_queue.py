@@ -3,8 +3,8 @@ The queue of jobs, and the choice of batches from it.
 
 The first sentence of a batch comes alternately from the request that was served least recently
 and from the request with the fewest waiting sentences. The batch is then filled with the sentences
-of any request that are closest in length to the first one. Therefore, short texts need not wait for
-long texts, and batches have little padding.
+that are closest in length to the first sentence, whatever their request. Therefore, short texts
+need not wait for long texts, and batches have little padding.
 """
 
 import asyncio

@@ -2,7 +2,8 @@
 A client connection with the limits that uvicorn lacks.
 
 A connection is closed if a request does not arrive in time or the client does not read in time. If
-too many are open, a new connection is closed at once. Errors at this level are also JSON.
+too many connections are open, a new connection is closed at once. Errors at this level are also
+JSON.
 """
 
 import asyncio

@@ -47,8 +47,8 @@ def check_claims(
 
     `names`: the claims to decide; all if empty. `corpus`: returns the text for the models; called
     only if models are trained. `budget`: seconds for all trainings, divided among the models.
-    `plan`: the folder of another call whose trainings are repeated, with their budgets and threads.
-    The page shows all claims in `out`.
+    `plan`: the folder of an earlier call; its trainings are repeated with their budgets and
+    threads. The written page shows all claims in `out`.
 
     Raises, before anything is measured, `SettingError` for an unknown name and `TextError` for a
     text that cannot decide a claim. Raises `RunFolderError` if `out` has models of another text,
@@ -103,7 +103,7 @@ class ClaimTrainings(NamedTuple):
     budget: float
     """Time budget in seconds."""
     plan: Path | None
-    """The plan of another call, to repeat its steps."""
+    """The plan of an earlier call, whose steps are repeated."""
     threads: int
 
 
@@ -152,7 +152,7 @@ def to_markdown(results: dict[str, Checked]) -> str:
 
 def claim_sections(checked: Mapping[str, Checked], level: str, picture: str) -> list[str]:
     """
-    Lay out claims: verdict, the number that decides, picture, and all numbers, collapsed.
+    Lay out claims: verdict, deciding number, picture, and a collapsed section of all numbers.
 
     `level`: the Markdown prefix of the headings. `picture`: the path of a claim's picture, with
     ``{}`` for the claim's name.

@@ -76,7 +76,7 @@ def measure_shift() -> Measured:
 
 
 def _round_up(limit: float) -> str:
-    """Format an upper limit with two significant digits; rounding must not make it too low."""
+    """Round an upper limit up to two significant digits, so that it remains an upper limit."""
     return f"{Context(2, ROUND_CEILING).create_decimal_from_float(limit):.1e}"
 
 

@@ -23,8 +23,8 @@ def gradient_norms(
     """
     Compute how much a token of the translation depends on each token before it.
 
-    `token`: the index of the token. Returns the norms of the gradients of its log-probability with
-    respect to the embeddings of the earlier tokens.
+    `token`: the index of the token. Returns the norms of the gradients of the token's
+    log-probability with respect to the embeddings of the earlier tokens.
     """
     embedded: list[Tensor] = []
     # If source and target share an embedding, the source is embedded first.

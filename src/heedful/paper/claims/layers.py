@@ -32,7 +32,7 @@ _MUCH = 2.0
 """The minimum speed ratio that counts as “much faster”."""
 _SEEDS = (1, 2, 3, 4, 5)
 _FADED = 1e-2
-"""A gradient neither vanishes nor explodes if its factor is between this number and its inverse."""
+"""Smallest factor by which depth may change a gradient; the largest factor is the inverse."""
 STACKS: dict[str, dict[str, str]] = {
     "residuals and norms": {},
     "residuals alone": {"norm_kind": "none"},

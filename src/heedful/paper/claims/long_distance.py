@@ -22,7 +22,7 @@ from heedful.visualise.size_curves import SizeCurve, SizePanel
 _KNOWN = 0.5
 """Minimum mean probability of the correct name at which a model counts as knowing the name."""
 _KEPT = 0.1
-"""A model keeps a name if its probability surely falls by less than this up to `DISTANCES[-1]`."""
+"""Largest fall of a name's probability up to `DISTANCES[-1]` at which a model keeps the name."""
 _AXIS = "distance in words"
 _GRADIENTS = 20  # number of lines of each distance for which gradients are computed
 
@@ -71,7 +71,7 @@ def measure_long_distance(trained: Trainings) -> Measured:
 
 
 def _loses(fall: Estimate) -> Evidence:
-    """Return True if a model surely loses the name, False if it surely keeps it, else None."""
+    """Return True if a model loses the name, False if not, None if the interval allows both."""
     low, high = fall.interval
     return True if low > _KEPT else False if high < _KEPT else None
 

@@ -26,9 +26,10 @@ _LONGEST = 40  # maximum words of a line that is joined with other lines
 
 def write_repeated_names(corpus: TableCorpus, folder: Path) -> TableCorpus:
     """
-    Write the three parts; in line n, `DISTANCES[n % 6]` words separate occurrences of a name.
+    Write training, validation and test text that repeats names.
 
-    Each part has at least 300 lines. Raises `TextError` if translations have too few words
+    In line n, `DISTANCES[n % 6]` words separate the occurrences of a name. Each of the three texts
+    has at least 300 lines. Raises `TextError` if translations have too few words
     separated by spaces.
     """
     generator = random.Random(1)

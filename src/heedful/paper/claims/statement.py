@@ -65,7 +65,7 @@ class Checked:
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> "Checked":
-        """Read a verdict from JSON values; raises `ValueError`, `TypeError` or `KeyError`."""
+        """Read a verdict; wrong JSON values raise `ValueError`, `TypeError` or `KeyError`."""
         holds, sentence = plain["holds"], plain["sentence"]
         if not (holds is None or isinstance(holds, bool)):
             raise ValueError(f"`holds` is {holds!r}")
@@ -80,7 +80,7 @@ class Checked:
 
 
 Evidence = bool | None
-"""True if a result supports the statement, False if it contradicts it, None if it does neither."""
+"""True if a result supports the statement, False if the result contradicts it, None otherwise."""
 
 
 class Measured(NamedTuple):
@@ -116,9 +116,9 @@ def every(evidence: Sequence[Evidence]) -> int:
 
 def between(evidence: Sequence[Evidence]) -> int:
     """
-    Find which of two pieces of evidence decides: the stricter first or the milder second.
+    Find which of two pieces of evidence decides; the first is stricter, the second is milder.
 
-    It is the second if it contradicts the statement and the first does not support it.
+    The second decides if it contradicts the statement and the first does not support the statement.
     """
     stricter, milder = evidence
     return 1 if milder is False and not stricter else 0
@@ -131,7 +131,7 @@ def say_times(logarithm: Estimate, unit: str) -> str:
 
 
 def sign(interval: tuple[float, float]) -> Evidence:
-    """Return True if a difference is surely above zero, False if surely below it, else None."""
+    """Return True if the whole interval is above zero, False if it is below zero, else None."""
     low, high = interval
     return True if low > 0 else False if high < 0 else None
 
@@ -162,7 +162,7 @@ class PaperClaim(NamedTuple):
     validations: int | None = None
     """Number of validations for each model; if None, it depends on the training time."""
     text: Callable[[TableCorpus, Path], TableCorpus] | None = None
-    """Function that writes the text of the claim's models, made from a corpus, to a folder."""
+    """Function that makes the models' text from a corpus and writes the text to a folder."""
 
     @property
     def cost(self) -> int:
@@ -229,7 +229,7 @@ def _value(curve: SizeCurve, index: int, label: str) -> str:
 
 
 def _number(value: float) -> str:
-    """Format a number with three significant digits; integers and thousands without decimals."""
+    """Format a number with three significant digits; from 1000, and for integers, no decimals."""
     if abs(value) < _MOST_WRITTEN_OUT and (abs(value) >= 1000 or value == int(value)):
         return f"{value:,.0f}"
     return f"{value:#.3g}".rstrip(".")

@@ -29,7 +29,7 @@ _SENTENCES, _FOR_ENTROPY = 50, 20
 _HEADS_OF = ("trained", "untrained", "untrained and sharpened")
 _MOST_SHARPENED, _HALVINGS = 1000.0, 16
 _PARTS_OF_TOP = (0.25, 0.5, 0.75, 0.9, 0.98)
-"""Fractions of the highest BLEU that all models reach; the cost of reaching each is compared."""
+"""Fractions of the highest BLEU that all models reach; costs are compared at each fraction."""
 _AS_LOW = 1.1
 """Two perplexities count as equal within this factor."""
 
@@ -304,7 +304,7 @@ def _list_numbers(numbers: Sequence[object]) -> str:
 
 
 def _deciding_gain(gains: Sequence[Estimate]) -> tuple[Estimate, int]:
-    """Find the gain in different heads that decides whether all are above 0, and its head count."""
+    """Find the gain that decides whether all gains are above 0, and the number of heads for it."""
     ranked = sorted(zip(gains, HEAD_COUNTS, strict=True), key=lambda pair: pair[0].interval)
     return ranked[every([sign(gain.interval) for gain, _ in ranked])]
 
@@ -454,7 +454,7 @@ def _different_heads(trained: Trainings, translator: Translator) -> list[float]:
 
 
 def _attention(trained: Trainings, translator: Translator) -> Iterator[list[np.ndarray]]:
-    """Compute the weights of each layer (heads, queries, keys) in some test sentences."""
+    """Compute each layer's attention weights (heads, queries, keys) in some test sentences."""
     corpus = trained.corpus
     pairs = zip(*(corpus.lines("test", end) for end in (corpus.source, corpus.target)), strict=True)
     for source, target in itertools.islice(pairs, _SENTENCES):

@@ -70,9 +70,9 @@ def leave_open(claim: PaperClaim, checked: Checked, bleu: Mapping[str, float]) -
     """
     Return the claim as undecided if its models cannot be distinguished.
 
-    `bleu`: the BLEU of each model. Models cannot be distinguished if one that must translate has
-    learned too little. The same holds if another model unexpectedly has learned nothing, or if BLEU
-    decides and all models make hardly any errors.
+    `bleu`: the BLEU of each model. Models cannot be distinguished if a model that must translate
+    has learned too little. The same holds if another model unexpectedly has learned nothing, or if
+    BLEU decides and all models make hardly any errors.
     """
     needed = claim.must_learn or (max(bleu, key=lambda name: bleu[name]),)
     titles = {system.name: system.title for system in claim.systems}
