@@ -1,5 +1,5 @@
 """
-Counts of a layer's sequential matrix products and its multiply-adds, recorded while it runs.
+Counts of sequential matrix products and of multiply-adds, recorded while a layer runs.
 
 The number of sequential operations in Table 1 is the length of the longest chain of products. Each
 product of a chain needs the result of the previous product.

@@ -118,7 +118,7 @@ class Run:
 
     @property
     def reads_text(self) -> bool:
-        """Whether lines are read as text instead of unchanged."""
+        """Whether lines are read as text; if not, they are read unchanged."""
         return self.config.data.reading == "text" and not self.task.is_verbatim
 
     def with_reading(self, reading: str | None) -> "Run":

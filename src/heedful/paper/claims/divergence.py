@@ -1,4 +1,4 @@
-"""The number of heads of a layer that attend to different things."""
+"""The effective number of different heads in a layer."""
 
 import numpy as np
 from jaxtyping import Float

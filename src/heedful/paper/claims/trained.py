@@ -141,7 +141,7 @@ def by_pairs(trained: Trainings, pairs: Sequence[Pair]) -> Measured:
 
 
 def by_longest_sentences(trained: Trainings, pairs: Sequence[Pair]) -> Measured:
-    """Decide by the difference in the longest sentences, and by its growth (`Trainings.growth`)."""
+    """Decide by the difference on the longest sentences, and by its growth (`Trainings.growth`)."""
     (pair,) = pairs
     longest, growth = trained.difference(*pair, longest=True), trained.growth(*pair)
     grown = "All lines are equally long." if growth is None else say_growth(growth)
@@ -225,7 +225,7 @@ def _say_rising(rising: Sequence[str]) -> str:
 
 
 def say_growth(growth: ScoreDifference) -> str:
-    """State how much larger the difference between two models is in the longest sentences."""
+    """State how much larger the difference between two models is on the longest sentences."""
     return (
         f"{_say_pair(growth)}: the difference in the longest quarter minus the difference in the "
         f"other sentences is {growth.difference:+.1f} BLEU ({say_interval(growth.interval)})."
