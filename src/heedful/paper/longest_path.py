@@ -41,7 +41,7 @@ def _least(holds: Callable[[int], bool], most: int) -> int | None:
 
 
 def _connects(name: str, s: LayerSizes, causal: bool, depth: int) -> bool:
-    """Tell whether the last output, and without a mask also the first, depends on every input."""
+    """Tell whether the last output and, if not causal, the first output depend on every input."""
     x = torch.ones(1, s.n, s.d, dtype=torch.float64, requires_grad=True)
     layer = _with_equal_weights(build_layer(name, s, causal))
     if isinstance(layer, RunsByStep):

@@ -1,4 +1,4 @@
-"""Reproduction of Table 1: the costs of layers by formula, counted and measured."""
+"""Reproduction of Table 1: costs of layers by formula, by counting and by measurement."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence

@@ -337,7 +337,7 @@ def _check_numbers(stored: _Stored) -> None:
 
 
 def _impossible_average(stored: _Stored) -> str | None:
-    """Find a negative variance or load, which a conversion to 8 bits would hide."""
+    """Find a negative variance or expert load, which a conversion to 8 bits would hide."""
     averages = filter(is_running_average, stored)
     return next((n for n in averages if not n.endswith("mean") and (stored[n] < 0).any()), None)
 

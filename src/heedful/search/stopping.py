@@ -6,7 +6,7 @@ The stopping rules of beam search, and the treatment of hypotheses at the length
     when-none-can-win   no open hypothesis can enter the n-best list any more (section 6.1:
                         “terminate early when possible”)
 
-This is the paper's rule. `heedful.search.compat` has the rules of other toolkits, some of which may
+This is the paper's rule. `heedful.search.compat` has the rules of other toolkits, all of which may
 stop before the best hypothesis is found. Recipes and options refer to a rule by its name.
 """
 
