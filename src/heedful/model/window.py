@@ -98,7 +98,8 @@ def restrict(
     Restrict self-attention to a window: with the mask if that is faster, else in blocks.
 
     `mask`: true where a query may attend to the key; everywhere if None. `dense`: always use the
-    mask, as recorded weights require. Returns the mask, and the window if it is not in the mask.
+    mask, so that attention weights can be recorded. Returns the mask, and the window if it is not
+    in the mask.
 
     Every position sees itself, even padding, because padding far from a token would otherwise see
     no position.

@@ -1,7 +1,7 @@
 """
 The layers of Table 1, and the cost of each.
 
-A family adds the row of its layer (`heedful.families.table1`).
+A model family can add a row for its own layer (`heedful.families.table1`).
 """
 
 from collections.abc import Callable

@@ -434,7 +434,7 @@ class Table2:
 def _choose(
     names: Sequence[str], known: Sequence[TableSystem] = SYSTEMS
 ) -> tuple[TableSystem, ...]:
-    """Choose systems by name; unknown names and missing members raise `SettingError`."""
+    """Choose systems by name; unknown names and missing earlier trainings raise `SettingError`."""
     by_name = {system.name: system for system in known}
     for name in names:
         if name not in by_name:

@@ -1,4 +1,4 @@
-"""Refusal of text that a run would copy instead of translate: source lines without letters."""
+"""Refusal of text that a run would copy and not translate: source lines without letters."""
 
 from collections.abc import Iterator
 

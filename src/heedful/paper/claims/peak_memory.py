@@ -8,7 +8,7 @@ from heedful.kernels.api import Arguments, observe_operations, tensors_in
 
 
 class _Allocations:
-    """Bytes of the storages that operations create, until each storage is freed."""
+    """Bytes of the storages that operations have created and that are not freed yet."""
 
     def __init__(self) -> None:
         self.held, self.peak = 0, 0
