@@ -37,10 +37,10 @@ class IdMapping:
         `special`: the toolkit's spelling of ``pad``, ``unknown``, ``start`` and ``end``; None or
         missing for a symbol that the toolkit lacks.
 
-        The other tokens keep their order, so that an export is easy to compare.
+        The other tokens keep their order, so that an export is easy to compare with the original.
 
-        Raises `TokenizerError` if an id is used twice or exceeds the embedding table, or if a
-        special symbol is missing.
+        Raises `TokenizerError` if an id is used twice or has no row in the embedding table, or if
+        the vocabulary lacks a spelling in `special`.
         """
         _check_numbers(numbers, special, rows)
         spelled: dict[int, str] = {number: piece for piece, number in numbers.items()}
@@ -79,7 +79,7 @@ class IdMapping:
         return [self.ours.get(int(number), UNKNOWN) for number in ids]
 
     def to_theirs(self, ids: Sequence[int]) -> list[int]:
-        """Map our ids to the original ids."""
+        """Map our ids to the original ids; drop ids without an original."""
         return [number for i in ids if (number := self.origins[i]) is not None]
 
     @classmethod

@@ -44,7 +44,7 @@ class Lattice:
         return pieces[::-1]
 
     def _cumulative_starts(self, word: str) -> list[tuple[list[int], list[float]]]:
-        """List, for each end, the last subword's possible starts and their cumulative weights."""
+        """For each end, list the possible starts of the last subword, with cumulative weights."""
         forward = [0.0]
         arrivals: list[tuple[list[int], list[float]]] = [([], [])]
         for end in range(1, len(word) + 1):

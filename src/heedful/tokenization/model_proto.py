@@ -28,7 +28,7 @@ FLAGS = "--pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3"
 
 
 def kind_of(model: bytes) -> str:
-    """Read a model's kind; “bpe” for a damaged model, which sentencepiece will report later."""
+    """Read a model's kind; “bpe” for a damaged model, which sentencepiece reports later."""
     try:
         trainer = dict(_fields(model)).get(_TRAINER_SPEC, b"")
         kind = dict(_fields(trainer)).get(_MODEL_TYPE, 1) if isinstance(trainer, bytes) else 0

@@ -4,9 +4,9 @@ Normalization of text before a trained model splits it: `data.normalization`.
 SentencePiece uses a table in the model's file, so every program that reads the file normalizes text
 in the same way. SentencePiece includes tables for NFKC with additions for translation (blanks,
 control characters, Japanese tildes), with or without case folding. It has no table for NFC, so one
-is generated here: a letter and its accents become one character. If a mark that does not compose
-comes before one that does, the table changes neither. No language's usual spelling contains such
-sequences.
+is generated here: a letter and its accents become one character. If an accent that does not compose
+comes before an accent that does, the table changes neither. No language's usual spelling contains
+such sequences.
 """
 
 import sys
@@ -41,7 +41,7 @@ def normalizer(rule: str) -> Callable[[str], str] | None:
 
 @contextmanager
 def training_options(rule: str) -> Iterator[dict[str, Any]]:
-    """Yield the options with which SentencePiece learns a model with this rule."""
+    """Yield the training options that make SentencePiece normalize by this rule."""
     if rule != NFC:
         yield {"normalization_rule_name": rule}
         return

@@ -3,8 +3,8 @@ The files of a tokenizer in a run folder.
 
 ``tokenizer.json`` holds the kind and the SHA-256 of the other files. The other files are
 sentencepiece's ``tokenizer.model``; or ``tokenizer.vocabulary.json``, with ``tokenizer.codes`` for
-BPE codes; or another toolkit's files and ``tokenizer.imported.json``. If the sides differ, each has
-its own file: ``tokenizer.source.model`` and ``tokenizer.target.model``.
+BPE codes; or another toolkit's files and ``tokenizer.imported.json``. If the sides have different
+models, each side has its own file: ``tokenizer.source.model`` and ``tokenizer.target.model``.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ _ENDINGS = {
     **{f"{PREFIX}{cutter}": (*ends, "imported.json") for cutter, ends in CUTTERS.items()},
 }
 KINDS = tuple(_ENDINGS)
-"""How text is split: by a sentencepiece model, BPE codes or a word list, or as in another tool."""
+"""Kinds of segmentation: by a sentencepiece model, BPE codes, a word list or another toolkit."""
 
 # Format 2 added language tags, codes and word lists; 3 imported vocabularies; 4 a target whose kind
 # differs from the source's; 5 text before every source line; 6 tokens around each text.
@@ -133,7 +133,7 @@ def read_models(folder: Path) -> tuple[list[SubwordModel], TokenizerFacts]:
 def fingerprint_of(
     models: list[SubwordModel], source_prefix: str = "", frame: Frame | None = None
 ) -> str:
-    """Hash some models, the text before source lines, and the tokens around each text."""
+    """Hash the models of a tokenizer, the text before source lines, and the tokens around texts."""
     # A hash of the hashes of all files in order, so that it can also be computed without the
     # models.
     hashes = [_sha256(content) for model in models for content in model.files().values()]

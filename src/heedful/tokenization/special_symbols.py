@@ -69,7 +69,7 @@ def refuse_half_characters(texts: Sequence[str]) -> None:
 
     Python produces such text when it reads a file with the error handler `surrogateescape`.
 
-    Raises `TextError` if a line holds half a surrogate pair.
+    Raises `TextError` if a line contains a lone surrogate.
     """
     for number, text in enumerate(texts, start=1):
         try:

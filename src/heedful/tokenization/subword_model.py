@@ -42,8 +42,8 @@ class SubwordLearner(Protocol):
     """
     A function that trains the subword model of some text.
 
-    Its arguments are the files, the name of their text in messages, and how many of the first files
-    have language tags.
+    Its arguments are the files, the name of their text in messages, and the number of files,
+    counted from the first, that have language tags.
     """
 
     def __call__(

@@ -197,7 +197,7 @@ class Tokenizer:
 
     @property
     def models(self) -> tuple[SubwordModel, SubwordModel]:
-        """The source model and the target model; the same object if they share it."""
+        """The source model and the target model; the same object if both sides share one model."""
         return self._source, self._target
 
     @property
@@ -212,7 +212,7 @@ class Tokenizer:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the models, which identifies the tokenizer of encoded text."""
+        """SHA-256 of models, prefix and frame, which identifies the tokenizer of encoded text."""
         return fingerprint_of(self._models, self.source_prefix, self.frame)
 
     @property
@@ -235,7 +235,7 @@ class Tokenizer:
         model. A tokenizer without tags treats a tag as text. The same generator state gives the
         same ids in every process, which SentencePiece's own sampling (0.2.3) does not guarantee.
 
-        Raises `TextError` if a line has half a surrogate pair, or an unknown language tag although
+        Raises `TextError` if a line contains a lone surrogate, or an unknown language tag although
         this tokenizer knows others. Raises `TokenizerError` if `sampling` is not 0 but this kind
         cannot sample.
         """
@@ -285,7 +285,7 @@ class Tokenizer:
         return self._target.decode(known)
 
     def decode_source(self, ids: Iterable[int]) -> str:
-        """Convert source ids to text without the prefix; encoding this text may change the ids."""
+        """Convert source ids to text without the prefix; encoding this text may give other ids."""
         numbers = list(ids)
         if self.frame is not None:
             special = {START, END, *self.frame.languages.values()}

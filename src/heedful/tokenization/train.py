@@ -173,7 +173,7 @@ class _Sentences:
     """
     An iterable over the training text that records statistics and any reading error.
 
-    `counted`: whether the lines with each character are counted while the text is first read.
+    `counted`: whether the first pass over the text counts the lines that contain each character.
     `normalize`: normalizes lines as the model does; None for no change.
     """
 
@@ -301,7 +301,7 @@ class _Sentences:
                     yield str(file), number, line
 
     def _examples(self, characters: Sequence[str]) -> str:
-        """Name the lines that introduce most of the characters."""
+        """Name the lines in which most of the characters occur for the first time."""
         costly = self._counts.costliest(characters)
         places = {}
         wanted = {number for number, _ in costly}

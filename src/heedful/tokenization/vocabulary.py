@@ -1,4 +1,4 @@
-"""A vocabulary file: subwords or words with their ids, for rule-based segmentation."""
+"""A vocabulary file: subwords or words with their ids, for splitting at spaces or by BPE codes."""
 
 import json
 from collections.abc import Mapping, Sequence

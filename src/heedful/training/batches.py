@@ -36,7 +36,7 @@ class Sampler:
     """
     A sampler that encodes the pairs of every epoch with sampled subwords or changed text.
 
-    Only one epoch at a time is stored on disk. An epoch depends only on the seed and its index, so
+    Only one epoch at a time is stored on disk. An epoch depends only on its index and the seed, so
     a resumed run makes the same pairs again, or finds them on disk.
     """
 

@@ -72,7 +72,7 @@ def two_trainings(recipe: str, options: TrainingOptions) -> tuple[TrainingOption
 
 
 def _length(config: RunConfig, steps: int, share: float) -> list[str]:
-    """Return the settings for the length of one of the two runs."""
+    """Return the settings for the steps and minutes of one of the two runs."""
     lengths = [f"train.steps={steps}"]
     if config.train.minutes is not None:
         lengths.append(f"train.minutes={config.train.minutes * share}")

@@ -2,8 +2,9 @@
 Data-parallel training under `torchrun`.
 
 Each rank computes its share of the micro-batches of a step. Gradients and counts are summed over
-all ranks, and every rank takes the same step. The model is not wrapped; the sums are computed once
-per step. So a rank may have no micro-batch, and the arithmetic is the same as in a single process.
+all ranks, and every rank takes the same step. The model is not wrapped in torch's
+`DistributedDataParallel`; the sums are computed once per step. So a rank may have no micro-batch,
+and the arithmetic is the same as in a single process.
 """
 
 import os
@@ -90,8 +91,8 @@ def rank_group(device: torch.device) -> Iterator[RankGroup]:
     """
     Join the process group that `torchrun` started.
 
-    `torchrun` ends all processes when one dies; processes that wait for the dead process report
-    this first.
+    `torchrun` ends all processes when one dies; processes that wait for the dead process report its
+    failure first.
     """
     refuse_separate_processes(os.environ)
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:

@@ -33,7 +33,7 @@ from heedful.training.setup import (
 
 def describe_plan(setup: TrainingSetup, say: Say, devices: Devices | None = None) -> str:
     """
-    Prepare the text in a temporary folder, as training does, and describe the run.
+    Prepare the text as training does, but in a temporary folder, and describe the run.
 
     `devices`: devices for which memory and hours are also computed.
 

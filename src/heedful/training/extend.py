@@ -42,7 +42,7 @@ _MOST_LINES = 1_000_000
 _FIRST_FREE = len(SPECIAL_PIECES)
 
 Rows = list[list[int]]
-"""For each new id, the old ids whose mean is its initial value."""
+"""For each new id, the old ids whose rows are averaged to initialize its row."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def _check(run: Run, language: NewLanguage) -> None:
 
 
 def _alike(code: str, known: Sequence[str]) -> list[str]:
-    """List the known codes of the same language; a bare code includes all scripts and countries."""
+    """List the known codes that a code includes; ``sr`` includes every script and country."""
     meant = parse_code(code)
     if meant is None:
         return []
@@ -268,7 +268,7 @@ def _means(
     listed: Sequence[str],
     tags: Sequence[int],
 ) -> Rows:
-    """List the old ids whose mean initializes each new entry; `tags`: ids of the language tags."""
+    """List the old ids whose rows are averaged for each new entry; `tags`: ids of language tags."""
     every = [number for number in range(_FIRST_FREE, side.model.size) if number not in tags]
     rows = []
     for name in listed:
@@ -283,7 +283,7 @@ def _longer_tables(
     rows: tuple[Rows, Rows],
     multiple: int,
 ) -> dict[str, Tensor]:
-    """Add rows to all weights with a row per token; rows without a token are padding."""
+    """Add rows to all weights with a row per token; spare rows repeat the row of the padding."""
     longer = dict(weights)
     for name, side in TABLES.items():
         if name not in weights:

@@ -166,7 +166,7 @@ def check_same_optimizer(pretrained: PretrainedRun, settings: TrainConfig) -> No
 
 
 def check_objective(pretrained: PretrainedRun | None, objective: str) -> None:
-    """Refuse objectives that use the model's own translations if it cannot translate yet."""
+    """Refuse objectives that use the model's own translations if the model cannot translate yet."""
     if objective not in ("reward", "risk"):
         return
     if pretrained is None:
@@ -221,7 +221,7 @@ def check_shape(pretrained: PretrainedRun, model: ModelConfig) -> None:
 
 
 def _shapes(model: ModelConfig, pretrained: PretrainedRun) -> dict[str, torch.Size]:
-    """Return the shapes of the inherited weights, with the same vocabulary size for all models."""
+    """Return the shapes of the inherited weights, computed as if all vocabularies had one size."""
     with torch.device("meta"):
         parameters = named_weights(build_model(model, 8, 8, max_length=8)).items()
     anew = {*pretrained.reset, *(TABLES if "embeddings" in pretrained.reset else ())}
@@ -233,7 +233,7 @@ def _shapes(model: ModelConfig, pretrained: PretrainedRun) -> dict[str, torch.Si
 
 
 def check_pretrained(folder: RunFolder, pretrained: PretrainedRun | None) -> None:
-    """Refuse to resume a run if its pretrained weights differ from its original ones."""
+    """Refuse to resume a run with other pretrained weights than those that it began with."""
     began = read_pretrained(folder)
     if folder.config.exists() and pretrained != began:
         raise RunFolderError(

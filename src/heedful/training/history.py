@@ -81,8 +81,8 @@ class History:
         """
         Find the best validation of the log.
 
-        Returns the value and its step, or the first such step if values are equal. Returns None if
-        there are no validations.
+        Returns the value in the column and its step; of equal values, the first. Returns None if no
+        validation has a finite value.
 
         Includes validations whose checkpoints were deleted.
         """

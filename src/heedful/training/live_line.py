@@ -32,7 +32,7 @@ class LiveLine:
             self.show(text)
 
     def show_object(self, shown: Any) -> None:
-        """Replace the line with an object with an HTML representation, unless the cell shows it."""
+        """Replace the line with an object's HTML, unless the cell itself shows the object."""
         self._update(repr(shown), shown._repr_html_())
         events = _shell().events
 
@@ -60,7 +60,7 @@ def live_line() -> LiveLine | None:
 
 
 def in_notebook() -> bool:
-    """Return whether this process is an IPython kernel, unlike IPython in a terminal."""
+    """Return whether this process is an IPython kernel; IPython in a terminal is not."""
     return getattr(_shell(), "kernel", None) is not None
 
 

@@ -1,4 +1,4 @@
-"""Throughput, log lines and the progress bar of training."""
+"""The log file and the progress display of training."""
 
 import math
 import os
@@ -74,7 +74,7 @@ class RunLog:
             self._file.close()
 
     def training(self, line: dict[str, Any], share: float, remaining: float) -> None:
-        """Log a training line, flushed at once, so that a killed process loses no line."""
+        """Log a training line and flush it at once, so that a killed process loses no line."""
         self._write(line)
         rate, speed = line["learning_rate"], line["target_tokens_per_second"]
         if self._bar is not None:  # fits into 80 columns

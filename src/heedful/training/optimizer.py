@@ -141,7 +141,7 @@ class MixedPrecisionOptimizer:
         Update the weights, and reset the summed gradients.
 
         `scale`: factor of the summed gradients: 1 / target tokens of the batch, or a smaller factor
-        to clip. torch scales the gradients in the same pass.
+        to clip. torch scales the gradients during the update.
         """
         with torch.no_grad():
             if self.settings.optimizer == "adam":

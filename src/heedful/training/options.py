@@ -147,4 +147,4 @@ class RunOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions(RunOptions, TextOptions):
-    """All options; the fields of the last base come first."""
+    """All options; the fields of the last base class come first."""

@@ -82,7 +82,7 @@ def create_run_folder(folder: RunFolder, setup: TrainingSetup) -> Iterator[Claim
 
 
 def _missing(folder: Path) -> list[Path]:
-    """List the folder and its missing parents."""
+    """List the missing folders among a folder and its parents."""
     return [path for path in (folder, *folder.parents) if not path.exists()]
 
 

@@ -35,8 +35,8 @@ class Schedule:
     """
     The learning rate of every step of training.
 
-    The fields never change, so all ranks and a resumed run compute the same rates. Only
-    `plateau` also depends on decays caused by validations.
+    The fields never change, so all ranks and a resumed run compute the same rates. `plateau` and
+    schedules of plugins may also depend on decays caused by validations.
     """
 
     name: str = "paper"
@@ -92,7 +92,7 @@ class Schedule:
         return SCHEDULES[self.name]
 
     def rate(self, step: int, decays: int = 0) -> float:
-        """Compute the learning rate of a step, counted from 1; only `plateau` reads `decays`."""
+        """Compute the rate of a step, counted from 1; `decays`: decays caused by validations."""
         step += self.earlier_steps
         rate = self._formula(self, step, decays)
         try:

@@ -112,7 +112,7 @@ class TrainingSetup:
     valid: tuple[list[str], list[str]] | None = None
     """Held-out sources and their translations."""
     held_out: HeldOutPairs | None = None
-    """Held-out pairs with line numbers, to find in training text; None for trees or if absent."""
+    """Held-out pairs with line numbers, to find in training text; None for trees or no pairs."""
     pretrained: PretrainedRun | None = None
     """The run that fine-tuning starts from."""
     folder: RunFolder | None = None
@@ -334,7 +334,7 @@ def _check_same(folder: RunFolder, setup: TrainingSetup) -> None:
 def check_continues(
     run: Run, pairs: Sequence[EncodedPairs], state: Mapping[str, Any], place: Path
 ) -> None:
-    """Refuse to continue a checkpoint with settings or text that differ from its training."""
+    """Refuse to continue a checkpoint with other settings or text than it was trained with."""
     settings = state.get("settings")
     if isinstance(settings, dict):
         may_change = _may_change(run.config) | _OF_THE_MACHINE
@@ -439,7 +439,7 @@ def _detect_settings(config: RunConfig, ranks: RankGroup) -> MachineSettings:
 
 
 def resumed_settings(folder: RunFolder, setup: TrainingSetup, ranks: RankGroup) -> MachineSettings:
-    """Return the machine settings of a resumed run, or new ones if inexact results are allowed."""
+    """Return a resumed run's machine settings; new ones if they must change and this is allowed."""
     began = read_machine_settings(folder)
     try:
         device = resolve_device(began.device)

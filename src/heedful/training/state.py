@@ -153,7 +153,7 @@ class TrainState:
     without_better: int = 0
     """Number of validations since the best one."""
     decays: int = 0
-    """Number of times that schedule `plateau` has lowered the learning rate."""
+    """Number of decays of the learning rate that validations have caused."""
     bad_validations: int = 0
     """Number of validations since the best one or the last decay."""
     since_log: LogSums = field(default_factory=LogSums)

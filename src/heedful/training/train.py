@@ -336,7 +336,7 @@ class _Session:
 
 
 def require_sums_in_order(device: torch.device, settings: TrainConfig) -> None:
-    """Refuse deterministic training on a GPU if the objective has sums in no fixed order."""
+    """Refuse deterministic training on a GPU if the objective adds numbers in no fixed order."""
     is_asked = settings.deterministic and device.type == "cuda"
     if is_asked and settings.objective not in ("likelihood", *TWO_PASSES):
         raise SettingError(

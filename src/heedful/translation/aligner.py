@@ -128,8 +128,8 @@ class Aligner:
     """
     Word alignment from the attention of a model or an ensemble.
 
-    This is the part of a `Translator` that handles words. For an ensemble the weights of each layer
-    and head are averaged, so the members must have equally many layers and heads.
+    This is the part of a `Translator` that handles words. For an ensemble the attention weights of
+    each layer and head are averaged, so the members must have equally many layers and heads.
     """
 
     def __init__(self, run: Run, models: Sequence[EncoderDecoder]) -> None:
@@ -175,7 +175,7 @@ class Aligner:
     def pair_ids(
         self, sources: Sequence[str], targets: Sequence[str]
     ) -> tuple[list[list[int]], list[list[int]]]:
-        """Tokenize given pairs; raises `TextError` if a side is too long, because none is cut."""
+        """Tokenize given pairs without cutting them; raises `TextError` if a side is too long."""
         sources, targets = self._read(sources, targets)
         ids = self.tokenizer.encode_source(sources), self.tokenizer.encode_target(targets)
         limit = self.run.config.search.max_source_length
@@ -215,7 +215,7 @@ class Aligner:
         sources: Sequence[Sequence[int]],
         targets: Sequence[Sequence[int]],
     ) -> Float[Tensor, "rows layers heads target source"]:
-        """Compute one model's weights; each member of an ensemble has its own start token."""
+        """Compute one model's attention; each member of an ensemble has its own start token."""
         batch = self.run.collator(model).batch(sources, targets).to(model.device)
         cross = model.attention(batch.source, batch.target_in).cross
         heads = cross[0].size(1) if cross else 0

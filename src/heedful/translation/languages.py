@@ -17,7 +17,7 @@ class LanguageChoice:
 
     @cached_property
     def siblings(self) -> dict[LanguagePair, Any]:
-        """Translators of the same model for other languages."""
+        """Translators of the same model for other languages, by language pair."""
         return {}
 
     def between(

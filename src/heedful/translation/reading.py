@@ -120,7 +120,7 @@ class ReadLines:
 
     @property
     def linked(self) -> list[int]:
-        """The rows that need word links to be restored."""
+        """The rows that cannot be restored without word links."""
         flat = [part for parts in self.parts for part in parts]
         return [row for row, part in enumerate(flat) if part.read and part.read.needs_links]
 

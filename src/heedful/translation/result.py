@@ -159,7 +159,7 @@ class Translation:
 
     text: str
     score: float
-    """Log-probability divided by the length penalty, plus any coverage penalty; 0 if empty."""
+    """Log-probability divided by length penalty, plus any coverage penalty; 0 if not translated."""
     tokens: tuple[str, ...]
     """Subwords of the translation, without special symbols."""
     log_probability: float

@@ -72,7 +72,7 @@ class OutputFormat:
             yield "\t".join([*score, text, *links])
 
     def replaced_controls(self, translation: Translation) -> int:
-        """Count the replaced characters in the output of a line."""
+        """Count the control characters that were replaced in the output of a line."""
         written = (translation, *translation.alternatives)[: self.n_best]
         return sum(candidate.replaced_controls for candidate in written)
 
@@ -107,7 +107,7 @@ def translate_lines(
     `options`: options of the search; `n_best` is the number of translations of each line.
     `mbr`: whether to write the translations with minimum Bayes risk.
 
-    A thread reads ahead at most two windows, so memory does not grow with the text.
+    A thread reads at most two groups of lines ahead, so memory does not grow with the text.
     """
     done = replaced = replaced_lines = 0
     changed = ReadingCounts()

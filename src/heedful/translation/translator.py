@@ -191,7 +191,7 @@ class Translator(LanguageChoice, AttentionOfPairs):
             All options of the search, instead of keywords.
         target_prefix : sequence of str, optional
             The beginning of each translation, in whole subwords: “wo” does not become “world” if
-            that is one subword. It is kept as written. Give a string if `texts` is a string.
+            “world” is one subword. It is kept as written. Give a string if `texts` is a string.
         force_phrases : sequence of sequence of str, optional
             For each line, phrases that its translation must contain; for a single text, its
             phrases.
@@ -381,9 +381,8 @@ class Translator(LanguageChoice, AttentionOfPairs):
         WordAlignment or list of WordAlignment
             One alignment for two strings; for several pairs, a list in order.
 
-        Notes
-        -----
-        Many pairs are aligned at once. `Aligner.rate` finds the best layer with gold links.
+        Notes ----- Many pairs are aligned at once. With gold links, `Aligner.rate` finds the best
+        layer.
         """
         by, is_single = self.aligner.extraction(align_by), isinstance(sources, str)
         alignments = self.aligner.align(*read_pairs(sources, targets), by)

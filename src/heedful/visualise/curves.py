@@ -72,7 +72,7 @@ class RunCurves:
     scores: Mapping[str, tuple[Validations, bool]]
     """Scores of the validation translations, by name, and whether higher is better."""
     figures: Mapping[str, Line] = field(default_factory=dict)
-    """Means over the translations sampled in training, such as their reward; NaN if missing."""
+    """Mean values that some objectives log, such as the reward of samples; NaN if missing."""
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ def system_style(index: int) -> dict[str, Any]:
 
 
 def _prepare(axes: "Axes", panel: _Panel, x_label: str) -> None:
-    """Set a panel's title and scales, with as little ink as possible."""
+    """Set a panel's title and scales, and draw few and thin lines."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axes.set_title(panel.title, loc="left", color=INK, fontsize=_LETTERS, fontweight="bold")
@@ -324,7 +324,7 @@ def _share_scales(drawn: Mapping[_Panel, "Axes"]) -> None:
 
 
 def _label_the_best(axes: "Axes", panel: _Panel, runs: Sequence[RunCurves]) -> None:
-    """Mark the best validation of each run with a ring and its value above."""
+    """Mark the best validation of each run with a ring, and write its value above the ring."""
     labels = []
     if panel.best is not None and not panel.is_perplexity and len(runs) <= _LABELS:
         low, high = axes.get_ylim()  # add space above the best values for their labels

@@ -126,7 +126,7 @@ def label(token: str) -> str:
 
 
 def full_scale(largest: float) -> float:
-    """Return the end of the color scale: the smallest of five round numbers from `largest` on."""
+    """Return the end of the color scale: the smallest of five round numbers not below `largest`."""
     return next((full for full in (0.05, 0.1, 0.2, 0.5, 1.0) if 0 < largest <= full), largest or 1)
 
 

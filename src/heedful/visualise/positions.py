@@ -2,7 +2,8 @@
 Position encodings as pictures: vectors above, dot products below.
 
 Each column shows one encoding. Positive values are blue, negative values orange, and zero is white.
-Each picture has its own color scale, because indices are much larger than sinusoids.
+Each picture has its own color scale, because an encoding by index has much larger values than
+sinusoids.
 """
 
 from collections.abc import Sequence

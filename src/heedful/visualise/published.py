@@ -34,7 +34,7 @@ class PublishedPanel:
     title: str
     points: tuple[PublishedPoint, ...]
     band: tuple[float, float]
-    """Measured values that count as no difference."""
+    """Range within which measured values count as equal."""
 
 
 def draw_published(panels: Sequence[PublishedPanel], out: Path, sheet: ReportPage) -> None:
@@ -62,7 +62,7 @@ def _draw(panels: Sequence[PublishedPanel]) -> "Figure":
 
 
 def _draw_panel(axes: "Axes", panel: PublishedPanel) -> None:
-    """Draw points with their names, and the band of values that count as no difference."""
+    """Draw points with their names, and the band of values that count as equal."""
     axes.set_title(panel.title, loc="left", color=INK, fontweight="bold", fontsize=_LETTERS)
     draw_grid(axes)
     axes.axhspan(*panel.band, color=_BAND, linewidth=0)
@@ -133,7 +133,7 @@ def _free_place(
     point: tuple[float, float], width: float, panel: _Box, taken: Sequence[_Box]
 ) -> tuple[tuple[float, float], _Box, bool]:
     """
-    Find the nearest free position for a name, or the one next to its point if no position is free.
+    Find the nearest free position for a name, or the position next to its point if none is free.
 
     Returns the shift of the name from its point (right, up), its box, and whether it is far away.
     """

@@ -31,8 +31,7 @@ class Node:
     """
     One hypothesis of the beam at one step.
 
-    The node of the last token of the returned hypothesis has the fate ``best``; the page marks the
-    path to it.
+    The last node of the returned hypothesis has the fate ``best``; the page marks the path to it.
     """
 
     token: str
@@ -100,7 +99,7 @@ class ModelRecord:
     steps: tuple[Step, ...] = ()
     """One step for each token of the target, or none."""
     beam: tuple[tuple[Node, ...], ...] = ()
-    """All candidates of each step of the search; empty if unknown."""
+    """All hypotheses of each step of the search; empty if unknown."""
     phrases: tuple[Phrase, ...] = ()
     """Phrases of a parser's tree."""
 

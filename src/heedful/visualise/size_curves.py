@@ -32,7 +32,7 @@ class SizeCurve:
 
 @dataclass(frozen=True)
 class SizePanel:
-    """Curves along one axis."""
+    """A panel of curves over the same sizes."""
 
     axis: str
     sizes: tuple[int, ...]
@@ -85,7 +85,8 @@ def _scale_y(axes: "Axes", values: Sequence[float]) -> None:
     Make the y axis logarithmic.
 
     If some values are 0, the axis is linear near 0, or everywhere if the positive values lie within
-    one power of ten. Otherwise minor ticks have numbers if the values lie within one power of ten.
+    one power of ten. If no value is 0 and the values lie within one power of ten, minor ticks have
+    numbers.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 

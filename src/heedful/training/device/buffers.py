@@ -93,7 +93,7 @@ class Buffers:
         return slot
 
     def load(self, slot: Slot) -> None:
-        """Start copying a micro-batch to the device; its memory on the host may then be reused."""
+        """Start copying a micro-batch to the device; `stage` may then reuse its host memory."""
         slot.copy_to(self.tensors)
         self._free.append(slot)
 

@@ -11,7 +11,7 @@ A plan for training on GPUs: memory, and hours computed from a measured rate.
 
 The forward pass runs on torch's device `meta`, which computes only shapes. For the base model and
 the paper's batch, the plan estimates 8.3 GB; a measurement gave 8.8 GB. Each of several devices
-computes a smaller part of a batch, less efficiently. The plan ignores this.
+computes a smaller part of a batch and is less efficient. The plan ignores this.
 """
 
 from dataclasses import dataclass
@@ -63,9 +63,9 @@ class PlannedTraining:
     state_bytes: int
     """Bytes per parameter for weights, gradients and moments."""
     token_bytes: float | None
-    """Bytes per pair of tokens that are kept for the backward pass; None if unknown."""
+    """Bytes kept for the backward pass per source token and target token; None if unknown."""
     mean_passes: float = 1.0
-    """Mean number of passes of a step."""
+    """Mean number of passes over the batch in a step."""
 
     @classmethod
     def of(
@@ -151,7 +151,7 @@ def _hours(hours: float) -> str:
 
 
 def _states_of_a_token(model: EncoderDecoder, is_bf16: bool) -> float | None:
-    """Count the bytes kept for a pair of tokens; None if `meta` cannot run the model."""
+    """Count the bytes kept for a source and a target token; None if `meta` cannot run the model."""
     storages: dict[int, torch.UntypedStorage] = {}
 
     def keep(tensor: Tensor) -> Tensor:

@@ -41,7 +41,7 @@ class StepResults(NamedTuple):
     norm: float
     """Norm of the mean gradient before clipping."""
     is_finite: bool
-    """Whether this step and all earlier steps were taken."""
+    """Whether loss and gradients are finite in this step and all earlier steps."""
 
 
 class PendingResults:
@@ -107,8 +107,8 @@ class DeviceStep:
         """
         Record the graphs with a first micro-batch in the buffers, without changing weights.
 
-        `parts`: number of micro-batches of a step. The first has its own graph; the others share a
-        second graph.
+        `parts`: number of micro-batches of a step. The first micro-batch has its own graph; the
+        others share a second graph.
         """
         needed = {"first", "update", *(["more"] if parts > 1 else [])}
         if needed <= self._graphs.keys():

@@ -3,7 +3,7 @@ The training loop on a GPU.
 
 The loop of `heedful.training.trainer` waits for each step. Here a step starts as soon as it is
 prepared, and its loss and norm are read after the next step has started. If a validation, a
-checkpoint or a line of the log is due after a step, its results are read at once.
+checkpoint or a line of the log is due after a step, the results of the step are read at once.
 """
 
 import time
@@ -162,7 +162,7 @@ class DeviceTrainer(Trainer):
         return reason
 
     def _warn_of_warmup(self, step: int, ended: bool) -> None:
-        """Warn as soon as the speed is known, but not in the first steps, which record graphs."""
+        """Warn of a long warm-up, but not in the first steps, which record graphs and are slow."""
         if ended or step - self._began_at >= LOG_STEPS:
             super()._warn_of_warmup(step, ended)
 

@@ -131,7 +131,7 @@ def _alike(memory: Memory) -> bool:
 
 
 def _losses(model: EncoderDecoder, batch: Batch, memory: Memory) -> tuple[float, float, float, int]:
-    """Sum negative log-probabilities with the source, uniform attention, and another source."""
+    """Sum negative log-probabilities: with the source, uniform attention, or another source."""
     others = model.encode(batch.source.roll(1, 0))  # (batch, source)
     memories = (memory, _uniform(memory), others)
     true, uniform, other_source = (_loss(model, kind, batch) for kind in memories)
@@ -185,7 +185,7 @@ def _places(model: EncoderDecoder, batch: Batch) -> _Places | None:
 
 
 def _figures(places: list[_Places]) -> dict[str, float]:
-    """Average over all tokens, in the layer that attends least to the first or last position."""
+    """Average the statistics of the layer that attends least to the first or last position."""
     if not sum(place.own.numel() for place in places):
         return {}
 
