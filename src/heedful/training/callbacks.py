@@ -27,10 +27,12 @@ class Callback:
     """
     Base class of callbacks for `heedful.train`; every method may be overridden.
 
-    Notes ----- The methods are called between two steps, in the order of the list of callbacks. An
-    exception in a method ends the run after a checkpoint is written. Each callback gets copies of
-    its arguments, so changing them changes no log. The number of torch's threads is restored after
-    each call, because the weights depend on it.
+    Notes
+    -----
+    The methods are called between two steps, in the order of the list of callbacks. An exception in
+    a method ends the run after a checkpoint is written. Each callback gets copies of its arguments,
+    so changing them changes no log. The number of torch's threads is restored after each call,
+    because the weights depend on it.
     """
 
     stop_reason: str = ""
@@ -50,9 +52,11 @@ class Callback:
         None
             The run ends when the step is complete.
 
-        Notes ----- With several processes the run ends after the next step. `heedful.train(…,
-        resume=True)` continues from the checkpoint. Raises `ArgumentError` for a reason that is
-        empty or is not text.
+        Notes
+        -----
+        With several processes the run ends after the next step. `heedful.train(…, resume=True)`
+        continues from the checkpoint. Raises `ArgumentError` for a reason that is empty or is not
+        text.
         """
         if not isinstance(reason, str) or not reason:
             raise ArgumentError(
@@ -95,8 +99,10 @@ class Callback:
         None
             The result is not used.
 
-        Notes ----- A line is written at every 50th step, after 10 seconds without a line, and when
-        the planned steps or minutes end.
+        Notes
+        -----
+        A line is written at every 50th step, after 10 seconds without a line, and when the planned
+        steps or minutes end.
         """
 
     def on_validation(self, line: dict[str, Any]) -> None:

@@ -92,7 +92,7 @@ class Schedule:
         return SCHEDULES[self.name]
 
     def rate(self, step: int, decays: int = 0) -> float:
-        """Compute the rate of a step, counted from 1; `decays`: decays caused by validations."""
+        """Compute the rate of a step, counted from 1, after `decays` decays by validations."""
         step += self.earlier_steps
         rate = self._formula(self, step, decays)
         try:

@@ -112,7 +112,7 @@ class TrainingSetup:
     valid: tuple[list[str], list[str]] | None = None
     """Held-out sources and their translations."""
     held_out: HeldOutPairs | None = None
-    """Held-out pairs with line numbers, to find in training text; None for trees or no pairs."""
+    """Held-out pairs, numbered, to find in training text; None for trees or if there are none."""
     pretrained: PretrainedRun | None = None
     """The run that fine-tuning starts from."""
     folder: RunFolder | None = None
@@ -380,7 +380,7 @@ def _changed_settings(
 
 
 def _without_names(files: Sizes) -> Sizes:
-    """Drop file names, empty sides, and digests of validation text, which older runs lack."""
+    """Drop names, empty sides, and digests of validation text, because older runs lack digests."""
     return {
         side: without_keys(records, "file", *(("digest",) if side in _VALIDATION else ()))
         for side, records in files.items()

@@ -415,7 +415,7 @@ class Trainer:
         return {"flops": flops} if flops else {}
 
     def _validate_if_due(self, step: int, ended: bool) -> tuple[bool, bool]:
-        """Validate if due; return whether it is one of the best, and whether patience ran out."""
+        """Validate if due; return whether the result is a best one and whether patience ran out."""
         every = self.config.validate_steps
         if self.validate is None or every is None or (step % every and not ended):
             return False, False

@@ -381,8 +381,9 @@ class Translator(LanguageChoice, AttentionOfPairs):
         WordAlignment or list of WordAlignment
             One alignment for two strings; for several pairs, a list in order.
 
-        Notes ----- Many pairs are aligned at once. With gold links, `Aligner.rate` finds the best
-        layer.
+        Notes
+        -----
+        Many pairs are aligned at once. With gold links, `Aligner.rate` finds the best layer.
         """
         by, is_single = self.aligner.extraction(align_by), isinstance(sources, str)
         alignments = self.aligner.align(*read_pairs(sources, targets), by)

@@ -122,7 +122,7 @@ def _list_faces(file: str, characters: frozenset[str]) -> Iterator[Face]:
 
 
 def _preference(font: "FT2Font", characters: Iterable[str]) -> tuple[bool, ...]:
-    """Compute the sort key of a face: regular sans-serif faces come first."""
+    """Compute the sort key of a face: regular sans-serif faces of the text's region come first."""
     scripts = {*map(_script, characters)}
     regions = {"Hiragana": "JP", "Katakana": "JP", "Hangul": "KR"}
     region = next((code for name, code in regions.items() if name in scripts), "SC")
