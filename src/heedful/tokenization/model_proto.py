@@ -92,7 +92,7 @@ def with_pieces(model: bytes, added: Sequence[AddedPiece]) -> bytes:
 def _assemble(
     fields: Sequence[tuple[int, Any]], pieces: Sequence[bytes], numbers: dict[int, int]
 ) -> bytes:
-    """Serialize a model with new pieces, and with new numbers in its training settings."""
+    """Serialize a model with new pieces, and with new values in its training settings."""
     trainer: bytes = dict(fields).get(_TRAINER_SPEC, b"")
     # If a field occurs twice, readers use its last value.
     rest = [(number, content) for number, content in fields if number > _TRAINER_SPEC]

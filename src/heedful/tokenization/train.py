@@ -273,7 +273,7 @@ class _Sentences:
             raise
 
     def _sample(self) -> Iterator[str]:
-        """Read every line, or `_MOST_LINES` evenly spaced lines."""
+        """Read every line, or `_MOST_LINES` evenly spaced lines of a longer text."""
         for number, line in enumerate(self._lines()):
             place = number * _MOST_LINES + self.seed
             if self.total <= _MOST_LINES or place % self.total < _MOST_LINES:

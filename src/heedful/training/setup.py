@@ -112,7 +112,11 @@ class TrainingSetup:
     valid: tuple[list[str], list[str]] | None = None
     """Held-out sources and their translations."""
     held_out: HeldOutPairs | None = None
-    """Held-out pairs, numbered, to find in training text; None for trees or if there are none."""
+    """
+    Held-out pairs with line numbers, to find in training text.
+
+    None for trees, or if there are no pairs.
+    """
     pretrained: PretrainedRun | None = None
     """The run that fine-tuning starts from."""
     folder: RunFolder | None = None

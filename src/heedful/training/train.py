@@ -248,7 +248,7 @@ class _Session:
         return model
 
     def first_state(self, model: EncoderDecoder) -> tuple[TrainState, Checkpoint | None]:
-        """Return the first state, and weights from a checkpoint or pretrained run, or None."""
+        """Return the first state and a `Checkpoint` of the weights; None if the weights are new."""
         # a checkpoint exists only with --resume: otherwise `check_folder` refuses filled folders
         checkpoint = self.run.last_checkpoint()
         if checkpoint is not None:

@@ -81,7 +81,7 @@ class AttentionUse:
 
     def warning(self, figures: Figures) -> str | None:
         """
-        Warn if the decoder attends to one position, or if uniform attention costs it little.
+        Warn if the decoder attends to one position, or if uniform attention hardly raises the loss.
 
         A decoder whose input contains states of the source may work well with little attention.
         """
