@@ -14,9 +14,9 @@ Train a translator from two text files:
 The names below are loaded on first use, so ``import heedful`` is fast and does not import torch.
 
 Before torch is imported, ``import heedful`` sets two environment variables for it,
-``OMP_WAIT_POLICY`` and ``GOMP_SPINCOUNT``, unless they are set. They let idle threads sleep instead
-of occupying cores on a busy machine. Child processes inherit them. ``HEEDFUL_OMP=0`` leaves the
-environment as it is.
+``OMP_WAIT_POLICY`` and ``GOMP_SPINCOUNT``, unless they are already set. They let idle threads sleep
+instead of occupying cores on a busy machine. Child processes inherit them. ``HEEDFUL_OMP=0`` leaves
+the environment as it is.
 """
 
 from heedful._version import __version__ as __version__

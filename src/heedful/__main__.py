@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C ends the process at once while modules are imported."""
+    """Run the command line; while modules are being imported, Ctrl-C ends the process at once."""
     _fill_what_is_closed()
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:  # unless the parent process ignores SIGINT
@@ -21,7 +21,8 @@ def _fill_what_is_closed() -> None:
     """
     Open the null device for closed standard streams, so that no other file gets their descriptors.
 
-    Commands then report that they cannot read or write; only error messages are lost.
+    A command that reads from stdin or writes to stdout then reports an error if the stream is
+    closed. Messages to a closed stderr are lost.
     """
     wrong = {"stdin": os.O_WRONLY, "stdout": os.O_RDONLY, "stderr": os.O_WRONLY}
     for number, (name, way) in enumerate(wrong.items()):

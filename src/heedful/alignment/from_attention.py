@@ -11,7 +11,7 @@ How well its attention shows these words depends on the layer. In models of six 
 trained for days, the penultimate layer is best (Garg et al. 2019, “Jointly Learning to Align and
 Translate with Transformer Models”). In models of two to four layers, on the toy corpus, the last
 layer is best. `rate_layers` rates each layer against gold links; a few hundred pairs suffice.
-Weights are arrays, so the module needs neither a model nor torch.
+Attention weights are NumPy arrays, so the module needs neither a model nor torch.
 """
 
 from collections.abc import Iterable, Sequence
@@ -41,13 +41,14 @@ class Extraction:
 
     layer: int | Literal["mean"] = 0
     """
-    Decoder layer, counted from 1, or backward from -1, the last; or the mean of all layers (Gehring
-    et al. 2017). 0 chooses the penultimate layer if there are six or more, and otherwise the last.
+    Decoder layer, counted from 1, or backward from -1 (the last layer). “mean” is the mean of all
+    layers (Gehring et al. 2017). 0 is the penultimate layer if there are six or more; otherwise it
+    is the last.
     """
     head: int = 0
     """A head of the layer, counted from 1; 0 for the mean of all heads."""
     shift: bool = False
-    """Whether to use the step that reads a target word, which follows the step that predicts it."""
+    """Whether to use the step that reads a target word, not the step before, which predicts it."""
     threshold: float = 0.0
     """
     All source words with at least this share of the attention are linked; 0 links only the word

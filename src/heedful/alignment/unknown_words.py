@@ -1,9 +1,9 @@
 """
 Replacement of unknown words in translations.
 
-A word vocabulary is finite; words outside it, mostly names, become one unknown symbol. Attention
-shows which source word the symbol translates. The dictionary entry of this word, or the word
-itself, replaces the symbol. This is the “PosUnk” of Deep-Att in the paper's Table 2.
+A word vocabulary is finite; each word outside it, often a name, becomes the unknown symbol.
+Attention shows which source word the symbol translates. The dictionary entry of this word, or the
+word itself, replaces the symbol. This is the “PosUnk” of Deep-Att in the paper's Table 2.
 """
 
 from collections.abc import Collection, Mapping, Sequence

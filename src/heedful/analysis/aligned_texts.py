@@ -2,7 +2,7 @@
 Texts aligned by line with another text: references, other systems, sources.
 
 Line n of one text belongs to line n of the other. The segments of WMT's test sets have numbers, so
-two such files are aligned by number, whatever the order of their documents. A test set in XML may
+files of a test set are aligned by number in any order of their documents. A test set in XML may
 lack references for some segments; these references are None, and a line without any reference is
 not scored.
 """

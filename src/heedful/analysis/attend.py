@@ -1,7 +1,7 @@
 """
 Attention of a model for one sentence.
 
-A record has the attention of every head, the alternatives at each step, and the beam:
+A record has the attention of every head, the best candidates at each step, and the beam:
 
 ::
 
@@ -111,8 +111,8 @@ def attend(
     Record the attention and search of one model for a sentence.
 
     `target`: a translation of the sentence; if None, the model's own translation. `name`: name of
-    the model; if empty, the name of its run folder. The record has attention and candidates at each
-    step, and the beam unless `target` is given.
+    the model; if empty, the name of its run folder. The record has the attention, the best
+    candidates at each step and, unless `target` is given, the beam.
 
     Raises `TextError` for a sentence that is empty, has several lines, or has more than `LONGEST`
     subwords. Raises `SettingError` for a model without attention, or for an ensemble.

@@ -34,9 +34,9 @@ class AttentionSelection:
     kinds: tuple[str, ...] = ()
     """Some of ``encoder``, ``decoder`` and ``cross``; all if empty."""
     layers: tuple[int, ...] = ()
-    """Layers, counted from 1, or from -1 for the last layer; all if empty."""
+    """Layers, counted from 1, or backward from -1 (the last layer); all if empty."""
     heads: tuple[int, ...] = ()
-    """Heads, counted from 1, or from -1 for the last head; all if empty."""
+    """Heads, counted from 1, or backward from -1 (the last head); all if empty."""
     view: str = "heads"
     """Every head, the mean of each layer's heads, or rollout."""
     numbers: bool = False

@@ -63,10 +63,10 @@ class ComparedFile:  # numpydoc ignore=PR02
 
 @dataclass(frozen=True)
 class Evaluation:  # numpydoc ignore=PR02
-    """All scores of one file of translations."""
+    """All scores of a file of translations, or of the translations of a run."""
 
     file: Path
-    """The translations."""
+    """The file of translations, or the run folder."""
     scores: dict[str, MetricScore]
     """
     The computed scores by name, in the order of the names below.

@@ -67,7 +67,7 @@ def _requirements() -> dict[str, list[str]]:
 
 
 def _describe_compiled() -> str:
-    """Describe whether the compiled functions for translation are available."""
+    """State whether the compiled functions for translation are available."""
     origin = compiled_origin()
     if origin is not None:
         kinds = "fp32, bf16 and int8" if compiles_bf16() else "fp32 and int8"
@@ -140,7 +140,7 @@ def _outline(run: Run) -> EncoderDecoder:
 
 
 def _layers(model: EncoderDecoder) -> dict[str, str]:
-    """Describe whether a Transformer translates with compiled layers, and if not, why."""
+    """State whether a Transformer translates with compiled layers, and if not, why."""
     if not isinstance(model, Transformer):
         return {}
     reason = why_not_compiled(model)
@@ -186,7 +186,7 @@ def _health(log: Path) -> dict[str, Any]:
 
 
 def _shares(run: Run, steps: list[int]) -> dict[str, Any]:
-    """Describe the shares of tokens that model families record as running averages."""
+    """List the running averages of token shares that a run records, such as those of experts."""
     described: dict[str, Any] = {}
     for family in families() if steps else ():
         for heading, name in family.token_shares.items():

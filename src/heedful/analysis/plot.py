@@ -102,7 +102,7 @@ class LearningCurves:
             return None
 
     def _read(self) -> tuple[str, list[RunCurves]]:
-        """Return the label of the horizontal axis, in minutes for short runs, and the curves."""
+        """Return the label of the horizontal axis, and the curves; short runs are drawn in minutes."""
         label, column, unit = "steps", "step", 1.0
         if self.along == "tokens":
             label, column = "target tokens", "target_tokens"

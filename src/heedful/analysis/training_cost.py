@@ -14,10 +14,11 @@ def training_cost(run: Run, history: History) -> dict[str, Any]:
     Compute the cost of a training run so far.
 
     Returns a mapping for JSON. `counted_flops` is the number of operations of the model's matrix
-    products, forward and backward. `hours` is the training time, summed over all resumptions. If
-    this machine has stored the rate of matrix products on the run's machine, there are three more
-    entries. `sustained_tflops` is the rate of all processes together, `paper_flops` is the training
-    time multiplied by this rate, and `share_of_rate` is `counted_flops` divided by `paper_flops`.
+    products, forward and backward. `hours` is the training time, summed over all resumptions. There
+    are three more entries if this machine stores a measured rate of matrix products for the run's
+    processor. `sustained_tflops` is the rate of all processes together, `paper_flops` is the
+    training time multiplied by this rate, and `share_of_rate` is `counted_flops` divided by
+    `paper_flops`.
 
     The paper multiplies time by “an estimate of the sustained single-precision capacity”. Here this
     capacity is the measured rate of matrix products of a typical shape in the run's precision

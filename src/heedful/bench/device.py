@@ -35,7 +35,7 @@ from heedful.search.settings import PEERS_SEARCH
 from heedful.training.device.optimizations import Optimizations
 
 ALL_ON = "all on"
-"""Name of the choice in which all optimizations of a step are on, as in a training."""
+"""Name of the choice in which all optimizations of a step are on, as in training."""
 PLAIN = "without graphs"
 """Name of a search without CUDA graphs: Python launches the kernels one by one."""
 
@@ -339,7 +339,7 @@ def _own_searches(precision: str) -> Iterator[System]:
 
 
 def _switches(off: Sequence[str]) -> dict[str, bool]:
-    """Describe the optimizations to the process that measures a step."""
+    """Return, for each optimization of a step, whether it is on."""
     return {name: name not in off for name in _OPTIMIZATIONS}
 
 

@@ -34,9 +34,9 @@ def measure_correct(request: dict[str, Any]) -> dict[str, Any]:
     """
     Compare a first step, or searches of a run, with the same computation by the CPU in fp32.
 
-    `request`: `device` and `precision`; for a step also the fields of a training's request, for
+    `request`: `device` and `precision`; for a step also the fields of a training request, for
     searches `run`, `lines` and `threads`. Returns `distances`, the `bounds` of some of them, and
-    `equal`: whether these are within their bounds.
+    `equal`: whether all distances that have a bound are within it.
     """
     distances = _search_distances(request) if "run" in request else _step_distances(request)
     bounds = BOUNDS[request["precision"]]

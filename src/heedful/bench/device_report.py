@@ -16,7 +16,7 @@ _KEYS = ("recipe", "what", "who", "precision", "levers", "kernels")
 
 
 def device_lines(parts: Sequence[Part]) -> list[str]:
-    """Lay out all parts, and state which share of the device's peak rate is used."""
+    """Lay out all parts, and state what share of the device's peak rate is used."""
     lines = [line for part in parts for line in ["", *_part_lines(part)]]
     return [*lines[1:], "", verdict(parts)]
 

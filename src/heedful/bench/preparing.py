@@ -27,7 +27,7 @@ def measure_preparing(request: dict[str, Any]) -> dict[str, Any]:
 
     Returns the number of `lines`, the seconds of each of the `stages`, and the peak `memory`.
 
-    The timed functions are the same as in a training. The tokenizer is trained only once, because
+    The timed functions are the same as in training. The tokenizer is trained only once, because
     this takes a long time.
     """
     threads = resolve_threads(request["threads"])

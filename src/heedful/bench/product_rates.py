@@ -17,7 +17,7 @@ def measure_product_rates(
     Measure matrix products in GFLOP/s by precision.
 
     `seconds`: time for each precision. `with_int8`: whether to add the rate of the compiled int8
-    product, if it is available; this rate includes the rounding of the inputs.
+    product, if it is available; this rate includes the quantization of the inputs.
     """
     rates = measured_rates(device, seconds)
     if with_int8 and device.type == "cpu" and native_products() is not None:

@@ -135,7 +135,7 @@ def _products_of(model: EncoderDecoder, rows: Mapping[str, Counter[int]]) -> flo
 
 
 def _seconds(products: Sequence[NativeLinear], rows: int) -> float:
-    """Time matrix products with a given number of rows in sequence, in blocks of rows."""
+    """Time a sequence of matrix products whose inputs have `rows` rows, in blocks of rows."""
     blocks, rest = divmod(rows, ROWS_OF_A_BLOCK)
     sizes = [*[ROWS_OF_A_BLOCK] * blocks, *[rest] * bool(rest)]
     calls = {size: [_call(product, size) for product in products] for size in {*sizes}}

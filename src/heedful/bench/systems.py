@@ -89,7 +89,7 @@ def find_systems(
 
     `peers`: folder with one folder for each peer; None for no peers. `only`: names of systems or
     titles of single variants to measure; all if empty. `forced`: whether peers must also compute in
-    `precision`; otherwise each peer runs in all its precisions, and heedful also in the precisions
+    `precision`; otherwise each peer runs in all its precisions, and heedful also in those of
     `ways`. `python`: the interpreter of peers without their own environment. `device`: the device
     of the measurement.
 

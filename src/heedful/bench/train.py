@@ -32,7 +32,7 @@ class Conditions:
     """Number of rounds in which all systems are measured."""
 
     def resolve(self) -> tuple[str, str, int]:
-        """Fill in defaults for this machine, as a training would."""
+        """Fill in defaults for this machine, as training does."""
         device = resolve_device(self.device)
         threads = resolve_threads(self.threads)
         return str(device), resolve_precision(self.precision, device), threads

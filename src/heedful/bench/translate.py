@@ -38,8 +38,8 @@ class BenchText:
     The text to translate and the search settings.
 
     All systems use the same beam, batch, length penalty and length limit. The stopping rule decides
-    how many steps follow the best translation, so heedful uses the rule of the other toolkits. The
-    share of output lines that are equal to the first system's is part of the result.
+    how many steps follow after the best translation is found, so heedful uses the rule of the other
+    toolkits. The result includes the share of output lines that equal those of the first system.
     """
 
     input: Path | None = None

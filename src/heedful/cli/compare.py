@@ -55,8 +55,8 @@ def compare(
     Compare two runs: settings, cost, scores, sentences.
 
     With --source and --reference, both runs translate a text. Prints BLEU, chrF, exact match and
-    CER with paired significance tests. Also prints the sentences that differ most, with the
-    differing words in square brackets.
+    CER with paired significance tests. Also prints the sentences whose translations differ most,
+    with the differing words in square brackets.
     """
     if (source is None) != (not reference):
         refuse("--source", "and --reference must be given together, but one is missing.")

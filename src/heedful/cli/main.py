@@ -112,7 +112,7 @@ def main() -> None:
     """
     Run the command line.
 
-    The operations of a training step are longer than those of a search. So in training, idle
+    The operations of a training step take longer than those of a search. So in training, idle
     threads spin for only a hundredth of a millisecond. Two training runs that each take a minute
     alone took two minutes on two shared cores, but six with the longer spinning of a search.
 
@@ -214,7 +214,7 @@ def _record_interrupts() -> list[int]:
 
 
 def _end_by(number: signal.Signals) -> NoReturn:
-    """End the process by the signal itself, so that shells see it."""
+    """End the process by the signal itself, so that shells see which signal ended it."""
     signal.signal(number, signal.SIG_DFL)
     signal.raise_signal(number)
     sys.exit(128 + number)  # if the signal is blocked

@@ -144,8 +144,8 @@ def with_flags(
     `kinds`: the dataclasses, or instances whose values are the defaults. `before`: for a parameter,
     the names of the flags that precede it in the help; `...` stands for all remaining flags.
 
-    The command still receives a dict. It lacks fields that the user does not set, unless they have
-    a default.
+    The command still receives a dict. The dict lacks fields that the user does not set, unless they
+    have a default.
     """
     options = {option.name: option for kind in kinds for option in fields(kind)}
     defaults = {

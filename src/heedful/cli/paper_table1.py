@@ -19,8 +19,9 @@ def table1(
     """
     Count the operations of the layers of Table 1, and time them.
 
-    Counted costs include projections. Sequential operations are the longest chain of dependent
-    matrix products. Longest paths are found by testing which inputs have a nonzero gradient.
+    Counted costs include projections. The number of sequential operations is the length of the
+    longest chain of dependent matrix products. Longest paths are found by testing which inputs have
+    a nonzero gradient.
     Times are measured for several lengths and widths, in 3 to 30 rounds, depending on the budget.
     After an interruption, the same command continues the work.
     """

@@ -15,8 +15,9 @@ def standard_input() -> Iterator[bytes]:
     """
     Read lines from the file descriptor itself; refuse a closed descriptor at once.
 
-    A thread that waits in `sys.stdin.buffer` holds its lock. If Python exits meanwhile, for example
-    on Ctrl-C or because the program that reads the output has ended, it aborts.
+    A thread that waits for input in `sys.stdin.buffer` holds the buffer's lock. Python aborts if it
+    exits while the lock is held: for example on Ctrl-C, or because the program that reads the
+    output has ended.
     """
     try:
         os.read(0, 0)

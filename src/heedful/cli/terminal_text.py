@@ -96,7 +96,7 @@ def _number(letter: str) -> str:
 
 
 def _find_codec(name: str) -> codecs.CodecInfo | None:
-    """Return the ASCII codec for its second name; Python calls this for every unknown encoding."""
+    """Return the ASCII codec if the name is `_ASCII`; Python asks for every unknown encoding."""
     if name != _ASCII.replace("-", "_"):
         return None
     ascii_codec = codecs.lookup("ascii")

@@ -38,7 +38,7 @@ class DataConfig(SettingsTable):
     target_subwords: Annotated[
         Literal["as-source", "symbols"], ActsIf("data.shared_vocabulary", (False,))
     ] = "as-source"
-    """How target text is split: as-source, or symbols, which are separated by spaces."""
+    """How target text is split: as-source (like source text), or symbols (at spaces)."""
     normalization: Literal["identity", "nfc", "nmt_nfkc", "nmt_nfkc_cf"] = "identity"
     """Unicode normalization: none, NFC, sentencepiece's NFKC, or its NFKC with case folding."""
     subword_sampling: Share = 0.0
@@ -46,15 +46,15 @@ class DataConfig(SettingsTable):
     augment: Annotated[str, AfterValidator(_check_augmentations)] = ""
     """Shares of the pairs to change in every epoch, such as capitals:0.05 typos:0.1."""
     vocabulary_threshold: CountOrZero = 0
-    """With given BPE codes, subwords with a lower count in the text are split. 0 splits none."""
+    """With given BPE codes, subwords that are rarer than this in the text are split; 0 for none."""
     shared_vocabulary: bool = True
     """Whether both languages share one vocabulary."""
     max_length: Count = 256
     """Maximum number of subwords in a sentence; pairs with a longer sentence are dropped."""
     max_length_ratio: Annotated[float, Field(ge=1)] | None = None
-    """Maximum length ratio of the two sides; other pairs are dropped. None means no limit."""
+    """Maximum length ratio of the two sides; pairs above it are dropped. None means no limit."""
     min_script_share: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Drop pairs with a smaller share of letters in the language's script. None means no limit."""
+    """Minimum share of letters in the language's script, on each side. None means no limit."""
     drop_duplicates: bool = False
     """Whether repeated pairs are dropped."""
     unescape: bool = False

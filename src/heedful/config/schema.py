@@ -116,7 +116,7 @@ class _RunSettings(SettingsTable):
         `inherited`: changes that `settings` overrides.
 
         All changes are made before the check, so that dependent settings may change together. A
-        setting that `settings` does not name and that no longer acts is reset to its default.
+        setting that no longer has an effect is reset to its default, unless `settings` names it.
 
         Raises `SettingError` if a setting is unknown or out of range; the message gives the
         dotted name of each such setting.
@@ -177,7 +177,7 @@ def setting_fields() -> dict[str, FieldInfo]:
 
 @cache
 def setting_conditions() -> Conditions:
-    """Return the conditions of each setting that has any, including conditions of its tables."""
+    """Return the conditions under which settings have an effect, including those of tables."""
     extra = {name: added for family in families() for name, added in family.conditions.items()}
     return {
         name: tuple(item.with_families(names_with) for item in (*conditions, *extra.get(name, ())))
@@ -193,14 +193,14 @@ def setting_defaults() -> dict[str, Any]:
 
 
 def acting_settings(config: RunConfig) -> set[str]:
-    """Return the dotted names of the settings that act in a configuration."""
+    """Return the dotted names of the settings that have an effect in a configuration."""
     values, conditions = flat(config.to_dict()), setting_conditions()
     return {name for name in values if acts(name, values, conditions)}
 
 
 def without_idle(values: dict[str, Any], explicit: Collection[str]) -> dict[str, Any]:
     """
-    Reset settings that do not act, in place, and return all values.
+    Reset settings that have no effect, in place, and return all values.
 
     `values`: tables of unchecked values. `explicit`: dotted names of settings that stay unchanged,
     so that a later check can refuse them.

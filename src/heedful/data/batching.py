@@ -82,7 +82,7 @@ class _Part:
     @cached_property
     def _best_cut(self) -> tuple[Rows, int, int]:
         """
-        Try every cut of the pairs, first sorted by target length and then sorted by source length.
+        Try every cut of the pairs in two orders: by target length, and by source length.
 
         Returns the order, the position of the cut, and the padded tokens of both parts. The search
         is slow, so it runs on first use; most parts that are formed to balance ranks never need it.
@@ -320,7 +320,7 @@ class Batch:
     """Labels: the target, then the end symbol."""
     source_lengths: RowLengths
     target_lengths: RowLengths
-    """Numbers of tokens of each pair, end symbols included."""
+    """The lengths of the rows on each side, end symbols included."""
 
     @property
     def source_tokens(self) -> int:

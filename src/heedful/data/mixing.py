@@ -75,9 +75,9 @@ class Mixture:
 
         `epoch`: index of the epoch, from 0.
 
-        Corpus i is an endless sequence: permutation after permutation of its pairs, each drawn from
-        (seed, i, number). Epoch e takes the corpus's `counts` pairs that follow those of epoch e -
-        1.
+        Corpus i is read as an endless sequence of permutations of its pairs. The random generator
+        of permutation n is seeded with (seed, i, n). Each epoch continues the sequence where the
+        epoch before ended.
         """
         parts, first = [], 0
         for corpus, (size, count) in enumerate(zip(self.sizes, self.counts, strict=True)):

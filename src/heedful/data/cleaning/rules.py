@@ -42,9 +42,8 @@ class SeenHashes:
     A compact set of 64-bit hashes.
 
     It consists of a few sorted arrays, each at least twice as long as the next. New hashes form a
-    short array, and short arrays are merged (the log-structured merge of O'Neil et al. 1996). It
-    takes 8 bytes per hash, and 20 while the longest arrays are merged; a Python set takes about
-    100.
+    short array, and short arrays are merged (the log-structured merge of O'Neil et al. 1996). The
+    arrays take 8 bytes per hash, and 20 while the longest are merged; a Python set takes about 100.
 
     Two different texts share a hash with a probability of 2^-64. So among n texts about n^2 / 2^65
     are falsely taken for duplicates: 3e-8 among a million, 3e-4 among a hundred million.

@@ -102,7 +102,7 @@ def scripts_of(language: str) -> frozenset[str] | None:
 
     Returns the first words of the letters' Unicode names; None for a language not in the table.
 
-    A script in the code itself overrides the language. Chinese, Japanese and Korean each have
+    A script in the language code overrides the language. Chinese, Japanese and Korean each have
     several scripts. Letters of any other script, as in quotations, lower a line's share.
 
     >>> sorted(scripts_of("sr")), sorted(scripts_of("sr-Latn"))

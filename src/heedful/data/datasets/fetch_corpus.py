@@ -45,7 +45,7 @@ def get_corpus(
 
     If all texts exist and are unchanged, neither the network nor the archives are needed.
 
-    Raises `DownloadError` if no location provides one of the files. Raises `TextError` if a file in
+    Raises `DownloadError` if a file is not found at any location. Raises `TextError` if a file in
     the folder has the wrong size or digest, or an archive is damaged. Raises `StorageError` if the
     disk is full. Raises `UserError` if a mirror is neither a folder nor an address, or the folder
     is in use or holds another corpus. Raises `RunStopped` on Ctrl-C; the data downloaded so far is

@@ -137,7 +137,7 @@ class EncodedPairs:  # numpydoc ignore=PR02
 
         Pairs are in the order of the text; dropped pairs are left out.
 
-        Raises `IndexError` if there is no such pair, `RunFolderError` if a file was cut off.
+        Raises `IndexError` if there is no such pair, `RunFolderError` if a file is truncated.
         """
         source, target = (side.row(index) for side in self.sides)
         return source, target

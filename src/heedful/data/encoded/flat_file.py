@@ -167,7 +167,7 @@ class CheckedValues:
             self._check(block, values)
 
     def _check(self, block: int, values: NDArray[Any] | None = None) -> None:
-        """Compare a block with its digest and its values with the limit, piece by piece."""
+        """Check the digest of a block and the limit of its values; read it piece by piece."""
         size = self._file.dtype.itemsize
         begin = block * self._block_bytes
         end = min(begin + self._block_bytes, self._file.nbytes)

@@ -99,7 +99,7 @@ class Leaks:
 
     @property
     def repeated(self) -> int:
-        """Count the held-out pairs that training repeats."""
+        """Count the held-out pairs that the training text repeats."""
         return sum(
             any(number in repeated for number, repeated in zip(pair, self._repeated, strict=True))
             for pair in zip(*self._ids, strict=True)

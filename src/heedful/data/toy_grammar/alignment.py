@@ -47,7 +47,7 @@ def tag_words(text: str, of: str) -> list[TaggedWord]:
 
 
 def nest_words(part: str, words: Iterable[TaggedWord]) -> list[TaggedWord]:
-    """Prefix each word's node with a larger node."""
+    """Put the name of an enclosing node before the path of each word's node."""
     # Distinguishes the noun of the subject from the noun of the object.
     return [TaggedWord(form, f"{part} {of}", core) for form, of, core in words]
 
@@ -58,7 +58,7 @@ def choose_forms(
     """
     Choose the form of each word by the first letter of the next word.
 
-    `words`: with “form|form before a vowel” where it matters; empty words are left out.
+    `words`: written “form|form before a vowel” if they have two forms; empty words are left out.
 
     Words are spelled from the last to the first, because the next word must be known.
     """

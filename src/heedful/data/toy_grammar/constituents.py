@@ -7,9 +7,9 @@ The phrases of English sentences of the toy corpus, with labels and tags like th
     (S (NP (NP (DT the) (NN owl)) (SBAR (WHNP (WDT that)) (S (NP (PRP i)) (VP (VBD saw)))))
        (VP (VBZ sleeps)))
 
-Words are separated by spaces. There are no traces and no function tags. Where the Penn Treebank
-leaves a choice, “tired” is JJ. A reason for not doing something is a sister of “did not” and the
-verb, not below the verb.
+Words are separated by spaces. There are no traces and no function tags. The Penn Treebank allows
+two tags for “tired”; here the tag is JJ. A clause with “because” after a negated verb is a sister
+of “did”, “not” and the verb phrase; it is not part of the verb phrase.
 """
 
 from collections.abc import Iterator

@@ -19,8 +19,8 @@ class RoledSentence(NamedTuple):
     A sentence with agent, verb and patient.
 
     Agent and patient are each a noun or a pronoun, without article and adjectives. The verb is the
-    main verb, not “did”. Relative clauses and sequels are ignored. A sequel may have a pronoun:
-    “the girl finds an apple and eats it”.
+    main verb, not “did”. Relative clauses and a second predicate are ignored. A second predicate
+    may have a pronoun: “the girl finds an apple and eats it”.
     """
 
     text: str
@@ -29,7 +29,7 @@ class RoledSentence(NamedTuple):
     object: int
     """Indices of agent, verb and patient, from 0; spaces separate words."""
     pronoun: int | None = None
-    """Index of a later pronoun of the object: “it”, “him”, “them”."""
+    """Index of a later pronoun that refers to the object: “it”, “him”, “them”."""
 
 
 def sample_roles(size: int, seed: int) -> list[RoledSentence]:
