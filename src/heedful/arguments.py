@@ -273,7 +273,7 @@ def check_argument(owner: str, name: str, value: object, annotation: Any, advice
 
 @cache
 def _simple_types(annotation: Any) -> frozenset[type]:
-    """Return the types for which the check of a value ends with its type; numbers have limits."""
+    """Return the types of an annotation that need no check of the value; numbers have limits."""
     options = get_args(annotation) if _is_union(annotation) else (annotation,)
     simple = (NoneType, bool) if _takes_path(annotation) else (NoneType, bool, str)
     return frozenset(simple).intersection(options)

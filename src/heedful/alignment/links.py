@@ -56,7 +56,7 @@ class LinkCounts:
 
     @property
     def recall(self) -> float:
-        """Share of the sure links that were found; 1 if there are none."""
+        """Share of the sure links that were found; 1 if there are no sure links."""
         return self.predicted_sure / self.sure if self.sure else 1.0
 
     @property

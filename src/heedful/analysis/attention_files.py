@@ -65,9 +65,9 @@ def check_files(outs: Sequence[Path], choice: AttentionSelection) -> None:
     """
     Refuse output files that cannot be written, before the work begins.
 
-    Raises `SettingError` for an unknown suffix or for a choice that draws nothing. Raises
-    `StorageError` for a missing folder, and `MissingExtra` if a picture is requested and matplotlib
-    is not installed.
+    Raises `SettingError` for an unknown suffix, or if `choice` is set but no file is a picture.
+    Raises `StorageError` for a missing folder, and `MissingExtra` if a picture is requested and
+    matplotlib is not installed.
     """
     for out in outs:
         if out.suffix.lower() not in (_PAGE, _NUMBERS, *_PICTURES):

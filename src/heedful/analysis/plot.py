@@ -52,7 +52,7 @@ def run_names(paths: Sequence[Path]) -> list[str]:
     """
     Name runs after their folders.
 
-    A name consists of as many last parts of the path as are needed to distinguish the runs.
+    A name consists of the last parts of the path, as many as are needed to distinguish the runs.
 
     >>> run_names([Path("runs/small"), Path("runs/tiny")])
     ['small', 'tiny']
@@ -102,7 +102,7 @@ class LearningCurves:
             return None
 
     def _read(self) -> tuple[str, list[RunCurves]]:
-        """Return the label of the horizontal axis, and the curves; short runs are drawn in minutes."""
+        """Return the label of the horizontal axis and the curves; short runs are in minutes."""
         label, column, unit = "steps", "step", 1.0
         if self.along == "tokens":
             label, column = "target tokens", "target_tokens"

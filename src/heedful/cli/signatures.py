@@ -10,7 +10,7 @@ Command = Callable[..., None]
 def with_parameters(
     command: Command, run: Command, parameters: Sequence[inspect.Parameter]
 ) -> Command:
-    """Wrap a command in `run`, and give it these parameters for typer to read."""
+    """Wrap a command in `run`, and give the wrapper these parameters, which typer reads."""
     run = wraps(command)(run)
     signature = inspect.signature(command).replace(parameters=parameters)
     run.__signature__ = signature  # type: ignore[attr-defined]

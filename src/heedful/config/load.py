@@ -85,7 +85,7 @@ def setting_list(settings: Settings) -> list[str]:
 
 def to_toml(config: RunConfig) -> str:
     """
-    Format all active settings as TOML, each below its help text.
+    Format all settings that have an effect as TOML, each below its help text.
 
     Defaults are included, so the text has the same meaning in a later version.
     """

@@ -167,7 +167,7 @@ class CheckedValues:
             self._check(block, values)
 
     def _check(self, block: int, values: NDArray[Any] | None = None) -> None:
-        """Check the digest of a block and the limit of its values; read it piece by piece."""
+        """Read a block in pieces; check its digest, and that its values are below the limit."""
         size = self._file.dtype.itemsize
         begin = block * self._block_bytes
         end = min(begin + self._block_bytes, self._file.nbytes)

@@ -100,7 +100,7 @@ def hash_lines(lines: Sequence[str]) -> LineHashes:
 
 
 def _without_marks(kinds: UInt8[np.ndarray, " C"]) -> UInt8[np.ndarray, " C"]:
-    """Replace the kind of each mark with the kind of the last character before it."""
+    """Replace the kind of each mark with the kind of the character that it belongs to."""
     if not (kinds == MARK).any():
         return kinds
     places = np.where(kinds == MARK, 0, np.arange(len(kinds)))
