@@ -56,7 +56,7 @@ class Unreachable(DownloadError):
 
 
 class _Cut(Exception):
-    """A connection that ended too early, or a busy server; the request is repeated."""
+    """A temporary error, such as a lost connection or a busy server; the request is repeated."""
 
 
 def fetch(

@@ -87,7 +87,7 @@ class Leaks:
                 self._examples[sign].append(f"{lines[place]:,} {sign} {line:,}")
 
     def _held_out_line(self, pair: Sequence[Repetition]) -> int:
-        """Return the first held-out line that a pair repeats."""
+        """Return the line number of the first held-out line that a pair repeats."""
         for first, match in zip(self._first, pair, strict=True):
             if match.exact is not None:
                 return first[match.exact]
