@@ -2,9 +2,9 @@
 Texts aligned by line with another text: references, other systems, sources.
 
 Line n of one text belongs to line n of the other. The segments of WMT's test sets have numbers, so
-files of a test set are aligned by number in any order of their documents. A test set in XML may
-lack references for some segments; these references are None, and a line without any reference is
-not scored.
+files of the same test set are aligned by number; the order of their documents may differ. A test
+set in XML may lack references for some segments; these references are None, and a line without any
+reference is not scored.
 """
 
 from collections.abc import Sequence

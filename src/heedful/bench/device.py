@@ -160,7 +160,7 @@ def bench_device(
     Measure the parts, and write a record of each to the folder `out`.
 
     `parts`: names of parts, or the first words of their names; all parts if empty. `minutes`: time
-    limit of each part; measurements that it leaves no time for are recorded as not measured.
+    limit of each part; measurements for which no time is left are recorded as not measured.
 
     Returns the records. Raises `SettingError` for an unknown part or size.
     """

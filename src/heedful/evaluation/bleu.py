@@ -54,10 +54,10 @@ def evaluate_texts(
     Thai, Lao, Khmer, Burmese, Tibetan and Dzongkha are split into characters, and all other
     languages use the tokenizer 13a. A region or script (``zh-TW``) is ignored.
 
-    All other options are sacreBLEU's defaults: exponential smoothing for BLEU, character
-    order 6 and beta 2 for chrF, and TER without regard to case. TER of Chinese and Japanese treats
-    characters as words. If the tokenizer of the language is not installed, BLEU is computed on
-    characters, and a warning names the extra to install.
+    Other options are sacreBLEU's defaults: exponential smoothing for BLEU, character order 6 and
+    beta 2 for chrF, and TER without regard to case. TER of Chinese and Japanese treats characters
+    as words. If the tokenizer of the language is not installed, BLEU is computed on characters, and
+    a warning names the extra to install.
 
     Raises `TextError` if there are no lines, a hypothesis lacks its reference, or the language is
     unknown.

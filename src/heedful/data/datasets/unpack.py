@@ -3,8 +3,8 @@ Extraction of line-aligned text from archives.
 
 An archive from the network is not trusted. Its member names are compared with the names in the
 registry and never become names on the disk, and links are refused. Decompressed data may have at
-most a hundred times the size of the archive: text stays below this limit, unlike a decompression
-bomb.
+most a hundred times the size of the archive, plus 1 MiB: text stays below this limit, unlike a
+decompression bomb.
 """
 
 import gzip
