@@ -25,14 +25,14 @@ _WORD = re.compile(rf"[{_UNSPACED}]\s*|[^\s{_UNSPACED}]+\s*")
 
 @dataclass(frozen=True)
 class PairedScore:
-    """The scores of both runs by one metric."""
+    """The scores of both systems by one metric."""
 
     name: str
     """Name of the metric."""
     scores: tuple[float, float]
-    """Scores of both runs, in percent."""
+    """Scores of both systems, in percent."""
     p_value: float
-    """Probability that chance alone produces a difference at least as large."""
+    """Probability that chance alone produces a difference at least as large as the observed one."""
     signature: str
     """How the scores were computed, in sacreBLEU's notation."""
 
@@ -40,7 +40,7 @@ class PairedScore:
 @dataclass(frozen=True)
 class ComparedSentence:
     """
-    A sentence that the runs translate differently.
+    A sentence that the systems translate differently.
 
     Sentence chrF agrees with human judgment better than sentence BLEU does (Popović 2015).
     """
@@ -52,7 +52,7 @@ class ComparedSentence:
     references: tuple[str, ...]
     """Reference translations."""
     translations: tuple[str, str]
-    """Translations of the runs."""
+    """Translations of both systems."""
     chrf: tuple[float, float]
     """Sentence chrF of both translations, in percent."""
 
@@ -105,7 +105,7 @@ def mark_differences(first: str, second: str) -> tuple[str, str]:
     Mark, in square brackets, the words in which two sentences differ.
 
     The comparison uses the longest common runs of words (`difflib`), so that the marks are
-    readable; in scripts without spaces, each letter is a word.
+    readable; in scripts without spaces, each character is a word.
 
     >>> mark_differences("le gros chien rouge dort", "le chien vert foncé dort")
     ('le [gros] chien [rouge] dort', 'le chien [vert foncé] dort')

@@ -38,7 +38,7 @@ def language_code(language: str) -> str:
 
 
 def is_language(language: str) -> bool:
-    """Return whether this is the code of a language with a two-letter code or with a tokenizer."""
+    """Return whether a language has a two-letter code, or is tokenized like a language with one."""
     return language_code(language) in TWO_LETTERS
 
 
@@ -55,7 +55,7 @@ def check_language(language: str) -> None:
 
 @cache  # so that the warning is written once
 def bleu_tokenizer(language: str) -> str:
-    """Return sacreBLEU's tokenizer for a language; “char”, with a warning, if it is missing."""
+    """Return sacreBLEU's tokenizer for a language; if not installed, warn and return “char”."""
     code = language_code(language)
     name = _TOKENIZERS.get(code, BLEU.TOKENIZER_DEFAULT)
     try:

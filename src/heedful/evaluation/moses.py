@@ -19,8 +19,8 @@ def replace_unicode_punctuation(line: str) -> str:
     Replace full-width and typographic punctuation with ASCII.
 
     The output equals that of ``replace-unicode-punctuation.perl``, which does not replace the
-    German low quotation mark „. One bug of the script is not repeated: it turns a full-width 1 into
-    a quotation mark.
+    German low quotation mark „. One bug of the script is not repeated: the script turns a
+    full-width 1 into a quotation mark.
 
     Raises `MissingExtra` if sacremoses is not installed.
     """

@@ -1,14 +1,14 @@
 """
 Significance tests: paired bootstrap and approximate randomization.
 
-Two questions need two kinds of resampling. How far would the score move on another test set of
-the same kind? The bootstrap draws lines with replacement and scores the sample, for one system or
-for two on the same samples (Koehn 2004, “Statistical Significance Tests for Machine Translation
+Two questions need two kinds of resampling. How far would the score move on another test set of the
+same kind? The bootstrap draws lines with replacement and scores the sample, for one system or for
+two on the same samples (Koehn 2004, “Statistical Significance Tests for Machine Translation
 Evaluation”). Could a difference come from two systems that are equally good? Approximate
 randomization exchanges the translations of randomly chosen lines. It counts how often the new
-difference is at least as large (Riezler and Maxwell 2005, “On Some Pitfalls in Automatic Evaluation
-and Significance Testing for MT”). No line is scored twice: both tests need only sums of a
-`SufficientStatistics`.
+difference is at least as large as the observed one (Riezler and Maxwell 2005, “On Some Pitfalls in
+Automatic Evaluation and Significance Testing for MT”). No line is scored twice: both tests need
+only sums of a `SufficientStatistics`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -51,7 +51,7 @@ class Resampling:  # numpydoc ignore=PR02
             yield random.integers(2, size=(block, lines), dtype=bool)
 
     def describe(self, test: Test | None) -> Iterator[str]:
-        """State how intervals are computed and, if there is a significance test, the p-values."""
+        """State how intervals, and p-values if there is a significance test, are computed."""
         draws = f"{self.trials:,} times, seed {self.seed}"
         yield f"Intervals (95%): bootstrap, {draws}."
         if test is not None:
@@ -87,8 +87,8 @@ def confidence_intervals(
 
     Returns the lower and the upper end for each metric, in percent.
 
-    This is the percentile bootstrap: 95% of the samples' scores lie in between. All metrics see
-    the same samples.
+    This is the percentile bootstrap: 95% of the samples' scores lie between the two ends. All
+    metrics use the same samples.
     """
     return [_interval(scores) for scores in _bootstrap(measurements, resampling)]
 
@@ -102,11 +102,11 @@ def compare(
     """
     Test the differences between two systems.
 
-    Both p-values are two-sided, and count the observed outcome as one of the trials, so no p-value
-    is zero. The bootstrap's p-value is computed as in Moses and sacreBLEU, which center the
-    absolute differences on their mean. It is too small for close systems (0.33 for two systems of
-    WMT17 that are 0.04 BLEU apart, while randomization gives 0.86). Randomization is therefore the
-    default. A system compared with itself has p = 1 in either test.
+    The p-values of both tests are two-sided. They count the observed outcome as one of the trials,
+    so no p-value is zero. The bootstrap's p-value is computed as in Moses and sacreBLEU, which
+    center the absolute differences on their mean. It is too small for close systems (0.33 for two
+    systems of WMT17 that are 0.04 BLEU apart, while randomization gives 0.86). Randomization is
+    therefore the default. A system compared with itself has p = 1 in either test.
     """
     actual = np.array([our.score - their.score for our, their in zip(ours, theirs, strict=True)])
     sampled = _bootstrap(ours, resampling) - _bootstrap(theirs, resampling)
@@ -153,7 +153,7 @@ def _exchange_randomly(
 def _scores(
     measurements: Sequence[SufficientStatistics], sums: Float[np.ndarray, "trials counts"]
 ) -> Float[np.ndarray, "measurements trials"]:
-    """Score sums in which the columns of all measurements are side by side."""
+    """Compute scores from sums that have the columns of all measurements side by side."""
     ends = np.cumsum([measurement.counts.shape[1] for measurement in measurements])
     parts = np.split(sums, ends[:-1], axis=1)
     return np.stack([m.scores(part) for m, part in zip(measurements, parts, strict=True)])

@@ -40,7 +40,7 @@ class SufficientStatistics:  # numpydoc ignore=PR02
     """Sufficient statistics of a metric for one system's translations."""
 
     metric: Metric | None
-    """Metric of sacreBLEU that turns sums of counts into a score; None for bracket scores."""
+    """Metric of sacreBLEU that turns sums into a score; None for the bracket scores of parses."""
     counts: Float[np.ndarray, "lines counts"]
 
     @property
@@ -61,8 +61,8 @@ class SufficientStatistics:  # numpydoc ignore=PR02
 
         Returns the score of each selection in percent.
 
-        Uses sacreBLEU's own formula, so results are equal. Sums of integers are exact in double
-        precision, so the scores are exact, too.
+        Uses sacreBLEU's own formula, so the scores equal sacreBLEU's. Sums of integers are exact in
+        double precision, so the sums add no error.
         """
         assert self.metric is not None
         compute = self.metric._compute_score_from_stats
@@ -75,8 +75,8 @@ def measure(metric: Metric, hypotheses: Sequence[str]) -> SufficientStatistics:
     """
     Compute the sufficient statistics of a metric, line by line.
 
-    sacreBLEU keeps these statistics private to its own significance tests; this module is the only
-    one that accesses them.
+    sacreBLEU keeps these statistics private to its own significance tests; only this module of
+    heedful accesses them.
 
     Raises `TextError` if translations and references differ in the number of lines.
     """

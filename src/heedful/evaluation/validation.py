@@ -56,7 +56,7 @@ def score_chrf(references: Sequence[str], language: str) -> ScoreText:
 
 
 def score_exact_match(references: Sequence[str], language: str) -> ScoreText:
-    """Prepare references for the share of equal lines."""
+    """Prepare references for exact match."""
     del language
     return lambda texts: measure(ExactMatch([references]), texts).score
 

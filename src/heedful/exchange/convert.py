@@ -1,8 +1,8 @@
 """
 Import and export of models, with a comparison of results.
 
-Only an import can do without the comparison, if heedful cannot run the other toolkit. A folder gets
-its final name after the comparison, so a failed comparison leaves no folder.
+An import skips the comparison if heedful cannot run the other toolkit; an export never skips it. A
+folder gets its final name after the comparison, so a failed comparison leaves no folder.
 """
 
 from collections.abc import Sequence
@@ -286,7 +286,7 @@ def _write_model(
 
 
 def _check_class(folder: Path, kind: str, meant: str, run: Run) -> None:
-    """Refuse an alias of a Hugging Face class other than the class of the exported folder."""
+    """Raise `ExchangeError` if `--format` names another Hugging Face class than the folder has."""
     if meant and (model_type := read_settings_file(folder / _CONFIG).get("model_type")) != meant:
         raise ExchangeError(
             f"--format must name the class of {run.folder.path}, which is {model_type}, but names "

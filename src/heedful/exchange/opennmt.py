@@ -3,8 +3,8 @@ Import of OpenNMT-py Transformers, versions 1 to 3, from a ``.pt`` file.
 
 The file is a pickle with weights, options and vocabularies. The vocabularies of version 2 and
 earlier are objects of torchtext, and only their lists of words are read. OpenNMT-py's Transformer
-normalizes before its sub-layers, and its sources have no end symbol. If positions are added,
-embeddings are multiplied by the square root of the width.
+normalizes before its sub-layers, and its sources have no end symbol. If the model has position
+encodings, embeddings are multiplied by the square root of the width.
 """
 
 from collections.abc import Mapping

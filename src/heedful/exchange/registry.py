@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from heedful.errors import ExchangeError
 
 HUGGING_FACE = "huggingface"
-"""The name for any Hugging Face class; imports choose it by `model_type`, exports by the run."""
+"""The name for any Hugging Face class; imports choose the class by `model_type`, exports by run."""
 
 
 class Toolkit(NamedTuple):

@@ -70,7 +70,7 @@ class _SharedBudget(NamedTuple):
         return {system.name: int(share / self._cost(systems, system)) for system in systems}
 
     def _cost(self, systems: Sequence[TableSystem], system: TableSystem) -> float:
-        """Compute the total training time of all systems, in seconds, per step of `system`."""
+        """Compute how many seconds all systems together train for each step of `system`."""
         if self.task.equal == "time":
             return len(systems) * self.seconds[system.name]
         return sum(self.seconds[system.name] * system.times for system in systems) / system.times

@@ -35,7 +35,7 @@ class Estimate(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float] | Float[np.ndarray, " repeats"]) -> "Estimate":
-        """Compute the mean and margin of two or more repeats, by Student's t for up to 30."""
+        """Compute mean and margin of at least 2 repeats, with Student's t distribution up to 30."""
         every = np.asarray(values, dtype=float)
         student = STUDENT[len(every) - 2] if len(every) - 2 < len(STUDENT) else _NORMAL
         return cls(float(every.mean()), student * float(every.std(ddof=1)) / math.sqrt(len(every)))
@@ -112,9 +112,9 @@ def rank_correlation(first: ArrayLike, second: ArrayLike) -> float | None:
 
 def chance_of(first: ArrayLike, second: ArrayLike, seed: int = 1) -> float | None:
     """
-    Compute how often numbers in random order have at least this correlation, positive or negative.
+    Compute how often random orders correlate at least as strongly, positively or negatively.
 
-    Draws ten thousand random orders; None if the rank correlation is undefined.
+    Draws ten thousand random orders. Returns None if the rank correlation is undefined.
 
     >>> chance_of([1, 2, 3], [1, 1, 1])
     """

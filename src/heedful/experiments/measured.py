@@ -78,7 +78,7 @@ class MeasuredSystem:
 
     @property
     def margin(self) -> float:
-        """Half the width of the interval of BLEU."""
+        """Half the width of BLEU's confidence interval."""
         low, high = self.interval
         return (high - low) / 2
 

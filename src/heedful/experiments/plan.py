@@ -1,8 +1,8 @@
 """
 The plan of a table: before training, a time budget is converted into steps for each system.
 
-The training rate of each system is measured once for all its seeds, as `heedful bench train` does,
-with sentences as long as in the text. During this measurement the systems take turns. The plan is
+The training rate of each system is measured as in `heedful bench train`, once for all seeds, with
+sentences as long as those of the text. During this measurement the systems take turns. The plan is
 saved, so the run can be repeated on any machine. A repeated run takes steps and threads from the
 plan, whatever the rates of that machine are.
 """
@@ -246,7 +246,7 @@ def _all_rates(
 
 
 def _precision(config: RunConfig) -> str:
-    """Return the setting of the measured precision; `auto` may differ on another machine."""
+    """Return a setting with the measured precision; `auto` may choose another one elsewhere."""
     chosen = resolve_precision(config.train.precision, resolve_device(config.train.device))
     return f"train.precision={chosen}"
 

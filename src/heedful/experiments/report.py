@@ -83,7 +83,7 @@ def difference_rows(differences: Sequence[ScoreDifference]) -> Rows:
 
 
 def seed_spread(systems: Sequence[MeasuredSystem]) -> float:
-    """Return the largest difference in BLEU between two seeds of a system; 0 without seeds."""
+    """Return the largest difference in BLEU between seeds of one system; 0 if each has one seed."""
     scores = [[training.bleu for training in group] for group in by_seed(systems)]
     return max((max(group) - min(group) for group in scores), default=0.0)
 

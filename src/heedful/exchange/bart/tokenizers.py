@@ -3,10 +3,10 @@ Tokenizers of transformers for the languages of a model, including added languag
 
 ::
 
-    NllbTokenizer      any list of languages; byte-pair
+    NllbTokenizer      any list of languages; only byte-pair subwords
     MBartTokenizer     its 25 languages and any others
-    MBart50Tokenizer   its 52 languages; others as a source only after loading
-    M2M100Tokenizer    its 100 languages, or WMT21's 8; others only as a target
+    MBart50Tokenizer   its 52 languages; other source languages are set after loading
+    M2M100Tokenizer    its 100 languages, or WMT21's 8; others only as target languages
 
 So an M2M100 model with an added language is written for `NllbTokenizer`. This class adds the same
 tokens to text, but names a language by its token. It needs byte-pair subwords, each with a row in

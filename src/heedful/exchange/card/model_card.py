@@ -51,7 +51,7 @@ class CardFacts:
     license: str = ""
     """The license: an identifier from the hub, or a name; empty if it is not stated."""
     datasets: tuple[str, ...] = ()
-    """Data sets from the hub that the model was trained on."""
+    """Datasets from the hub that the model was trained on."""
     scores: tuple[Path, ...] = ()
     """Output files of `heedful evaluate --json`, each named after its test set."""
 

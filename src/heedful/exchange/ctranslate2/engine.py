@@ -49,8 +49,8 @@ class Engine:
     """
     Search and forced decoding with CTranslate2. Raises `MissingExtra` if it is not installed.
 
-    CTranslate2 computes in threads that a fork does not have. So a fork of a process that opened
-    a model can neither use this model nor open another; it raises `UserError`.
+    CTranslate2 computes in threads that a fork does not have. So a fork of a process that opened a
+    model can neither use this model nor open another; an attempt raises `UserError`.
     """
 
     _process: ClassVar[int] = 0
@@ -115,11 +115,12 @@ class Engine:
         tokens of each line, without the end symbol.
 
         With a length penalty, CTranslate2's search ends when `beam` hypotheses are complete
-        (`as-ctranslate2` in `heedful.search.compat`). It gives a prefix a probability of one, and
-        scores one token too many in a cut hypothesis, so such lines are scored again. Cut
-        hypotheses are ranked after complete hypotheses. If a hypothesis has a forbidden token, its
-        line is searched again with all forbidden tokens suppressed. This redistributes their
-        probability, so these lines are also scored again.
+        (`as-ctranslate2` in `heedful.search.compat`). CTranslate2 gives a prefix a probability of
+        one, and scores one token too many in a cut hypothesis. Lines with a prefix or a cut
+        hypothesis are therefore scored again. Cut hypotheses are ranked after complete hypotheses.
+        If a hypothesis has a forbidden token, its line is searched again with all forbidden tokens
+        suppressed. Suppression redistributes their probability, so these lines are also scored
+        again.
         """
         _check_process()
         penalty, alpha = settings.penalty, settings.penalty.alpha

@@ -235,7 +235,7 @@ def _special(
     config: Mapping[str, Any],
     target: Mapping[str, str | None] | None = None,
 ) -> dict[str, str | None]:
-    """Find the special symbols of a side; the source has the start and padding of the target."""
+    """Find the special symbols of a side; the source uses the target's start and padding."""
     end = special_token(config, "eos_token", "</s>")
     begin = special_token(config, "decoder_start_token", "<s>")
     if target is None and begin in (end, *_PADDING):

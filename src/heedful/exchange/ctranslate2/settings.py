@@ -43,7 +43,7 @@ _NOUGHT = (
 
 
 class Variables:
-    """Settings inferred from a model file and ``config.json``; attributes are removed when read."""
+    """Settings inferred from a model file and ``config.json``; reading an attribute removes it."""
 
     def __init__(self, file: ModelFile, config: Mapping[str, Any]) -> None:
         self.reasons = Problems()
@@ -210,7 +210,7 @@ class Variables:
         return {"tie_embeddings": "all"}
 
     def _biases(self) -> dict[str, Any]:
-        """Add missing zero biases to feed-forward layers, and to projections if any has a bias."""
+        """Add missing biases, as zeros: to feed-forward layers; to projections if any has one."""
         projections = [name for name in self.weights if _PROJECTION.search(name)]
         networks = [name for name in self.weights if _NETWORK.search(name)]
         has_bias = any(name.replace("/weight", "/bias") in self.weights for name in projections)
@@ -220,7 +220,7 @@ class Variables:
         return {"projection_bias": has_bias, "output_bias": OUTPUT_BIAS in self.weights}
 
     def _size(self, name: str, axis: int) -> int:
-        """Return a size of a matrix; 0 if it is missing, which the key map reports."""
+        """Return a size of a matrix; 0 if the matrix is missing, which the key map reports."""
         matrix = self.weights.get(name)
         return int(matrix.shape[axis]) if matrix is not None and matrix.ndim == 2 else 0
 

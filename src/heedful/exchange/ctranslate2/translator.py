@@ -103,8 +103,8 @@ class ExportedTranslator:
         """
         Translate lines as `Translator.translate` does; refuse options that CTranslate2 lacks.
 
-        With a length penalty, a search stops when as many hypotheses are complete as the beam is
-        wide, as in CTranslate2; the `gnmt` penalty only reorders the complete hypotheses.
+        With a length penalty, a search stops when `beam` hypotheses are complete, as in
+        CTranslate2; the `gnmt` penalty only reorders the complete hypotheses.
         """
         options = options or SearchOptions()
         check_engine(

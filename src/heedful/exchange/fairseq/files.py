@@ -95,7 +95,7 @@ def upgrade_tensors(tensors: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def checkpoint_file(path: Path) -> Path:
-    """Find the checkpoint. Raises `ExchangeError`, which lists the files of the folder."""
+    """Find the checkpoint. Raises `ExchangeError` if it is missing or ambiguous."""
     if path.is_file():
         return path
     files = sorted(path.glob("*.pt")) if path.is_dir() else []

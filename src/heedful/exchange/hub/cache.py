@@ -1,5 +1,5 @@
 """
-Converted models from the hub on this machine.
+Models from the hub, converted and stored on this machine.
 
 ::
 

@@ -210,7 +210,7 @@ def _interruptible(work: Callable[[], Any]) -> Any:
     """
     Call a function in a thread, so that Ctrl-C can end the wait for its result.
 
-    The library sends files in threads and waits for them, however long they take.
+    The library sends files in threads, and waits for these threads without a time limit.
     """
     result: Future[Any] = Future()
 

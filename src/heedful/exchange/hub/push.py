@@ -30,8 +30,8 @@ def push_run(
     result of the comparison, and notes.
 
     Nothing is uploaded unless transformers computes the same log-probabilities. Raises
-    `ParityFailed` if it does not, or if too many translations differ and `accept_differences` is
-    false. Raises `ExchangeError` if there is no token.
+    `ParityFailed` if log-probabilities differ, or if too many translations differ and
+    `accept_differences` is false. Raises `ExchangeError` if there is no token.
     """
     client = HubClient("uploading to Hugging Face's hub")
     if client.is_offline:

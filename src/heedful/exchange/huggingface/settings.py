@@ -151,7 +151,7 @@ def check_head(
 
 
 def check_rate(value: object, name: str, reasons: Problems) -> None:
-    """Add a reason for a dropout that is not a probability less than 1."""
+    """Add a reason for a dropout rate that is not a probability less than 1."""
     is_rate = isinstance(value, int | float) and 0 <= value < 1
     reasons.add_if(not is_rate, f"{name} must be at least 0 and below 1, but is {value!r}")
 

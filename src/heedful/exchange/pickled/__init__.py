@@ -1,8 +1,8 @@
 """
 Pickled checkpoints of other toolkits, read without executing code.
 
-Why not ``torch.load(weights_only=True)`` with stand-in classes for the options and words? Both were
-measured on the same files (torch 2.13, one CPU core):
+Why not ``torch.load(weights_only=True)`` with stand-in classes for the options and words? Both
+readers were measured on the same files (torch 2.13, one CPU core):
 
 ::
 

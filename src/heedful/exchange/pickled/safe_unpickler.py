@@ -2,9 +2,9 @@
 A safe unpickler, which executes nothing.
 
 A pickle is a small program: it names functions and calls them, so a checkpoint from a stranger can
-do whatever its author wanted. This reader walks through the instructions with `pickletools`, which
-only decodes them, and builds plain values. Names are never imported: each is looked up in a list of
-the names and packages that checkpoints need, and any other name is refused.
+do whatever its author wanted. This reader builds plain values from the instructions, which
+`pickletools` only decodes. Names are never imported: each is looked up in a list of the names and
+packages that checkpoints need, and any other name is refused.
 
 ::
 

@@ -13,7 +13,9 @@ WIDEST_BEAM, MOST_TOKENS = 201, 10_000
 
 def settings_of(value: Any) -> dict[str, Any]:
     """
-    Read settings stored with weights: numbers, text, lists and dictionaries; others become None.
+    Read settings stored with weights: numbers, text, lists and dictionaries.
+
+    Other values become None.
 
     Interpolations of omegaconf, such as “${model.width}”, stay text. Raises `ExchangeError` if
     `value` holds no settings, or more than any toolkit has.

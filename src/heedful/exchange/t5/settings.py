@@ -69,7 +69,7 @@ _FIXED = {
 
 
 def complete(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Fill in the defaults of the class; its own names take precedence over general ones."""
+    """Fill in the defaults; the names of T5's settings take precedence over general names."""
     common = {ours: settings[name] for name, ours in _OTHER_NAMES.items() if name in settings}
     named = {**NUMBERS, "feed_forward_proj": "relu", "dropout_rate": 0.1, **common, **settings}
     named.setdefault("layer_norm_epsilon", 1e-6)

@@ -52,7 +52,7 @@ class BatchNorm(nn.BatchNorm1d, PaddedNorm):
     def _normalize(
         self, tokens: Float[Tensor, "tokens d_model"], by_batch: bool
     ) -> Float[Tensor, "tokens d_model"]:
-        """Normalize with batch statistics, updating the averages, or with the running averages."""
+        """Normalize with batch statistics, which update the averages, or with running averages."""
         mean, variance = self.running_mean, self.running_var
         assert mean is not None and variance is not None
         exact = torch.promote_types(tokens.dtype, torch.float32)

@@ -173,5 +173,5 @@ class ByteNetStack(nn.Module, Initialized):
         return sum(weight.numel() for weight in self.blocks.parameters() if weight.dim() > 1)
 
     def _blocks(self) -> Sequence[ByteNetBlock]:
-        """List the blocks with their own type."""
+        """List the blocks, typed as `ByteNetBlock`."""
         return list(self.blocks)  # type: ignore[arg-type]

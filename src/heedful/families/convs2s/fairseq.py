@@ -172,7 +172,7 @@ class Lengths:
 
 
 def _normalized_by_output(tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """Give each weight one length per output; multiply out the output matrix."""
+    """Give each weight one length per output; compute the output matrix from its two parts."""
     # Checkpoints older than version 2 have one length for each position of a decoder's kernel.
     # Their weights are multiplied out, and then get one length per output.
     changed = dict(tensors)

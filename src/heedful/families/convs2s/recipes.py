@@ -3,10 +3,11 @@ Recipes of ConvS2S: shapes from fairseq, training settings from its guide or fro
 
 A comment names the source; “ours” marks a choice for which no source was found. The shapes of
 fairseq (`fairseq/models/fconv.py` at 3d262bb2) differ from those in the later version of the paper.
-There, embeddings have width 512, and 10, 3 and 2 layers have equal widths (English-German).
-“README” is fairseq's examples/translation/README.md, and sections are those of Gehring et al.
-(2017). Two things differ in heedful. The output matrix has no weight normalization. Both languages
-share one vocabulary, whose size is the number of joint BPE codes in fairseq's scripts.
+There, embeddings have width 512, and the layers form groups of 10, 3 and 2, each with one width
+(English-German). “README” is fairseq's examples/translation/README.md, and sections are those of
+Gehring et al. (2017). Two things differ in heedful. The output matrix has no weight normalization.
+Both languages share one vocabulary, whose size is the number of joint BPE codes in fairseq's
+scripts.
 """
 
 from typing import Any

@@ -32,7 +32,7 @@ class Routing(NamedTuple):
     tokens: Int[Tensor, " pairs"]
     experts: Int[Tensor, " pairs"]
     gates: Float[Tensor, " pairs"]
-    """Weights of the experts; the weights of a token sum to one."""
+    """Weights of the experts; they sum to one per token, or less if a group gives it no expert."""
     penalty: Float[Tensor, ""] | None = None
     """Penalty for imbalance, only in training."""
     load: Float[Tensor, " experts"] | None = None

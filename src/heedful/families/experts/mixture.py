@@ -36,7 +36,7 @@ class MixtureConfig:
     """Inner width of each expert."""
     experts: int
     per_token: int
-    """Experts of a token; with groups, groups of a token and experts chosen in each of them."""
+    """Number of experts per token; with groups, of groups per token and of experts per group."""
     gating: Literal["noisy", "balanced"] = "noisy"
     groups: int | None = None
     """Number of groups of a gate on two levels; None means one level."""
@@ -64,7 +64,7 @@ class MixtureOfExperts(Network):
         mean = self.experts_per_token / config.experts
         self.register_buffer("running_load", torch.full((config.experts,), mean))
         self.unserved = 0.0
-        """Share of the tokens of the last forward pass in training that no expert took."""
+        """Share of the tokens that no expert took in the last forward pass of training."""
 
     @property
     def experts_per_token(self) -> int:
