@@ -41,8 +41,8 @@ def split_compounds(line: str) -> str:
 
     The output equals that of the script's ``perl -ple 's{(\S)-(\S)}{$1 ##AT##-##AT## $2}g'``. It
     makes one pass from left to right, in which a character that ended one split cannot begin the
-    next. So only the first hyphen of “x-y-z” is split. Like Perl, the function works on bytes: in
-    “x-ä-z”, with a middle letter of two bytes, both hyphens are split.
+    next. So “x-y-z” is split only at its first hyphen. Like Perl, the function works on bytes:
+    “x-ä-z”, whose middle letter has two bytes, is split at both hyphens.
 
     >>> split_compounds("a rich-text format , x-y-z , t-")
     'a rich ##AT##-##AT## text format , x ##AT##-##AT## y-z , t-'

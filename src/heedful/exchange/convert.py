@@ -226,8 +226,8 @@ def export_model(
     """
     Export a run's model for another toolkit, with a model card.
 
-    `kind`: name of the toolkit, or `huggingface` for its first class that can express the model.
-    `facts`: facts that the run does not record, for the card.
+    `kind`: name of the toolkit, or `huggingface` for the first Hugging Face class that can express
+    the model. `facts`: facts that the run does not record, for the card.
 
     Raises `ExchangeError` with all reasons if the format cannot express the model, and
     `ParityFailed` if the toolkit's results differ. If an error occurs, the folder `out` is not

@@ -2,9 +2,9 @@
 The plan of a table: before training, a time budget is converted into steps for each system.
 
 The training rate of each system is measured as in `heedful bench train`, once for all seeds, with
-sentences as long as those of the text. During this measurement the systems take turns. The plan is
-saved, so the run can be repeated on any machine. A repeated run takes steps and threads from the
-plan, whatever the rates of that machine are.
+sentences as long as the text's. During this measurement the systems take turns. The plan is saved,
+so the run can be repeated on any machine. A repeated run takes steps and threads from the plan,
+whatever the rates of that machine are.
 """
 
 import json

@@ -72,9 +72,9 @@ def run_process(
     """
     Send a request to a new process and wait for its answer.
 
-    Output of libraries before the answer is ignored. `foreign`: whether the process gets the user's
-    own environment, and no plugins. `variables`: variables added to the environment. `seconds`: the
-    maximum waiting time.
+    Output of libraries before the answer is ignored. `foreign`: whether the process gets no
+    plugins, and an environment without the variables that heedful has set. `variables`: variables
+    added to the environment. `seconds`: the maximum waiting time.
 
     Raises `MeasurementFailed` if there is no answer, with the last line that the process wrote to
     standard error. Raises `UserError` if the process reports an invalid request.

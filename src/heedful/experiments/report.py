@@ -93,10 +93,10 @@ def cost_rows(
     published: tuple[str, Mapping[str, str]] | None = None,
 ) -> Rows:
     """
-    Lay out each system's score, its training cost, and its score after equally many operations.
+    Lay out scores and training costs, and the scores after the same number of operations.
 
-    `published`: the header of a column, and its cells by title; other cells are empty. Operations
-    of 0 are unknown; they are not shown.
+    `published`: the header of a column, and its cells by title; other cells are empty. A number of
+    0 operations means that it is unknown; it is not shown.
     """
     flops = min(
         (system.curve[-1].flops for system in systems if system.curve and system.flops),

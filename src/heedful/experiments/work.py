@@ -1,8 +1,8 @@
 """
 Workloads of measurements: pairs of given lengths and their operation counts.
 
-Only the operations of real tokens count. A toolkit that processes padding gets no credit for it, so
-shares of the peak rate compare useful work.
+Only the operations of real tokens count. Padding that a toolkit processes is not counted, so shares
+of the peak rate compare useful work.
 """
 
 import random

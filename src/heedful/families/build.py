@@ -50,7 +50,7 @@ def build_model(
     unused rows; equal if the tables are tied.
 
     `settings.decoder_start` chooses the decoder's first input: the start, end or padding symbol, or
-    a zero vector (in the authors' code, padding, whose embedding is zero).
+    a zero vector (the authors' code uses padding, whose embedding is zero).
     """
     zero_token = padding if settings.decoder_start == "zero" else None
     first = {"symbol": start_token, "end": end_token, "pad": padding, "zero": padding}

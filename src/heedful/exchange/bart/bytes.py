@@ -32,9 +32,9 @@ def read_bytes(
     Read the vocabulary and the merges.
 
     `spelled`: content of ``tokenizer_config.json``. `special`: spellings of the special symbols.
-    `tokenizer_json`: content of ``tokenizer.json``, empty if the file is missing; it is preferred
-    to the other files, as in transformers. Raises `ExchangeError` if files are missing, or if the
-    tokenizer is of another kind.
+    `tokenizer_json`: content of ``tokenizer.json``, which is preferred to the other files, as in
+    transformers; empty if the file is missing. Raises `ExchangeError` if files are missing, or if
+    the tokenizer is of another kind.
     """
     _check_class(path, spelled)
     numbers: dict[str, Any]

@@ -23,7 +23,7 @@ MASK = "<mask>"
 
 
 def renumber_pieces(tokenizer: Tokenizer) -> Tokenizer:
-    """Return a tokenizer with ids in the exported order; unchanged if it has this order already."""
+    """Return a tokenizer with ids in the exported order; the same one if it has this order."""
     model, frame = tokenizer.models[0], tokenizer.frame
     if not isinstance(model, ImportedModel) or frame is None or not frame.languages:
         return tokenizer

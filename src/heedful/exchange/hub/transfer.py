@@ -97,7 +97,7 @@ def link(place: Path, content: Path) -> None:
 
 
 def digest_of(path: Path, like: str) -> str:
-    """Compute the digest of a file, of the same kind as `like`: SHA-256, or git's SHA-1."""
+    """Compute the digest of a file with the hash function of `like`: SHA-256, or git's SHA-1."""
     with open_ordinary(path) as file:
         if len(like) == 64:
             return hashlib.file_digest(file, "sha256").hexdigest()

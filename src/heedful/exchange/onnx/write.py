@@ -7,7 +7,7 @@ Export as two ONNX graphs, for programs without heedful and torch.
     step.onnx             tokens, past_keys, past_values, and the encoder's outputs
                               -> log_probabilities, keys, values
     onnx.json             names, shapes, special ids and search settings; fingerprints of the
-                          subwords and of this export, the latter as in both graphs
+                          subwords and of this export (also in both graphs)
     tokenizer.json, …     as in a run folder
 
 The batch size and the lengths are dynamic.

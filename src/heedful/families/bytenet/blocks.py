@@ -114,7 +114,7 @@ class Unfolding(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch time width"], real: Bool[Tensor, "batch time"]
     ) -> tuple[Float[Tensor, "batch columns width"], Bool[Tensor, "batch columns"]]:
-        """Extend each sentence; return columns, which are zero beyond its room, and their mask."""
+        """Extend each sentence to its room; return columns, zero beyond that room, and a mask."""
         lengths = real.sum(dim=1, keepdim=True)  # (batch, 1)
         columns = self._room(x.size(1))
         positions = torch.arange(columns, device=x.device)

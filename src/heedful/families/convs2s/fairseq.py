@@ -196,7 +196,7 @@ def _normalized_by_output(tensors: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def _fit(g: Array, v: Array) -> bool:
-    """Return whether each axis of the lengths has size 1 or the size of the directions' axis."""
+    """Return whether each axis of the lengths has size 1 or the size of that axis of `v`."""
     pairs = zip(g.shape, v.shape, strict=False)
     return g.ndim == v.ndim and all(lengths in (1, size) for lengths, size in pairs)
 
