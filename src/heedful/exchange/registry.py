@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from heedful.errors import ExchangeError
 
 HUGGING_FACE = "huggingface"
-"""The name for any Hugging Face class; imports choose the class by `model_type`, exports by run."""
+"""Name for any Hugging Face class; imports choose one by `model_type`, exports by the run."""
 
 
 class Toolkit(NamedTuple):

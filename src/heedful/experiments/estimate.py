@@ -35,7 +35,7 @@ class Estimate(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float] | Float[np.ndarray, " repeats"]) -> "Estimate":
-        """Compute mean and margin of at least 2 repeats, with Student's t distribution up to 30."""
+        """Compute mean and margin of 2 or more repeats, by Student's t if there are at most 30."""
         every = np.asarray(values, dtype=float)
         student = STUDENT[len(every) - 2] if len(every) - 2 < len(STUDENT) else _NORMAL
         return cls(float(every.mean()), student * float(every.std(ddof=1)) / math.sqrt(len(every)))

@@ -246,7 +246,7 @@ def _all_rates(
 
 
 def _precision(config: RunConfig) -> str:
-    """Return a setting with the measured precision; `auto` may choose another one elsewhere."""
+    """Return the measured precision as a setting; `auto` may choose another on other machines."""
     chosen = resolve_precision(config.train.precision, resolve_device(config.train.device))
     return f"train.precision={chosen}"
 

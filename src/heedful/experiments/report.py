@@ -95,8 +95,8 @@ def cost_rows(
     """
     Lay out scores and training costs, and the scores after the same number of operations.
 
-    `published`: the header of a column, and its cells by title; other cells are empty. A number of
-    0 operations means that it is unknown; it is not shown.
+    `published`: the header of a column, and its cells by title; other cells are empty. Zero
+    operations mean an unknown number, which is not shown.
     """
     flops = min(
         (system.curve[-1].flops for system in systems if system.curve and system.flops),

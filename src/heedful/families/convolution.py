@@ -125,7 +125,7 @@ class Convolution(nn.Module):
         return self._cached[1]
 
     def train(self, mode: bool = True) -> "Convolution":
-        """Set the mode and drop the cached weight; optimizers may not raise its version counter."""
+        """Set the mode and drop the cached weight; optimizers can bypass version counters."""
         self._cached = None
         return super().train(mode)
 

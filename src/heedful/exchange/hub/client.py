@@ -58,7 +58,7 @@ class HubModel:
 
 
 class HubClient:
-    """A client of the hub at HF_ENDPOINT; it needs huggingface_hub."""
+    """A client of the hub at HF_ENDPOINT, by default huggingface.co; it needs huggingface_hub."""
 
     def __init__(self, purpose: str) -> None:
         self._library = import_extra("huggingface_hub", purpose, "hub")

@@ -58,7 +58,7 @@ class LayerShape(NamedTuple):
     kernel: int
     """Number of positions that the layer reads."""
     residual: int = 1
-    """Which input is added: 1 is the layer's own, 2 the one of the layer below; 0 means none."""
+    """Which input is added: 1 is the layer's own, 2 is that of the layer below; 0 means none."""
 
 
 @dataclass(frozen=True)

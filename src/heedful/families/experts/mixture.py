@@ -36,7 +36,7 @@ class MixtureConfig:
     """Inner width of each expert."""
     experts: int
     per_token: int
-    """Number of experts per token; with groups, of groups per token and of experts per group."""
+    """Experts per token; with groups, number of groups per token and of experts in each."""
     gating: Literal["noisy", "balanced"] = "noisy"
     groups: int | None = None
     """Number of groups of a gate on two levels; None means one level."""
