@@ -52,8 +52,8 @@ class ModelFile:
     """Revision of the kind of model."""
     variables: dict[str, Array]
     """
-    Variables as they are stored: weights in 8 or 16 bits are not yet divided by their scales, which
-    are the variables ``…_scale``. An alias is the same array as its variable.
+    Variables as they are stored: integer weights are not yet divided by their scales, which are the
+    variables ``…_scale``. An alias is the same array as its variable.
     """
     version: int
 

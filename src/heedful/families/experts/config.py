@@ -51,7 +51,7 @@ class ExpertsConfig(SettingsTable):
     """Weight of the penalty for unequal numbers of tokens per expert."""
 
     def changed(self) -> list[tuple[str, object]]:
-        """List settings that models without mixtures lack, by their dotted names."""
+        """List the number of experts by its dotted name, if there are mixtures."""
         return [] if self.count is None else [(f"{self.table}.count", self.count)]
 
 

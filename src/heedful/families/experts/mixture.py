@@ -51,7 +51,7 @@ class MixtureOfExperts(Network):
     """A mixture in place of a feed-forward network."""
 
     running_load: Tensor
-    """Share of the tokens that each expert served in the last batches of training."""
+    """Running average over training batches of the share of tokens that each expert serves."""
 
     def __init__(self, config: MixtureConfig) -> None:
         super().__init__()
