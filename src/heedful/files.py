@@ -182,7 +182,7 @@ def writing(folder: Path, promise: str = INTACT) -> Iterator[None]:
     """
     Turn write errors into `StorageError`.
 
-    Every `OSError` counts, so the block must contain nothing but writing.
+    Every `OSError` counts as a write error, so the block must contain nothing but writing.
 
     Raises `StorageError` if the disk is full or the folder cannot be written.
     """

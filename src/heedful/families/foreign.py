@@ -1,7 +1,7 @@
 """
 Models of other toolkits that belong to a family.
 
-If another toolkit also has models of a family, `Family.readers` names a module for this toolkit.
+If another toolkit also has models of a family, `Family.readers` names a module for that toolkit.
 The module interprets the settings and tensors of a checkpoint. The toolkit's reader in
 `heedful.exchange` reads files, text processing and search settings, and does not depend on
 families.
@@ -31,7 +31,7 @@ class ForeignModel:
     tensors: Mapping[str, Array]
     """Tensors by their names."""
     key_map: Callable[[Mapping[str, Shape], RowMap, RowMap], KeyMap]
-    """Builds the map from the shapes of our weights and the rows of source and target."""
+    """Builds the map from the shapes of our weights and the row maps of source and target."""
     widths: Mapping[str, int]
     layers: Mapping[str, int]
     """Sizes by their names, compared with the tensors before a model is built."""
@@ -90,7 +90,7 @@ def position_entries(
 def number_in(
     settings: Mapping[str, Any], name: str, default: int | float, maximum: int = _LARGEST
 ) -> int | float:
-    """Read a number, `default` if absent; refuse values that are not numbers below `maximum`."""
+    """Read a number, `default` if absent; raise an error if its size is not below `maximum`."""
     value = settings.get(name)
     if value is None:
         return default

@@ -128,7 +128,7 @@ class TensorUse(NamedTuple):
     """Number of tensors in the file that fill several of ours, such as a table we do not tie."""
 
     def __str__(self) -> str:
-        """Format for the report of an import."""
+        """Format the counts for the report of an import."""
         named = {"copies": self.copies, "without weights": self.ignored, "shared": self.shared}
         more = "; ".join(f"{name}: {count}" for name, count in named.items() if count)
         exceptions = f" ({more})" if more else ""
@@ -186,7 +186,7 @@ class KeyMap:
         }
 
     def to_theirs(self, ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Convert our tensors to the other toolkit's; for each tensor, its first entry counts."""
+        """Convert our tensors to the other toolkit's; for a shared tensor, use its first entry."""
         theirs: dict[str, Tensor] = {}
         for entry in self.entries:
             parts = entry.change.split(ours[entry.ours].detach().float())
@@ -220,8 +220,8 @@ def tied_copies(tables: Mapping[str, str], shapes: Mapping[str, Shape]) -> dict[
     """
     Map tied tables that exist only in the other toolkit's file to the tables they must equal.
 
-    `tables`: the other toolkit's names of the source, target and output tables, in this order, by
-    our names.
+    `tables`: maps our names of tables to the other toolkit's names, in the order source, target,
+    output.
     """
     copies, original = {}, ""
     for ours, theirs in tables.items():

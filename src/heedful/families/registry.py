@@ -35,7 +35,7 @@ MODULES = (
 )
 
 POSITIONS_BUILDERS = ("build_score_bias", "build_rotation", "build_relation")
-"""Functions that build the part of a family of positions; each such family has one of them."""
+"""Names of functions that build positions; each family of positions has one of them."""
 
 # Functions, with their arguments, that a family without `builder` must have, by the setting that
 # selects the family. If several are listed, the first function that the family has is used.
@@ -133,7 +133,7 @@ def chosen_value(model: ModelSettings, setting: str) -> str:
 
 
 def part_layers(model: ModelSettings, side: str) -> tuple[int, ...]:
-    """List the layers of the encoder or decoder, counted from 1, with a part of another family."""
+    """List the layers of one side, counted from 1, that have a part of another family."""
     layers = {number for family in families() for number in family.part_layers(model, side)}
     return tuple(sorted(layers))
 
@@ -145,7 +145,7 @@ def family_recipes() -> Iterator[tuple[str, Recipe]]:
 
 
 def readers_of(toolkit: str) -> list[Any]:
-    """Import every family's module that reads another toolkit's models; they import torch."""
+    """Import every family's module that reads a toolkit's models; these modules import torch."""
     names = (family.readers[toolkit] for family in families() if toolkit in family.readers)
     return list(map(import_module, names))
 

@@ -6,9 +6,9 @@ training step of a small model. Here sixteen random bits decide whether an eleme
 compiled function (``dropout.h``) draws the bits with Philox, scales and adds in one pass; without
 it, NumPy's SFC64 draws the bits. Each call seeds the generator from torch's generator, so
 ``torch.manual_seed`` makes all results repeatable and no other state has to be saved. On other
-devices torch's kernel is used, unless a compiler fuses dropout with neighboring operations. Then a
-hash of each element's index decides (`hashed_bits`), because Philox takes longer than all other
-operations of such a kernel.
+devices torch's kernel is used, unless a compiler fuses dropout with neighboring operations. In a
+fused kernel, a hash of each element's index decides (`hashed_bits`), because Philox takes longer
+than all other operations of such a kernel.
 """
 
 from typing import Any

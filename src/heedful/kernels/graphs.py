@@ -3,7 +3,7 @@ Work that a GPU repeats with a single launch.
 
 An eager training step of a base model starts some two thousand kernels, and each start takes the
 process several microseconds. A recorded graph starts all kernels at once, on the same memory. On a
-CPU the same work is called each time, so both use one code path.
+CPU the work is called each time, so callers need no separate code for CPUs.
 """
 
 import functools
@@ -46,7 +46,7 @@ class Graph:
     Work over fixed tensors, recorded once and replayed.
 
     `work`: reads and writes the same tensors in each call; its shapes and branches never change. It
-    runs several times before it is recorded, so its changes must not matter until then. `pool`:
+    runs several times before it is recorded, so the changes by these runs must not matter. `pool`:
     memory to share with another graph (`Graph.pool`); None allocates new memory.
 
     Random numbers come from the device's default generator, with its seed at the time of a replay.

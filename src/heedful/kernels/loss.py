@@ -1,8 +1,8 @@
 """
 Label-smoothed cross-entropy (section 5.4), computed without storing all logits.
 
-“Label smoothing of value e” has two readings, called `form` here and `train.smoothing_target` in a
-recipe:
+“Label smoothing of value e” has two readings. The argument `form` chooses one of them, as
+`train.smoothing_target` does in a recipe:
 
 ::
 
@@ -145,13 +145,13 @@ def plain_loss(
     form: str = "uniform",
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """
-    Compute the loss by its definition: sums over the rows, one for each real target position.
+    Compute the loss by its definition: two sums over the rows, which are the real target positions.
 
     The first sum is the cross-entropy with the smoothed target, and the second is the negative
     log-probability of the targets themselves. They are not means: the caller divides by the number
     of tokens of the batch on all ranks. `smoothing` is the share of probability that is taken from
-    the target. `form` determines the classes that receive it: all classes equally (``uniform``), or
-    all except the target (``others``).
+    the target. `form` determines the classes that receive this share: all classes equally
+    (``uniform``), or all except the target (``others``).
     """
     log_probabilities = torch.log_softmax(nn.functional.linear(states, weight, bias).float(), dim=1)
     wanted = smoothed_target(targets, weight.size(0), smoothing, form)
@@ -238,9 +238,9 @@ class OutputGradients:
     """
     Running sums of the loss gradients of states, weight and bias.
 
-    The gradient of the weight sums over rows. It has as many rows as there are classes, so adding
-    to it costs as much as multiplying a hundred rows. Several chunks are therefore collected for
-    one multiplication.
+    The gradient of the weight is a sum over the rows of `states`. It has one row for each class, so
+    adding to it costs as much as multiplying a hundred rows of states. Several chunks are therefore
+    collected for one multiplication.
     """
 
     def __init__(self, states: Tensor, weight: Tensor, bias: Tensor | None) -> None:
@@ -259,7 +259,7 @@ class OutputGradients:
         return self.kept[part.start - self.first : part.stop - self.first]
 
     def add(self, part: slice, gradient: Tensor) -> None:
-        """Compute the states' gradient from the scores' `gradient`, the buffer of these rows."""
+        """Compute the states' gradient from `gradient`, the scores' gradient in the buffer."""
         self.d_states[part] = matmul(gradient, self.weight)
         self.last = part.stop
 

@@ -10,11 +10,11 @@ Fastformer: additive attention with two pooled vectors instead of pairs of posit
     out_i = W_u (h ⊙ v_i) + q_i
 
 The scores W_a q_j and W_b p_j have one number per head, computed from the full width. Time and
-memory grow linearly with the length.
+memory grow linearly with the length of the sequence.
 
-For a decoder the sums must end at each position. The exact second sum would then take quadratic
-time, because p_j changes with g. `CausalFastformer` is our linear variant: position j keeps the p_j
-of its own global query g_j, so both sums are cumulative:
+In a decoder, the sums of each position must end at that position. The exact second sum would then
+take quadratic time, because p_j changes with g. `CausalFastformer` is our linear variant: position
+j keeps the p_j of its own global query g_j, so both sums are cumulative:
 
     g_i = Σ_{j≤i} softmax q_j      p_j = g_j ⊙ k_j      h_i = Σ_{j≤i} softmax p_j
 """
@@ -45,9 +45,9 @@ class Fastformer(Mixer):
     """
     Fastformer's self-attention, in place of `MultiHeadAttention`.
 
-    Wu et al. 2021, arXiv 2108.09084. It has no attention weights for pairs of positions. Its
-    initial weights are Glorot's, as in our other layers; the authors draw from N(0, 0.02). Their
-    code also has a dense layer after the attention, as in BERT.
+    Wu et al. 2021, arXiv 2108.09084. Fastformer has no attention weights for pairs of positions.
+    The initial weights are Glorot's, as in our other layers; the authors draw from N(0, 0.02). The
+    authors' code also has a dense layer after the attention, as in BERT.
     """
 
     @checked
@@ -72,8 +72,8 @@ class Fastformer(Mixer):
         """
         Pool the queries, then the keys, and combine the result with each position's query.
 
-        The sequence is passed twice, as to self-attention. Returns new states, and None in place of
-        weights. Removed padding is restored for the two sums.
+        Both arguments must be the same sequence, as in self-attention. Returns new states, and None
+        in place of weights. Removed padding is restored for the two sums.
         """
         layout = Layout.of(layout)
         check_mixed("Fastformer", self.d_model, queries_from, keys_from, self._read_mask(layout))
@@ -154,7 +154,7 @@ class RunningMean:
 
 @dataclass(frozen=True)
 class RunningSums:
-    """The state of a search in place of a cache: two means for each layer and hypothesis."""
+    """The state of a search instead of a key/value cache: two means per layer and hypothesis."""
 
     layers: tuple[list[RunningMean], ...]
     """Running means of queries and of keys; empty lists before the first token."""
@@ -232,7 +232,7 @@ class CausalFastformer(Fastformer, TargetMixer):
 
 
 def _update_mean(means: list[RunningMean], number: int, scores: Tensor, vectors: Tensor) -> Tensor:
-    """Add to one of two means, or create it; return its value (sentences, width, d_model)."""
+    """Add vectors to a mean, or create it; return its value (sentences, width, d_model)."""
     if len(means) == number:
         means.append(RunningMean(scores, vectors))
     else:

@@ -31,12 +31,12 @@ class Recurrent(Family):
         return memory_width(model)
 
     def cross_attention(self, model: ModelSettings) -> tuple[int, int]:
-        """Count one attention with one head."""
+        """Return the numbers of layers and heads of cross-attention: one of each."""
         del model
         return 1, 1
 
     def no_attention(self, model: ModelSettings) -> str:
-        """Return the setting of the score if it disables attention."""
+        """Name the setting of the score if it disables attention; empty if the decoder attends."""
         none = model.part(RecurrentConfig).score == "none"
         return "`model.recurrent.score` is none" if none else ""
 

@@ -218,7 +218,7 @@ class RecurrentLayer(nn.Module):
 
 
 def pack(x: Float[Tensor, "batch time *rest"], mask: Bool[Tensor, "batch time"]) -> PackedSequence:
-    """Sort rows by length and order real positions by time; each row has at least one."""
+    """Sort rows by length and order real positions by time; an empty row keeps one position."""
     lengths = mask.sum(dim=1).clamp(min=1).cpu()
     return pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
 

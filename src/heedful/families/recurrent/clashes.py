@@ -226,7 +226,7 @@ def _room_for_mixtures(recurrent: RecurrentConfig, side: str) -> Iterator[str]:
 
 
 def _hidden_width(model: ModelSettings, side: str) -> int:
-    """Return the width of the states of one direction."""
+    """Return the width of one direction's states before any projection."""
     recurrent = model.part(RecurrentConfig)
     own: int | None = getattr(recurrent, f"{side}_hidden_size")
     return own or recurrent.hidden_size or model.d_model

@@ -246,7 +246,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
 
     @staticmethod
     def _require(state: CellState | None) -> CellState:
-        """Return a state that the wiring guarantees."""
+        """Return the state; the wiring guarantees that it is not None."""
         assert state is not None
         return state
 
@@ -383,7 +383,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
 
 
 def _first(state: RecurrentState, rows: int) -> RecurrentState:
-    """Cut the state to the first rows; keys and values stay whole, but others are not read."""
+    """Cut the state to the first rows; keys and values stay whole, but later rows are not read."""
     if rows == len(state.mask):
         return state
     return replace(

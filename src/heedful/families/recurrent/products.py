@@ -50,7 +50,7 @@ class StepProducts:
         keys: Memory,
         energy: Float[Tensor, " width"],
     ) -> Scores:
-        """Compute tanh(query + key) energy, with tanh(x) as 2 sigmoid(2 x) - 1."""
+        """Compute tanh(query + key) times energy, with tanh(x) as 2 sigmoid(2 x) - 1."""
         half = _half_plus_half_tanh(query, keys)  # (rows, queries, source, width)
         return 2 * (half @ energy) - energy.sum()
 
@@ -234,7 +234,7 @@ class _Compare(torch.autograd.Function):
 
 
 class _CompareAdditively(torch.autograd.Function):
-    """tanh(query + key) energy, for each query and each key of a sentence."""
+    """Product of tanh(query + key) and `energy`, for each query and each key of a sentence."""
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, keys: Tensor, energy: Tensor, uses: _KeyUses) -> Tensor:
@@ -259,7 +259,7 @@ def _half_plus_half_tanh(query: Tensor, keys: Tensor) -> Tensor:
 
 
 class _Mix(torch.autograd.Function):
-    """weights values, for each sentence."""
+    """Product of weights and values, for each sentence."""
 
     @staticmethod
     def forward(ctx: Any, weights: Tensor, values: Tensor, uses: _Uses) -> Tensor:

@@ -82,7 +82,7 @@ class RecurrentWiring:
 
     @property
     def columns(self) -> int:
-        """Number of parallel stacks of layers in an encoder."""
+        """Number of columns of an encoder, which are parallel stacks of layers."""
         return 2 if self.direction == "interleaved" else 1
 
     @property
@@ -94,7 +94,7 @@ class RecurrentWiring:
 
     @property
     def top_is_bidirectional(self) -> bool:
-        """Whether an encoder's last layer, or the last layers of both columns, read both ways."""
+        """Whether an encoder's last layer, or the pair of its last layers, reads both directions."""
         only_first = self.direction == "first-bidirectional" and self.layers > 1
         return self.direction != "forward" and not only_first
 

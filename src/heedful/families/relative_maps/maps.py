@@ -5,8 +5,8 @@ A convolution in place of an encoder's self-attention.
 
     y_i = Σ_d W_d x_{i+d} + b      d from -⌊r/2⌋ to ⌊r/2⌋
 
-Attention weighs neighbors by their content, a convolution by their position, with one linear map
-for each relative position.
+Attention weighs neighbors by their content. A convolution weighs them by their position, with one
+linear map for each relative position.
 """
 
 from jaxtyping import Float
@@ -49,8 +49,8 @@ class RelativeMaps(Mixer):
         """
         Map each position's neighbors and sum the results; padding counts as zero.
 
-        The sequence is passed twice, as to self-attention. Returns new states, and None in place of
-        weights.
+        Both arguments must be the same sequence, as in self-attention. Returns new states, and None
+        in place of weights.
         """
         layout = Layout.of(layout)
         check_mixed("RelativeMaps", self.d_model, queries_from, keys_from, layout.mask)

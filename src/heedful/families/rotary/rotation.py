@@ -8,7 +8,8 @@ Rotary positions (Su et al. 2021, arXiv 2104.09864).
 
 Each number of the first half of a head is paired with a number of the second half, as in Llama. The
 paper pairs neighbors, which corresponds to another order of the rows of W^Q and W^K. The difference
-between the angles of a query at i and a key at j depends only on j - i. So does their dot product.
+between the angles of a query at i and a key at j depends only on j - i. So their dot product
+depends on the positions only through j - i.
 
 Angles are computed in double precision, so that position 100,000 is as exact as position 1. Tensors
 with fewer bits than fp32 are rotated in fp32.

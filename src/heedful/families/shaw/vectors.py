@@ -6,12 +6,12 @@ Relative position vectors (Shaw, Uszkoreit and Vaswani 2018, arXiv 1803.02155).
     e_ij = q_i (k_j + a_r) / sqrt(d_k)      z_i = sum_j w_ij (v_j + b_r)
 
 r is the distance j - i, limited to the range from -K to K, so each table has 2 K + 1 vectors. All
-heads of a layer share them, and each layer has its own.
+heads of a layer share its tables, and each layer has its own tables.
 
 One vector for each pair would take queries x keys x d_k numbers. Instead the queries are multiplied
-by the 2 K + 1 vectors, and each pair looks up its number. For each distance, the weights of all
-keys at this distance are summed, and the sum multiplies the vector of the distance. Memory use
-grows like that of the scores.
+by the 2 K + 1 vectors, and each pair of a query and a key looks up its product. For each distance,
+the weights of all keys at this distance are summed, and the sum multiplies the vector of the
+distance. Memory use grows like that of the scores.
 """
 
 import torch
@@ -71,7 +71,7 @@ class DistanceVectors(Relation):
         return 2 * heads * (self.key_vectors.numel() + self.value_vectors.numel())
 
     def _rows(self, distance: Tensor) -> Tensor:
-        """Find the row of each distance: (rows, 1, queries, keys)."""
+        """Find the row of each distance in the tables; return shape (rows, 1, queries, keys)."""
         most = self.max_distance
         return (distance.clamp(-most, most) + most).unsqueeze(1)
 

@@ -34,7 +34,7 @@ class TransformerFamily(Family):
             yield from self._group_clashes(model, attention.kv_heads)
 
     def _sharing_clashes(self, model: ModelSettings, side: str) -> Iterable[str]:
-        """Check that each layer has weights, and that they are numbered in the order of layers."""
+        """Check that each layer has weights, and that weights are numbered in layer order."""
         numbers, layers = model.sharing(side), getattr(model, f"{side}_layers")
         name, sharing = f"`model.{side}_sharing`", getattr(model, f"{side}_sharing")
         if len(numbers) != layers:
