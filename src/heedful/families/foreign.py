@@ -1,5 +1,5 @@
 """
-Models of other toolkits that belong to a family.
+Models of a family from other toolkits.
 
 If another toolkit also has models of a family, `Family.readers` names a module for that toolkit.
 The module interprets the settings and tensors of a checkpoint. The toolkit's reader in
@@ -90,7 +90,7 @@ def position_entries(
 def number_in(
     settings: Mapping[str, Any], name: str, default: int | float, maximum: int = _LARGEST
 ) -> int | float:
-    """Read a number, `default` if absent; raise an error if its size is not below `maximum`."""
+    """Read a number, `default` if absent; raise an error unless it is a number below `maximum`."""
     value = settings.get(name)
     if value is None:
         return default

@@ -151,7 +151,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class KeyMap:
-    """The mapping of all tensors of one model; their shapes follow from our shapes."""
+    """The mapping of all tensors of one model; the other toolkit's shapes follow from ours."""
 
     entries: tuple[Entry, ...]
     """One entry for each of our tensors."""

@@ -109,12 +109,12 @@ def family_of(setting: str, value: str) -> Family:
 
 
 def encoder_family(name: str) -> Family:
-    """Find the family of a value of `model.encoder`."""
+    """Find the family that a value of `model.encoder` selects."""
     return family_of("model.encoder", name)
 
 
 def decoder_family(name: str) -> Family:
-    """Find the family of a value of `model.decoder`."""
+    """Find the family that a value of `model.decoder` selects."""
     return family_of("model.decoder", name)
 
 

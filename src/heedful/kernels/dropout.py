@@ -191,7 +191,7 @@ def native_add_thinned(
 
 
 class _NativeAddThinned(torch.autograd.Function):
-    """The sum `x + scale * y`, which recomputes the same bits in the backward pass."""
+    """The sum `x + scale * y`; its backward pass recomputes the same bits."""
 
     @staticmethod
     def forward(

@@ -22,7 +22,7 @@ def is_fused() -> bool:
 
 @contextmanager
 def fuse_kernels() -> Iterator[None]:
-    """Replace several kernels with one on a GPU; in other threads, only the speed changes."""
+    """Replace several kernels with one on a GPU; for other threads, this changes only the speed."""
     with _lock:
         _open[0] += 1
     try:

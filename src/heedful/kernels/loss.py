@@ -277,7 +277,7 @@ class OutputGradients:
         self.first = self.last
 
     def total(self, off: float, row_sum: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Subtract the target probability `off` of incorrect classes, and return the gradients."""
+        """Subtract `off`, the target probability common to all classes; return the gradients."""
         self._multiply()
         assert self.d_weight is not None
         self.d_states -= (off * row_sum).to(self.d_states.dtype)

@@ -208,7 +208,7 @@ def _differentiate(
 def _totals(
     gradients: list[OutputGradients], factors: PairFactors, off: float, row_sum: Tensor
 ) -> list[Tensor | None]:
-    """Add up the gradients of both passes; each smoothed target has `off` at every class."""
+    """Subtract the target probability `off` of every class; add up both passes' gradients."""
     d_first, d_weight, d_bias = gradients[0].total(factors.first * off, row_sum)
     d_second, other_weight, other_bias = gradients[1].total(factors.second * off, row_sum)
     if d_bias is not None and other_bias is not None:

@@ -1,11 +1,12 @@
 """
 Undocumented names of torch, and a replacement for each.
 
-Most of them save a pass over memory, or a change of layout in every call. A later version of torch
-may remove a name, so `internal` looks it up on each use. If the name is missing, the caller
+Most of these names save a pass over memory, or a change of layout in every call. A later version of
+torch may remove a name, so `internal` looks it up on each use. If the name is missing, the caller
 computes the same result with documented functions. No other module uses an internal name of torch;
 ``tests/structure/test_torch_internals.py`` checks this. ``HEEDFUL_KERNELS=plain`` disables the
-internal kernels. The functions at the end change many tensors at once, as one kernel on a GPU.
+internal kernels. The functions at the end of this module change many tensors at once, with one
+kernel on a GPU.
 """
 
 import functools
@@ -26,7 +27,7 @@ CHOICES = ("fast", "plain")
 
 @functools.cache
 def kernels_choice() -> str:
-    """Read the environment variable once per process; ``fast`` if it is not set."""
+    """Read ``HEEDFUL_KERNELS`` from the environment once per process; ``fast`` if it is not set."""
     choice = os.environ.get(SWITCH) or CHOICES[0]
     if choice not in CHOICES:
         raise SettingError(

@@ -10,7 +10,8 @@ Kernels in Triton, imported only with Triton and a GPU; each has a plain equival
     add_norm_gradients
 
 A program of the loss reads one row twice. The first pass computes the largest score, the normalizer
-and the sum, separately for each lane. The second pass overwrites the scores with the gradient.
+and the sum, separately at each position of a block. The second pass overwrites the scores with the
+gradient.
 
 A program of attention computes one head of one sentence. Torch's kernel computes tiles of 128 by
 128 positions, but a sentence of 25 tokens fills only 4% of a tile. The tiles here are smaller. No

@@ -42,7 +42,7 @@ def resolve_device(name: str) -> torch.device:
 
 @contextmanager
 def same_bytes(device: torch.device, is_required: bool) -> Iterator[None]:
-    """Use only deterministic GPU functions inside the context, if required."""
+    """Use only deterministic GPU functions inside the context if `is_required`."""
     if device.type != "cuda":
         yield
         return

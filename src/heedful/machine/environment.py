@@ -2,12 +2,12 @@
 Environment variables that OpenMP, oneDNN and torch read once, when they are loaded.
 
 An idle thread of OpenMP spins while it waits. Without spinning it would have to be woken for each
-of the hundred small operations in a step of a search. Translating one sentence at a time would be
-half as fast. By default OpenMP spins much longer, which takes cores from working threads: while
-other processes are busy, training becomes twenty times slower. So threads spin for a tenth of a
-millisecond and then sleep.
+of the hundred small operations in a step of a search. Without spinning, translating one sentence at
+a time would also be half as fast. By default OpenMP spins much longer, which takes cores from
+working threads: while other processes are busy, training becomes twenty times slower. So threads
+spin for a tenth of a millisecond and then sleep.
 
-This module imports nothing heavy, because `import heedful` sets these variables.
+This module imports only small modules, because `import heedful` runs it to set these variables.
 """
 
 import os

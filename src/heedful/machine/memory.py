@@ -87,10 +87,10 @@ def bounded_memory() -> Iterator[None]:
     """
     Limit the address space, so that allocations beyond the free memory raise errors.
 
-    Linux promises more memory than it has and kills a process that uses it. A killed process cannot
-    say which setting to change. So while the largest batch is tried, the address space may grow
-    only by the free memory plus half a gibibyte. On other systems, or if the free memory is
-    unknown, there is no limit.
+    Linux grants more memory than the machine has, and kills a process that uses too much. A killed
+    process cannot say which setting to change. So while the largest batch is tried, the address
+    space may grow only by the free memory plus half a gibibyte. On other systems, or if the free
+    memory is unknown, there is no limit.
     """
     free = free_memory()
     used = Path("/proc/self/statm")
@@ -130,7 +130,7 @@ def give_memory_back() -> None:
 
 
 def check_address_space() -> None:
-    """Refuse a limit of the address space that is too low to load torch, unless it is loaded."""
+    """Refuse an address space too small to load torch, unless torch is already loaded."""
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     is_limited = limit != resource.RLIM_INFINITY and limit < _LEAST_ADDRESS_SPACE
     if is_limited and "torch" not in sys.modules:
@@ -158,7 +158,7 @@ def lack_of_memory(error: BaseException) -> str:
 
 
 def _lack(error: BaseException | None) -> str | None:
-    """Return an error's sentence about a lack of memory, which may be empty, or None."""
+    """Return an error's sentence about a lack of memory (may be empty); None for other errors."""
     while error is not None:
         for sentence in str(error).split(". "):
             is_lack = any(words in sentence.lower() for words in _LACK_OF_MEMORY)

@@ -107,7 +107,7 @@ class Seq2Seq(nn.Module, ABC):
     """
 
     output: OutputLayer
-    """Maps states to logits. The loss computes logits in chunks from this weight and bias."""
+    """Maps states to logits. The loss computes logits in chunks from its weight and bias."""
 
     def __init__(self, padding: int, start_token: int, end_token: int) -> None:
         super().__init__()

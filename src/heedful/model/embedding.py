@@ -192,8 +192,9 @@ class TiedOutput(OutputLayer):
     """
     An output layer that shares the matrix of an embedding (section 3.4).
 
-    The matrix is read from the embedding at each use. So both stay tied when the embedding's matrix
-    is replaced (`load_state_dict(assign=True)`, `to_empty`), and the matrix is stored once.
+    The matrix is read from the embedding at each use. So the output and the embedding stay tied
+    when the embedding's matrix is replaced (`load_state_dict(assign=True)`, `to_empty`), and the
+    matrix is stored once.
     """
 
     def __init__(self, embedding: nn.Module, bias: nn.Parameter | None = None) -> None:

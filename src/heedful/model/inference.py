@@ -60,8 +60,8 @@ def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True
     `kind`: ``packed``, the same values in another order; ``int8``, values rounded to 8 bits; or
     ``bf16``, if `can_round_to_bf16`. The kinds ``int8`` and ``bf16`` need a model in fp32.
     `native`: use compiled functions if they are available. Embeddings are looked up, not
-    multiplied, so they stay unchanged. In recurrent and convolutional models, normalized weights
-    are computed once, and only the output matrix is prepacked.
+    multiplied, so they stay unchanged. Weights with weight normalization are computed once. In
+    recurrent and convolutional models, only the output matrix is prepacked.
     """
     native = native and all(map(can_multiply, _inner_widths(model)))
     # models with weights in bf16 are computed by oneDNN

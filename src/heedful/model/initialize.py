@@ -2,9 +2,9 @@
 Initial weights.
 
 The paper does not specify them, so a Transformer follows the authors' first public code
-(tensor2tensor 3d9c62f2). Weights of linear layers are uniform within Glorot's bound for the shape
-of the matrix, which is fused as in that code. Embeddings are normal with standard deviation
-d_model^-0.5.
+(tensor2tensor 3d9c62f2). Weights of linear layers are uniform within Glorot's bound. If that code
+fuses several matrices into one, the bound is that of the fused matrix. Embeddings are normal with
+standard deviation d_model^-0.5.
 
 Encoders and decoders of other families draw their own initial weights.
 """

@@ -116,8 +116,8 @@ class Encoder(nn.Module, SourceEncoder):
         x : Tensor
             Embedded tokens with their positions.
         mask : Tensor, optional
-            True at real tokens; with an axis of heads or queries, true where they may attend to a
-            token.
+            True at real tokens; with an axis of heads or queries, true where a head or query may
+            attend to a token.
         weights : list, optional
             A list to which the attention weights (batch, heads, time, time) of each layer are
             appended.

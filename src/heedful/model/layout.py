@@ -155,7 +155,7 @@ def pad(
 
 
 def padding_mask(ids: Int[Tensor, "batch time"], padding: int) -> Bool[Tensor, "batch 1 1 time"]:
-    """Build a mask that is true at real tokens; rows without tokens would give NaN in a softmax."""
+    """Build a mask that is true at real tokens; a row without tokens gives NaN in a softmax."""
     return (ids != padding)[:, None, None, :]
 
 

@@ -79,7 +79,7 @@ def apply_layer(layer: nn.Module, *arguments: Any) -> Any:
 
 
 def _embed(model: EncoderDecoder, side: PackedSide, is_target: bool, run: Run) -> Tensor:
-    """Look up tokens, and add the positions that they have in their sentences."""
+    """Look up tokens, and add the encodings of their positions in their sentences."""
     embed = model.embed_target if is_target else model.embed_source
     positions = model.target_positions if is_target else model.source_positions
     # tables are read outside compiled code, because their gradients look up torch functions

@@ -104,7 +104,7 @@ class Fastformer(Mixer):
         )
 
     def _summed_vectors(self, lengths: RowLengths) -> int:
-        """Count the vectors in the sums that matrix multiplications compute."""
+        """Count the vectors that matrix multiplications add to the sums."""
         return int(lengths.places.sum())
 
     def _maps(self) -> tuple[Linear, ...]:

@@ -62,7 +62,7 @@ def _projection(model: ModelSettings) -> Iterator[str]:
 
 
 def _encoder(model: ModelSettings) -> Iterator[str]:
-    """Check the encoder alone, and its width with a Transformer's decoder."""
+    """Check the encoder's settings, and its width if the decoder is a Transformer's."""
     recurrent = model.part(RecurrentConfig)
     both = recurrent.direction in ("bidirectional", "first-bidirectional")
     if recurrent.fast_forward and both:

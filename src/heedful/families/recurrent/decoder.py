@@ -196,7 +196,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
             state = steps[-1].state
 
         def together(parts: Iterable[Tensor | None]) -> Tensor:
-            """Join a part of each step, shape (batch, time, width)."""
+            """Join one tensor of each step into a tensor of shape (batch, time, width)."""
             joined = torch.cat([part for part in parts if part is not None])
             return unpack(packed._replace(data=joined), x.size(1))
 

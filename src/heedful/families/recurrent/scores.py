@@ -82,7 +82,7 @@ class RecurrentAttention(nn.Module):
         products: StepProducts = PLAIN,
     ) -> tuple[Float[Tensor, "rows queries memory_width"], Float[Tensor, "rows queries source"]]:
         """
-        Compute the context of each query, and the weights; each row sums to one.
+        Compute the context of each query, and the attention weights, whose rows sum to one.
 
         Queries are all hypotheses of a sentence, or all positions; `keys` and `values` may have
         more sentences, which are not read. The additive scores need memory for rows x queries x

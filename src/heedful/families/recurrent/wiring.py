@@ -94,7 +94,7 @@ class RecurrentWiring:
 
     @property
     def top_is_bidirectional(self) -> bool:
-        """Whether an encoder's last layer, or the pair of its last layers, reads both directions."""
+        """Whether an encoder's last layer, or its pair of last layers, reads both directions."""
         only_first = self.direction == "first-bidirectional" and self.layers > 1
         return self.direction != "forward" and not only_first
 
@@ -108,5 +108,5 @@ class RecurrentWiring:
         return self.readout_size
 
     def inputs_above(self, below: int) -> int:
-        """Return the input width of a layer above a layer of width `below`, without `feed`."""
+        """Return a layer's input width above a layer of width `below`, without the fed vector."""
         return below + (self.gates // 2 if self.fast_forward else 0)

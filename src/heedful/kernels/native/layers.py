@@ -208,7 +208,7 @@ class NativeLayers:
         return normal
 
     def _room(self, needed: int) -> int:
-        """Return the address of a buffer that calls reuse, because new pages cause page faults."""
+        """Return the address of a buffer that is reused, because new pages cause page faults."""
         room = getattr(self.memory, "room", None)
         if room is None or room.numel() < needed:
             self.memory.room = room = torch.empty(needed, dtype=torch.uint8)

@@ -44,7 +44,7 @@ _FUNCTIONS = (
 
 
 def _functions_of(library: ctypes.CDLL) -> tuple[str, ...]:
-    """List the functions that a library must have: all, or none if it lacks vector instructions."""
+    """List the functions that a library must have; none if it was compiled without AVX2."""
     return () if hasattr(library, "lanes") and not library.lanes() else _FUNCTIONS
 
 
@@ -80,7 +80,7 @@ def load_products() -> ctypes.CDLL:
 
 @functools.cache
 def _products() -> tuple[ctypes.CDLL | None, str]:
-    """Load the compiled functions once; otherwise return the reason why there are none."""
+    """Load the compiled functions at the first call, or return the reason why there are none."""
     if is_plain_torch():
         return None, f"{SWITCH}=plain turned them off"
     try:
@@ -160,7 +160,7 @@ class NativeLinear(nn.Module):
 
     The result for a row does not depend on the other rows.
 
-    Raises `RuntimeError` if there are no such functions on this machine.
+    Raises `RuntimeError` if there are no compiled functions on this machine.
     """
 
     kind = FP32
