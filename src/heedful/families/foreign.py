@@ -1,5 +1,5 @@
 """
-Models of a family from other toolkits.
+Models of other toolkits, for families that heedful also has.
 
 If another toolkit also has models of a family, `Family.readers` names a module for that toolkit.
 The module interprets the settings and tensors of a checkpoint. The toolkit's reader in

@@ -46,8 +46,8 @@ class Graph:
     Work over fixed tensors, recorded once and replayed.
 
     `work`: reads and writes the same tensors in each call; its shapes and branches never change. It
-    runs several times before it is recorded, so the changes by these runs must not matter. `pool`:
-    memory to share with another graph (`Graph.pool`); None allocates new memory.
+    runs several times before it is recorded, so the changes that these runs make must not matter.
+    `pool`: memory to share with another graph (`Graph.pool`); None allocates new memory.
 
     Random numbers come from the device's default generator, with its seed at the time of a replay.
     """

@@ -257,7 +257,7 @@ def _multiplies_bf16() -> bool:
 
 @functools.cache
 def _has_bf16_instructions() -> bool:
-    """Look for AVX-512 or AVX-NE-CONVERT in the processor's flags; for bf16, oneDNN needs one."""
+    """Look for AVX-512 or AVX-NE-CONVERT in the processor's flags; bf16 in oneDNN needs either."""
     for line in processor_facts("flags"):
         flags = {*line.split()}
         if {"avx512bw", "avx512dq", "avx512vl"} <= flags or "avx_ne_convert" in flags:

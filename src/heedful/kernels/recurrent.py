@@ -21,7 +21,7 @@ def sigmoid_gradient(
 
 
 def can_flatten(device: torch.device) -> bool:
-    """Return whether weights can have the layout that cuDNN needs; true on a CPU."""
+    """Return whether weights can have the layout that cuDNN needs; always true on a CPU."""
     names = ("torch._use_cudnn_rnn_flatten_weight", "torch._cudnn_rnn_flatten_weight")
     return device.type != "cuda" or all(internal(name) is not None for name in names)
 

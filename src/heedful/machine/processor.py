@@ -1,7 +1,7 @@
 """
 Processor cores available to this process, instruction sets, and the cache folder, without torch.
 
-Libraries in the cache are executed, so only this user and root must be able to write there.
+Libraries in the cache are executed, so only this user and root may have write access.
 """
 
 import functools

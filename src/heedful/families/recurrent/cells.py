@@ -28,8 +28,8 @@ class RecurrentLayer(nn.Module):
     """
     One layer of recurrent cells, forward or in both directions.
 
-    It contains torch's own module. `run` takes complete sequences. A decoder calls the two halves
-    of `run`, `project` and `step`, so that known inputs need only one large matrix multiplication.
+    It contains torch's own module. `run` takes complete sequences. A decoder calls `project` and
+    then `step` instead, so that known inputs need only one large matrix multiplication.
     """
 
     def __init__(

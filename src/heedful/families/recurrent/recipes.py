@@ -5,8 +5,8 @@ A comment names the source; “ours” marks a choice for which no source was fo
 
 - Batches are counted in tokens here and in sentences in the papers. A recipe multiplies the number
   of sentences by their mean length.
-- The loss is a mean over tokens here. If a paper uses SGD with a mean over sentences, its recipe
-  multiplies the learning rate, and divides the clipping norm, by the number of tokens per sentence.
+- The loss is a mean over tokens here. Some papers use SGD with a mean over sentences. Their recipes
+  multiply the learning rate, and divide the clipping norm, by the number of tokens per sentence.
 - Adam replaces Adadelta, which heedful lacks. A run has one optimizer, so the second phase of
   GNMT's training, with SGD, is a run of its own (`docs/explain/recurrent.md`).
 - The vocabularies of both languages are equally large. Embeddings and output matrix are not shared.
