@@ -55,7 +55,7 @@ class Metrics:
         gauge("heedful_models_loaded", "Models in memory.").set_function(loaded)
 
     def record_batch(self, sentences: int, tokens: int, seconds: float) -> None:
-        """Count a batch; called in the worker thread."""
+        """Count a batch; the worker thread calls this method."""
         self.sentences.inc(sentences)
         self.tokens.inc(tokens)
         self.batch.observe(sentences)

@@ -41,7 +41,7 @@ HEADERS = {
 
 
 FAILED = HttpError(500, "the server failed; its log has the reason.")
-"""The answer after an unexpected exception."""
+"""The response after an unexpected exception."""
 
 
 GONE = HttpError(499, "the client has disconnected.")
@@ -53,7 +53,7 @@ class ServerState:
     Running requests, and whether the server is stopping.
 
     `stopping`: whether new requests are refused. `leaving`: whether each connection is closed after
-    its answer, because the process will end.
+    its response, because the process will end.
 
     Used in the event loop only.
     """

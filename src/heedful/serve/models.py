@@ -94,7 +94,7 @@ class ServedModel:
     facts: dict[str, Any]
     """Facts for ``GET /v1/models``: beam, length penalty, and size if known."""
     no_attention: str = ""
-    """The reason why attention is not available; empty if it is."""
+    """The reason why attention is unavailable; empty if it is available."""
     no_alignment: str = ""
     """The reason why words cannot be aligned; empty if they can."""
     no_coverage: str = ""
@@ -106,7 +106,7 @@ class ServedModel:
         return self.resident.use()
 
     def languages(self, direction: Direction) -> tuple[str, str]:
-        """Return the languages to pass to the engine; empty without language tokens."""
+        """Return the languages for the engine; empty if the model has no language tokens."""
         has_many = bool(self.resident.tokenizer.languages)
         return (direction.source, direction.target) if has_many else ("", "")
 
@@ -298,7 +298,7 @@ def _facts_of_run(translator: Any, weights: str) -> dict[str, Any]:
 
 
 def _add_member(facts: dict[str, Any], path: Path) -> None:
-    """Add another run of an ensemble to the facts of the first run."""
+    """Update the facts about the first run of an ensemble for another run."""
     from heedful.analysis.info import count_parameters
     from heedful.runs.run import Run
 

@@ -46,7 +46,7 @@ def describe_route(
     """
     Describe a route for OpenAPI.
 
-    `response`: the class of the answer's body; None for text.
+    `response`: the class of the response body; None for text.
 
     `heedful.serve.request_body` reads bodies, as forms or JSON; FastAPI only documents them.
     """
@@ -75,7 +75,7 @@ def _reference(request: type[RequestBody], kind: str) -> str:
 
 
 def _form(schema: dict[str, Any]) -> dict[str, Any]:
-    """Describe a body as a form, in which no field can be null."""
+    """Describe a body as a form; no field of a form can be null."""
     properties = {}
     for name, field in schema["properties"].items():
         kinds = [kind for kind in field.get("anyOf", ()) if kind != {"type": "null"}]

@@ -27,11 +27,9 @@ from heedful.translation.result import Translation, WordAlignment
 
 def drop_tag(translation: Translation, tag: str) -> Translation:
     """
-    Remove the language tag from the words of the source.
+    Remove the language tag from the source words of the alignments.
 
     `tag`: such as ``>>fra<<``; empty for none.
-
-    The tag is removed only from alignments.
     """
     alignment = translation.alignment
     if not tag or alignment is None or alignment.source_words[:1] != (tag,):
@@ -150,7 +148,7 @@ class _SplitText:
 
     @classmethod
     def of(cls, text: str, route: ModelRoute, form: Form, terms: Terms | None) -> "_SplitText":
-        """Split a text, unless it needs no translation; `terms` are never divided."""
+        """Split a text if it needs translation; `terms` are never divided."""
         if route.model is None:
             return cls(text, route, TextLayout((), (text,)))
         fits = route.model.reader.cut_rule(terms, route.direction.tag)
@@ -163,7 +161,7 @@ class _SplitText:
 
     @property
     def linked(self) -> bool:
-        """Whether joining needs alignments and the model provides them."""
+        """Whether the layout needs alignments to join sentences, and the model provides them."""
         model = self.route.model
         return model is not None and not model.no_alignment and any(self.layout.linked)
 

@@ -164,7 +164,7 @@ class KnownFile(NamedTuple):
     """An uploaded file of a kind that can be translated; its content is not parsed yet."""
 
     ending: str
-    """Ending of its name, a key of `FILE_KINDS`."""
+    """Suffix of its name, a key of `FILE_KINDS`."""
     content: bytes
 
 
@@ -275,7 +275,7 @@ class StreamV1Request(TranslateV1Request):
 
 
 class AttentionRequest(SearchRequest):
-    """The body of ``POST /v1/attend``; the answer is the explorer's document."""
+    """The body of ``POST /v1/attend``; the response is the explorer's document."""
 
     q: str = Field(description="A sentence.", json_schema_extra={"pattern": r"\S"})
     target_text: str | None = Field(

@@ -50,7 +50,8 @@ def detected_language(guess: Guess | None) -> DetectedLanguage | None:
     """
     Build the response for a detected language.
 
-    `guess` is None if the request named the language. The confidence is rounded to one decimal.
+    `guess` is None if the request named the language. The confidence is rounded to one
+    decimal place.
     """
     if guess is None:
         return None

@@ -229,7 +229,7 @@ async def _translate_texts(service: Service, body: TranslateRequest) -> list[Tex
 
 
 def _answer(body: TranslateRequest, result: list[TextResult]) -> TranslateResponse:
-    """Build an answer with one text or with lists, as in the request."""
+    """Build a response with one text or with lists, like the request."""
     texts = [text_result.translation.text for text_result in result]
     guesses = [
         guess for text_result in result if (guess := detected_language(text_result.route.detected))

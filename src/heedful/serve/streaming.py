@@ -85,7 +85,7 @@ class Stream:
             self._task.result()
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """Yield all events as lines, within the time limit for answers; call `begin` first."""
+        """Yield all events as lines, within the time limit for responses; call `begin` first."""
         task = self._task
         latest = time.monotonic() + self.service.limits.max_seconds
         try:

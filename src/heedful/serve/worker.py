@@ -41,7 +41,7 @@ _AT_ONCE = 2000
 
 
 async def aside(size: int, work: Callable[..., _Result], *arguments: object) -> _Result:
-    """Call a function directly, or in a thread if its texts have many characters."""
+    """Call a function directly, or in a thread if `size`, in characters, is large."""
     return work(*arguments) if size <= _AT_ONCE else await asyncio.to_thread(work, *arguments)
 
 
@@ -50,7 +50,7 @@ class Worker:
     The worker thread, which batches and translates the sentences of all requests.
 
     `batch_tokens`: maximum number of source tokens in a batch, including padding. `on_batch`:
-    called after each batch with the numbers of its sentences, tokens and seconds.
+    called after each batch with its number of sentences, its number of tokens and its seconds.
 
     Call `start` in an event loop; `stop` lets the running batch finish.
     """

@@ -20,7 +20,10 @@ class ActsIf:
     """The condition that another setting acts and has one of certain values."""
 
     settings: str | tuple[str, ...]
-    """Dotted name of the other setting; of several, at least one must fulfill the condition."""
+    """
+    Dotted name of the other setting, or names of several settings; at least one of them must
+    fulfill the condition.
+    """
     values: tuple[object, ...] = ()
     """The other setting's values that fulfill the condition; empty for all except `unless`."""
     unless: tuple[object, ...] = ()
@@ -64,7 +67,7 @@ class ActsIf:
 
 
 NamesWith = Callable[[str, tuple[str, ...]], tuple[str, ...]]
-"""Finds the values of the given settings that name families with a given trait."""
+"""Maps a trait and names of settings to the values that choose families with this trait."""
 Conditions = Mapping[str, tuple[ActsIf, ...]]
 """Conditions by dotted names of settings; all conditions of a setting must hold."""
 
@@ -110,7 +113,7 @@ def format_value(value: object) -> str:
 
 
 def list_values(values: tuple[object, ...]) -> str:
-    """List values for a sentence: a, b or c."""
+    """Write values as a list in a sentence: a, b or c."""
     *most, last = map(format_value, values)
     return f"{', '.join(most)} or {last}" if most else last
 

@@ -33,7 +33,7 @@ _RULES = {
     "missing": "given",
     "model_type": "a table of settings",
 }
-"""The rule for a value, by pydantic's type of error; names in braces are keys of its context."""
+"""The rule for a value, by pydantic's error type; names in braces are keys of its `ctx`."""
 _LIST_THEM = "`heedful train RECIPE --print-config` lists every setting"
 
 
@@ -42,7 +42,7 @@ def setting_error(error: ValidationError, table: str, known: Collection[str]) ->
     Convert pydantic's errors to one paragraph that names every wrong setting.
 
     Returns the error to raise, which gives for each setting its dotted name, the rule and the value
-    found. Our own checks of several settings name the settings themselves; their messages stay
+    found. Our own checks of several settings name these settings in their messages, which stay
     unchanged. Every other message is prefixed with the name of its setting.
     """
     complaints = []
@@ -92,7 +92,7 @@ def _nearest(name: str, known: Collection[str]) -> list[str]:
 
 
 def _write_bound(value: object) -> object:
-    """Write a bound with commas between thousands, and without needless decimals."""
+    """Write a bound with commas between thousands and without trailing zeros."""
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:g}" if isinstance(value, float) else value

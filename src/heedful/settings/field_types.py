@@ -35,7 +35,7 @@ def explained(setting: SearchSetting, more: str = "", **field: Any) -> Any:
     """
     Declare a search setting.
 
-    `more`: text that follows its help text. `field`: properties that replace the setting's own.
+    `more`: text that follows its help text. `field`: arguments of `Field` that replace its own.
     """
     text = f"{setting.text} {more}".rstrip()
     own = {"description": text, "ge": setting.least, "le": setting.most}

@@ -34,8 +34,8 @@ class ValidationMetric:
     Notes
     -----
     At the start of training, a plugin's `score` takes the references and the code of their
-    language. It returns a function from translations to the number, which is called at each
-    validation.
+    language. It returns a function that maps translations to the number. This function is called
+    at each validation.
     """
 
     key: str

@@ -40,7 +40,7 @@ class Task:
     alone: ClassVar[str] = ""
     """A clause for messages, which states that the task learns only from its own text."""
     other_text: ClassVar[str] = ""
-    """The error message if this task is trained on the text of another task."""
+    """The error message for training this task on the text of another task."""
     shared: ClassVar[tuple[str, ...]] = ()
     """Settings that must be equal in all members of an ensemble, by their dotted names."""
     models: ClassVar[str] = "translators"

@@ -2,8 +2,8 @@
 Compressed files: the first bytes of a file decide how it is unpacked.
 
 The suffix may be missing, written in capitals, or unknown. A file is refused if its suffix
-promises a compression that its bytes lack: it may be the error page of a download. Archives hold
-several files, so they are refused, and the message names the command that unpacks them.
+names a compression but its first bytes do not: it may be the error page of a download. Archives
+hold several files, so they are refused, and the message names the command that unpacks them.
 """
 
 import bz2
@@ -136,7 +136,7 @@ def open_unpacked(path: Path, stack: ExitStack) -> BufferedReader:
 
 
 def _refuse_uncompressed(path: Path, start: bytes) -> None:
-    """Refuse a file without the compression that its suffix promises."""
+    """Refuse a file that is not compressed although its suffix names a compression."""
     if len(start) < _LEAST:
         raise EOFError(f"it ends after {len(start)} bytes")
     raise TextError(

@@ -109,7 +109,7 @@ class Corpus:
         self._change: Change | None = None
 
     def changed(self, change: Change) -> "Corpus":
-        """Return a corpus whose pairs a function changes, keeping their number and order."""
+        """Return a corpus whose pairs a function changes; it must keep their number and order."""
         corpus, before = copy(self), self._change
         corpus._change = change if before is None else lambda pairs: change(before(pairs))
         return corpus
@@ -162,7 +162,7 @@ class Corpus:
 
 @dataclass(frozen=True, eq=False)
 class CorpusSide(TextSource):  # numpydoc ignore=PR02
-    """One side of selected pairs of a corpus, with language tags; named after the first file."""
+    """One side of selected pairs of a corpus, with language tags and the name of the first file."""
 
     corpus: Corpus = field(kw_only=True)
     number: int = field(kw_only=True)
@@ -190,7 +190,7 @@ def _refuse_sentence(name: str) -> None:
 
 
 def _refuse_same(source: TextSource, target: TextSource) -> None:
-    """Refuse the same text as source and target, even under two names."""
+    """Refuse one text as both source and target, even if it has two names."""
     if source.part.lower() != target.part.lower():
         return
     try:
@@ -207,7 +207,7 @@ def _refuse_same(source: TextSource, target: TextSource) -> None:
 
 
 def _expand_one(pattern: str) -> list[Path]:
-    """Resolve one name or pattern without a part."""
+    """Resolve one file name or pattern to paths; `pattern` names no part of a file."""
     path = Path(pattern)
     try:
         if path.is_file():

@@ -168,9 +168,9 @@ class TextSource:  # numpydoc ignore=PR02
 
 def split_name(name: str) -> tuple[str, str]:
     """
-    Split a name into the file and the part of it.
+    Split a name into the name of a file and the name of its part.
 
-    The part, such as ``2``, is empty if there is none, or if a file with the whole name exists.
+    The part, such as ``2``, is empty if none is named, or if a file with the whole name exists.
 
     A colon separates a part only after a suffix of a format that has parts.
     """

@@ -190,7 +190,7 @@ def _join(segments: Iterable[Span], parts: Sequence[Span]) -> Iterator[Span]:
 
 
 def _broken_part(start: int, end: int, parts: Sequence[Span]) -> Span | None:
-    """Find the part that a cut through these characters would break; None if there is none."""
+    """Find the part that a cut at these characters would divide; None if there is none."""
     place = bisect_right(parts, start, key=lambda part: part[1])
     return parts[place] if place < len(parts) and parts[place][0] < end else None
 
@@ -247,7 +247,7 @@ def _cut(
 
 
 def _middle_cut(middle: int, sentence: Span, parts: Sequence[Span]) -> Span:
-    """Return an empty cut at the middle of a sentence, or at an end of a protected part there."""
+    """Return an empty span at the middle, or at the nearer end of a part that must stay whole."""
     start, end = sentence
     part = _broken_part(middle, middle, parts)
     # A part that is too long for the model is cut like any other text.

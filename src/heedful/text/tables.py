@@ -109,7 +109,7 @@ def read_jsonl(
 
 
 def _even_rows(rows: Iterator[Row]) -> Iterator[Row]:
-    """Mark the rows with more or fewer cells than the first, because a text may contain a comma."""
+    """Replace a row of another width by a reason to skip it; its text may contain a comma."""
     width = 0
     for number, cells in rows:
         width = width or len(cells)
@@ -282,7 +282,7 @@ def _one_line(cell: str) -> str:
 
 
 def _json_object(line: str) -> dict[str, Any] | str:
-    """Parse a line; return the reason if it is not an object."""
+    """Parse a line; return the reason for an error if it is not a JSON object."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:

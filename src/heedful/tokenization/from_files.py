@@ -187,9 +187,9 @@ def _is_language(name: str) -> bool:
 
 def could_have_given(path: Path, tokenizer: Tokenizer, sides: int = 2) -> bool:
     """
-    Decide without the text whether a tokenizer may have been made from the user's file or folder.
+    Return whether a tokenizer may come from the user's file or folder; no training text is read.
 
-    `sides`: 1 if only the source side was taken from it.
+    `sides`: 1 if only the source side may come from the file.
 
     Raises the errors of `tokenizer_from_files` for files that cannot be read.
     """

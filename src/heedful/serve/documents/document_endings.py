@@ -1,9 +1,9 @@
-"""Endings of the files that `heedful translate` translates as a whole."""
+"""Suffixes of the files that `heedful translate` translates as a whole."""
 
 from pathlib import Path
 
 DOCUMENTS = (".html", ".htm", ".srt", ".vtt", ".md", ".docx", ".odt")
-"""Endings of the names of such files."""
+"""Suffixes of files that are translated as a whole."""
 
 
 def is_document(path: Path | None) -> bool:

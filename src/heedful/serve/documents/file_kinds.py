@@ -1,5 +1,5 @@
 """
-The kinds of files that are translated as a whole, by the endings of their names.
+The kinds of files that are translated as a whole, by their suffixes.
 
 The text of a file is split according to its form. The translation is written as a file of the same
 kind. Markdown and office documents need the extra `documents`.
@@ -44,7 +44,7 @@ class FileKind(NamedTuple):
 
 
 def _read_text(content: bytes) -> ReadFile:
-    """Read a file that is text."""
+    """Read a text file."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -85,11 +85,11 @@ FILE_KINDS = {
         "lxml",
     ),
 }
-"""The kinds of files, by the endings of their names."""
+"""The kinds of files, by their suffixes."""
 
 
 def file_ending(name: str) -> str:
-    """Return the ending of a file name; empty if such a file cannot be translated."""
+    """Return the suffix of a file name; empty if files with this suffix cannot be translated."""
     return next((ending for ending in FILE_KINDS if name.lower().endswith(ending)), "")
 
 

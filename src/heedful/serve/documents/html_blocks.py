@@ -129,7 +129,7 @@ def _decode(raw: str) -> str:
     """
 
     def shorten(number: re.Match[str]) -> str:
-        """Replace a number that has too many digits, as browsers do; `int` limits the digits."""
+        """Replace a number that has too many digits for a character, as browsers do."""
         digits = number.group(1)
         return f"&#{digits}" if len(digits) <= _MOST_DIGITS else "&#xFFFD"
 
@@ -188,7 +188,7 @@ class _Elements:
         return max((self.places[name][-1] for name in names if self.places[name]), default=-1)
 
     def _drop(self, index: int) -> None:
-        """End the elements from an index on."""
+        """End every open element from an index on."""
         while len(self.open) > index:
             element = self.open.pop()
             self.places[element.name].pop()
@@ -196,7 +196,7 @@ class _Elements:
 
 
 def _without_kept(tokens: Iterable[HtmlToken]) -> Iterator[HtmlToken | _KeptElement]:
-    """Join the tokens of untranslated elements."""
+    """Join the tokens of each untranslated element."""
     elements = _Elements()
     untranslated: list[HtmlToken] = []
     for token in tokens:

@@ -31,7 +31,7 @@ class Sentence:
     escape: Callable[[str], str] = escape_html
 
     def filled(self, translation: str, links: Links | None) -> str:
-        """Insert the translation, with the markup."""
+        """Return the translation, with the markup of the sentence."""
         if translation == self.text:
             return self.raw
         if not self.marks:
@@ -62,7 +62,7 @@ class Markup:
         unchanged: ``<script>``, ``<style>``, ``<pre>``, ``<code>``, ``<kbd>``, ``<samp>``,
         ``<var>``, ``<textarea>``, ``<svg>``, ``<math>``, and elements with ``translate="no"`` or
         the class ``notranslate``. If a short element such as ``<code>`` is inside a sentence, the
-        model sees its words.
+        model sees the words of the element.
         """
         parts: list[str | Sentence] = []
         for part in paragraphs(html):
@@ -139,7 +139,7 @@ def find_sentences(
 
 
 def _with_partners(atoms: Sequence[Atom], first: int, last: int, least: int) -> tuple[int, int]:
-    """Extend a sentence to the tags next to it whose counterparts it contains."""
+    """Extend a sentence to an adjacent tag if the sentence contains the matching tag."""
     opened: list[str] = []
     closed: list[str] = []
     for atom in atoms[first:last]:

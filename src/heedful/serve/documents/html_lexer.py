@@ -244,7 +244,7 @@ def _unread_content(html: str, start: int, name: str) -> str:
 
 
 def _script_end(html: str, start: int) -> int:
-    """Find the end tag of a script; a script in a comment inside it has its own end tag."""
+    """Find the end tag of a script; skip the end tags of scripts in its comments."""
     commented = nested = False
     here = start
     while mark := _SCRIPT_MARK.search(html, here):

@@ -1,8 +1,8 @@
 """
 Markdown: text is translated in place; code, addresses and the layout of blocks stay unchanged.
 
-A CommonMark parser with tables enabled finds the lines of running text. Their markup is split here,
-because the parser does not report the position of each mark. HTML blocks are read like web pages::
+A CommonMark parser with tables enabled finds the lines of running text. Their inline markup is
+parsed here, because the parser does not report its positions. HTML blocks are read like web pages::
 
     * See **the [manual](a.md)**, `ls -l`      verbatim  "* "
                                                text      See ** the [ manual ](a.md) **, `ls -l`
@@ -87,7 +87,7 @@ class _Run(list[str]):
 
 
 def _text_spans(text: str) -> tuple[Collection[str], Iterator[tuple[int, list["str | _Run"]]]]:
-    """Find the labels of references, and the start and lines of each stretch of running text."""
+    """Find the labels of link references, and the start and lines of each running text."""
     front = _FRONT_MATTER.match(text)
     offset = front.end() if front else 0
     # the parser would replace line ends; these replacements preserve all positions
@@ -196,7 +196,7 @@ def _divide_at_breaks(run: "_Run") -> list["str | _Run"]:
 
 
 def _atoms(run: "_Run", references: Collection[str]) -> Iterator[Atom]:
-    """Split running text into characters and marks."""
+    """Split running text into characters and inline markup."""
     for number, line in enumerate(run):
         if number % 2:
             yield Atom(AtomKind.TEXT, line, " ")
@@ -205,7 +205,7 @@ def _atoms(run: "_Run", references: Collection[str]) -> Iterator[Atom]:
 
 
 def _marks(line: str, references: Collection[str]) -> Iterator[Atom]:
-    """Find the marks of a line; `_pair_emphasis` later matches the emphasis marks."""
+    """Split a line into atoms; `_pair_emphasis` later matches the emphasis delimiters."""
     for match in _MARK.finditer(line):
         raw = match[0]
         if match["link"]:
@@ -231,7 +231,7 @@ def _marks(line: str, references: Collection[str]) -> Iterator[Atom]:
 
 
 def _untranslated_atom(raw: str, shown: str) -> Atom:
-    """Leave markup unchanged; the model sees its text if the text is short."""
+    """Keep markup unchanged; the model sees the text inside it if this text is short."""
     if 0 < len(shown) <= _LONGEST_SHOWN:
         return Atom(AtomKind.KEPT, raw, " ".join(shown.split()))
     return Atom(AtomKind.POINT, raw)
@@ -247,7 +247,7 @@ def _tag(raw: str) -> Atom:
 
 
 def _flanking(line: str, match: "re.Match[str]") -> str:
-    """Decide whether an emphasis mark may open (o) or close (c), by the characters around it."""
+    """Decide by its neighbors whether a delimiter may open (o) or close (c) emphasis."""
     before = line[match.start() - 1] if match.start() else " "
     after = line[match.end()] if match.end() < len(line) else " "
     may_open = not after.isspace() and (after.isalnum() or not before.isalnum())
@@ -258,7 +258,7 @@ def _flanking(line: str, match: "re.Match[str]") -> str:
 
 
 def _pair_emphasis(atoms: list[Atom]) -> list[Atom]:
-    """Match opening and closing emphasis marks; unmatched marks are text."""
+    """Match opening and closing emphasis delimiters; unmatched delimiters are text."""
     outside: list[tuple[list[int], Counter[str]]] = []
     waiting: list[int] = []
     counts: Counter[str] = Counter()  # of the waiting marks

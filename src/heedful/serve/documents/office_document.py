@@ -175,10 +175,10 @@ class _Marks:
     elements: list[list[_Element]] = field(default_factory=list)
     pieces: list[str] = field(default_factory=list)
     starts: dict[_Element, int] = field(default_factory=dict)
-    """Numbers of open ranges, by their end elements."""
+    """The number of each range whose end was not read yet, by its end element."""
 
     def add(self, kind: str, elements: list[_Element]) -> int:
-        """Append the mark of some elements to the text, and return their number."""
+        """Append a mark for some elements to the text, and return the number in the mark."""
         self.elements.append(elements)
         self.pieces.append(f"\x01{kind}{len(self.elements) - 1}\x02")
         return len(self.elements) - 1
@@ -221,7 +221,7 @@ def _range_partners(parent: _Element) -> _Partners:
 
 
 def _range_key(element: _Element) -> tuple[str, str | None]:
-    """Identify a range by its kind and its name."""
+    """Return a key for a range: its kind and its name."""
     kind = re.sub("(?:Start|End|-start|-end)$", "", element.tag)
     names = (f"{_W}id", f"{_TEXT}name", f"{_TEXT}id")
     return kind, next((element.get(name) for name in names if element.get(name)), None)
@@ -394,7 +394,7 @@ class _OdtParagraph:
 
 
 def _key(properties: _Element | None) -> bytes:
-    """Identify the properties of a run, except the language for the spell checker."""
+    """Return a key for the properties of a run; the spell checker's language is ignored."""
     if properties is None:
         return b""
     copy = deepcopy(properties)
@@ -406,7 +406,7 @@ def _key(properties: _Element | None) -> bytes:
 
 
 def _inner(container: _Element) -> _Element:
-    """Return the element that has a container's text, such as a content control's content."""
+    """Return the element that holds the text of a container, which may be the container itself."""
     content = container.find(f"{_W}sdtContent")
     return container if content is None else content
 
@@ -440,7 +440,7 @@ def _run(properties: _Element | None, text: str) -> _Element:
 
 
 def _add_text(parent: _Element, text: str, *, is_first: bool) -> None:
-    """Append text to an element of OpenDocument, in which adjacent spaces are elements."""
+    """Append text to an element of OpenDocument; write adjacent spaces as an element."""
     end = 0
     if is_first:  # spaces at the start of a paragraph are not shown
         end = len(text) - len(text.lstrip(" "))

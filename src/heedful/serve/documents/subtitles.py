@@ -62,7 +62,7 @@ class _Cue:
     line_end: str
 
     def wrap(self, text: str) -> str:
-        """Wrap the translation to the same number of lines."""
+        """Wrap a translation to the cue's number of lines."""
         if not self.breaks or len(re.findall(r"\r\n|\n|\r", text)) == self.breaks:
             return text
         return _wrap(re.sub(r"[ \t]*(?:\r\n|\n|\r)[ \t]*", " ", text), self.breaks, self.line_end)

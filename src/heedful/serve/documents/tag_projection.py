@@ -74,7 +74,7 @@ class _Element:
 
     @property
     def at_edge(self) -> bool:
-        """Whether it starts or ends with the sentence."""
+        """Whether its start or end tag is outside the sentence."""
         return self.from_start or self.to_end
 
 
@@ -182,20 +182,20 @@ class _Words:
         return (touched[0], touched[-1] + 1) if touched else (0, 0)
 
     def inside(self, span: Span) -> list[tuple[int, Span]]:
-        """Find the target words of a span, clipped to it."""
+        """Find the target words that overlap a span, clipped to the span."""
         return [(j, self.stretch(j, j, span)) for j in _touched_words(self.target, span)]
 
     def stretch(self, first: int, last: int, clip: Span) -> Span:
-        """Return the span from one target word to another, clipped."""
+        """Return the span from one target word to another, clipped to `clip`."""
         return max(self.target[first][0], clip[0]), min(self.target[last][1], clip[1])
 
     def translations(self, source: int, span: Span) -> list[Span]:
-        """Find the target words of a span that translate a source word, in order."""
+        """Find the target words in a span that translate a source word, in order."""
         inside = _touched_words(self.target, span)
         return [self.stretch(j, j, span) for j in self._translated[source] if j in inside]
 
     def weights(self, source_words: Span) -> list[float]:
-        """Score each target word by the share of its links to the source words, from -1 to 1."""
+        """Score each target word: 1 if all its links go to the source words, -1 if none does."""
         weights = self._unrelated.copy()
         for j in {j for i in range(*source_words) for j in self._translated[i]}:
             sources = self.linked[j]
@@ -209,7 +209,7 @@ class _Words:
         return {j for i in range(*self.covered(element)) for j in self._translated[i]}
 
     def copied(self, element: _Element) -> Span | None:
-        """Find an element's text verbatim in the target if it occurs once in each text."""
+        """Find an element's text in the target if source and target each contain it once."""
         text = self.text[element.start : element.end].strip()
         if not text or text not in self.target_text:
             return None
@@ -269,7 +269,7 @@ def _free(room: Span, taken: Sequence[Span]) -> list[Span]:
 def _best_span(
     element: _Element, free: Sequence[Span], words: _Words, sibling_words: Collection[int]
 ) -> tuple[float, _Element, Span]:
-    """Find the target span with the highest score; words of siblings lower it."""
+    """Find the target span with the highest score; words of siblings lower the score."""
     among = words.covered(element)
     if element.at_edge:
         return _wanted_at_edge(element, free[0 if element.from_start else -1], words, among)
@@ -295,7 +295,7 @@ def _best_span(
 def _wanted_at_edge(
     element: _Element, span: Span, words: _Words, source_words: Span
 ) -> tuple[float, _Element, Span]:
-    """Find the target span of an element at an edge of its parent."""
+    """Find the target span of an element whose start or end tag is outside the sentence."""
     inside, weights = words.inside(span), words.weights(source_words)
     best = (span[0], span[0]) if element.from_start else (span[1], span[1])
     score, best_score = 0.0, -math.inf

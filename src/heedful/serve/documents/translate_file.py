@@ -55,7 +55,7 @@ def translate_file(
     every sentence. `aligns`: whether the engine aligns words, so that tags inside a sentence follow
     their words. `glossary`, `protected`: terms of the user.
 
-    Raises `TextError` if the content does not match the file's ending, or is not safe to read.
+    Raises `TextError` if the content does not match the file's suffix, or is not safe to read.
     """
     ending = file_ending(path.name)
     try:

@@ -12,8 +12,8 @@ The rule that lets a search write only trees of the given words.
     end     when all phrases are closed and all words are written
 
 Every hypothesis can be completed within the length limit, so the search has no dead ends. The
-tokens of a row determine the innermost open phrase. It began at the last opening bracket that led
-to the current depth.
+tokens of a hypothesis determine its innermost open phrase. This phrase began at the last opening
+bracket that led to the current depth.
 """
 
 from collections.abc import Sequence

@@ -32,7 +32,7 @@ class Parse:
     tree: Tree
     """The tree; one flat phrase if the output is not a tree of the words."""
     score: float
-    """Its log-probability divided by the length penalty."""
+    """Log-probability of `symbols`, divided by the length penalty."""
     symbols: str
     """The symbols that the model wrote."""
     is_tree: bool = True
@@ -53,7 +53,7 @@ class Parser:
     Raises
     ------
     SettingError
-        If the run translates.
+        If the run is a translator.
 
     Notes
     -----
@@ -163,8 +163,9 @@ class Parser:
         first_line : int, default 1
             Line number of the first sentence, for messages.
         warn : callable, optional
-            Called with the messages of `Translator.translate`, and about each sentence whose tree
-            would exceed the length limit. Such a sentence becomes one flat phrase.
+            Called with the messages of `Translator.translate`, and with a message about each
+            sentence whose tree would exceed the length limit. Such a sentence becomes one flat
+            phrase.
 
         Returns
         -------

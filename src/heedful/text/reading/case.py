@@ -47,7 +47,7 @@ class CasedWords(NamedTuple):
 
 
 def read_case(words: Sequence[str], vocabulary: SourceVocabulary) -> CasedWords:
-    """Write words in lower case if a model knows only that form."""
+    """Choose the case in which a model knows each word best."""
     if not any(map(_has_capital, words)):
         return CasedWords(list(words), [False] * len(words))
     line = _case_of(words, vocabulary.capitalizes_nouns)

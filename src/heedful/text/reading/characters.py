@@ -1,5 +1,5 @@
 r"""
-Normalization that changes no content: blanks, invisible characters, composed letters.
+Normalization that changes no content: white space, invisible characters, composed letters.
 
 ::
 
@@ -7,7 +7,7 @@ Normalization that changes no content: blanks, invisible characters, composed le
 
 With ``data.reading = text``, training, validation, scoring and translation begin with this
 normalization. A letter and the accent after it become one character (Unicode's form NFC). Invisible
-marks are dropped. A joiner stays where its script needs it and inside an emoji sequence.
+characters are dropped. A joiner stays where its script needs it and inside an emoji sequence.
 """
 
 import re
@@ -37,7 +37,7 @@ _CONTROL = re.compile(f"[{_CONTROLS}]")
 
 def visible(text: str) -> str:
     r"""
-    Drop invisible characters and compose letters; control characters become blanks.
+    Drop invisible characters and compose letters; control characters become spaces.
 
     >>> visible("Cafe\u0301 re\u00add\u200b 👩\u200d👧")
     'Café red 👩\u200d👧'

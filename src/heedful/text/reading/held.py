@@ -9,7 +9,7 @@ Division of a line into text for the model and pieces that are held back.
 Strings that no model translates, such as placeholders (`heedful.text.reading.patterns`), and
 protected strings are held back. So are parts that the vocabulary lacks, such as an emoji sequence,
 a number or a word in another script. Placeholders, and protected strings that normalization would
-change, are found before blanks and accents are normalized, so they are restored byte for byte.
+change, are found before white space and accents are normalized, so they are restored byte for byte.
 """
 
 import re
@@ -129,7 +129,7 @@ def unbroken_spans(
 
 
 def single_spaces(text: str) -> str:
-    """Reduce each run of blanks to a single space, including runs at the ends."""
+    """Reduce each run of white space to a single space, including runs at the ends."""
     return " ".join(f"x{text}x".split())[1:-1]
 
 
@@ -186,7 +186,7 @@ def _unknown(vocabulary: SourceVocabulary, text: str) -> Iterator[_Cut]:
 
 
 def _number_before_words(unit: str, vocabulary: SourceVocabulary) -> str:
-    """Return the number before words that the vocabulary knows; empty if there is none."""
+    """Return the number of a unit such as “3-year” if its words are known; empty if they are not."""
     match = _NUMBERED_WORD.fullmatch(unit)
     if match is None or not has_plain_case(match["words"]):
         return ""
@@ -232,7 +232,7 @@ def _with_brackets(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _merge(pieces: Sequence[Piece]) -> list[Piece]:
-    """Join held pieces with only blanks and punctuation between them."""
+    """Join held pieces that have only white space and punctuation between them."""
     joined: list[Piece] = []
     for piece in pieces:
         joined.append(piece)
@@ -267,7 +267,7 @@ def _with_marks(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _trim(pieces: Sequence[Piece]) -> list[Piece]:
-    """Drop blanks at the ends of a line."""
+    """Drop white space at the ends of a line."""
     read = list(pieces)
     if read and read[0].kind == "text":
         read[0] = Piece(read[0].text.lstrip())

@@ -45,7 +45,7 @@ def loops_of_words(
 
 
 def cut_word_loops(words: Sequence[str], source: Sequence[str]) -> list[Span]:
-    """Find the spans of a translation's loops that exceed the number of rounds in its source."""
+    """Find the spans of the rounds in a translation that exceed the rounds in its source."""
     # a loop needs a letter, because “1 000 000 000” is a number
     loops = [
         (start, size, length)

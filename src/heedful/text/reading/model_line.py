@@ -26,7 +26,7 @@ class ModelLine(NamedTuple):
 
     text: str
     origins: tuple[tuple[int, int], ...]
-    """Starts of its parts, in this text and in the prepared line."""
+    """For each of its parts, the start in this text and the start in the prepared line."""
     gaps: tuple[Gap, ...]
 
     def origin(self, place: int) -> int:

@@ -74,7 +74,7 @@ def held_forms(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _without_marks(address: str) -> str:
-    """Drop punctuation after an address, and a closing bracket that was opened before it."""
+    """Drop punctuation after an address, and a closing bracket that is not opened in it."""
     while address:
         last = address[-1]
         opening = {")": "(", "]": "["}.get(last, "")

@@ -52,7 +52,7 @@ def restore_case(
     languages: Languages = UNKNOWN,
     fixed: int = 0,
 ) -> tuple[Draft, str]:
-    """Give a translation, from character `fixed` on, its source's case; also return that case."""
+    """Restore the case of the source from character `fixed` on; also return this case."""
     if not any(cased.changed):
         return translation, ""
     words = restore_line(translation.words, cased.line, languages.target)
@@ -91,7 +91,7 @@ def put_back(
     """
     Put terms and held pieces into a translation.
 
-    `line_words`: words of the prepared line, which links of the result connect with words of the
+    `line_words`: words of the prepared line; the links of the result connect them with words of the
     new text. `fixed`: the end of a prefix that is not changed.
     """
     if not line.gaps and not translation.links:
@@ -171,7 +171,7 @@ def _put_term(
 
 
 def _is_its_own(translation: Draft, gap: Gap, text: str, run: Span, seen: Sequence[Span]) -> bool:
-    """Whether words translate only a term, which is seldom clear in a script without spaces."""
+    """Whether a run of words translates only a term; without spaces, this is seldom clear."""
     inside = _touched_words(seen, gap.seen)
     around = text[seen[inside[0]][0] : gap.seen[0]] + text[gap.seen[1] : seen[inside[-1]][1]]
     if any(map(str.isalnum, around)):
@@ -238,7 +238,7 @@ def _between_words(
 
 
 def _is_mark(piece: Piece) -> bool:
-    """Whether a piece is punctuation that the vocabulary lacks, which needs no note."""
+    """Whether a piece is punctuation that the vocabulary lacks; such a piece needs no note."""
     return piece.put == piece.text and all(category(sign)[0] in "PZ" for sign in piece.text)
 
 

@@ -191,7 +191,7 @@ def _changed_strings(strings: tuple[str, ...]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8)
 def _on_lines(strings: tuple[str, ...]) -> tuple[str, ...]:
-    """Write strings on single lines, each string once."""
+    """Put each string on one line, and drop repeated strings."""
     return tuple(dict.fromkeys(map(_on_a_line, strings)))
 
 

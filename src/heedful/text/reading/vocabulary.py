@@ -7,7 +7,7 @@ from functools import lru_cache
 from heedful.text.language_codes import language_of_code
 
 Cost = Callable[[Sequence[str]], list[int]]
-"""Number of subwords of each text; an unknown subword counts as `LACKING`."""
+"""Returns the number of subwords of each text; an unknown subword counts as `LACKING`."""
 LACKING = 1000
 """Cost of an unknown subword, or of a byte that spells a part of a character."""
 
@@ -46,7 +46,7 @@ class SourceVocabulary:
 
     def known_form(self, character: str) -> str:
         """
-        Return the plainer form of a letter or mark if the vocabulary has only that form.
+        Return a plainer form of a character if the vocabulary has the form but not the character.
 
         For example, a curly apostrophe, a full-width letter or a ligature is then read in its plain
         form.

@@ -3,8 +3,8 @@ Extension of subword models; old ids are kept.
 
 New subwords come after the old subwords. In a byte-pair model they are merged last. In a unigram
 model each new subword is slightly more probable than its two halves together, so it replaces only
-these halves. Subwords that were learned earlier get better scores, because ties are broken
-differently by different programs.
+these halves. Subwords that were learned earlier get better scores, so that no scores are equal:
+programs break ties differently.
 """
 
 import math
@@ -119,7 +119,7 @@ class ExtensibleModel:
         return SentencePieceModel(with_pieces(self._content, added), self.model.kind)
 
     def changed_by(self, longer: SubwordModel, lines: Iterable[str]) -> Iterator[list[int]]:
-        """Yield the new ids of each line that an extended model splits differently."""
+        """Yield the ids of each line that the extended model `longer` splits differently."""
         for batch in _batches(lines):
             for old, new in zip(self.model.encode(batch), longer.encode(batch), strict=True):
                 if old != new:

@@ -73,7 +73,7 @@ def bare(label: str) -> str:
 
 
 def counted_items(values: Sequence[str], counts: Sequence[int]) -> list[str]:
-    """Return the items of the words that count, each as often as its word counts."""
+    """Repeat the value of each word as often as the word counts."""
     return [value for value, times in zip(values, counts, strict=True) for _ in range(times)]
 
 

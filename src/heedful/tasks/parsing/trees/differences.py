@@ -24,7 +24,7 @@ class TreeDifference:
     """Phrases of the predicted tree that the gold tree lacks."""
     score: SentenceScore
     has_tree: bool = True
-    """Whether there is a predicted tree, whatever its words."""
+    """Whether there is a predicted tree, even one with other words."""
 
     @property
     def differs(self) -> bool:

@@ -326,5 +326,5 @@ def _text(kind: str, x: float, y: float, text: str, anchor: str = "middle") -> s
 
 
 def _number(value: float) -> str:
-    """Format a number with at most one decimal."""
+    """Format a number with at most one decimal place."""
     return f"{value:.1f}".rstrip("0").rstrip(".")

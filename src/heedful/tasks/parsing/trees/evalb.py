@@ -2,8 +2,8 @@
 EVALB's score of constituency trees, computed without the EVALB program.
 
 Each side has one sentence per line. EVALB excludes a sentence from its totals if the words that
-count differ (an error), or if the tested tree has no words (a skip). This favors parsers that fail
-on hard sentences; `heedful.tasks.parsing.trees.score` excludes no sentence.
+count differ (an error), or if no word of the tested tree counts (a skip). This favors parsers that
+fail on hard sentences; `heedful.tasks.parsing.trees.score` excludes no sentence.
 
 The score equals the score of EVALB from January 2006, but there is no limit of 200 words and
 brackets per sentence. Sentences with unbalanced brackets always get zeros. EVALB stops after a
@@ -45,7 +45,7 @@ class EvalbSentence:
     status: int = VALID
     """`VALID`, `ERROR` or `SKIP`."""
     reason: str = ""
-    """Reason why the sentence is an error."""
+    """Reason for the status `ERROR`; empty for other statuses."""
     matched: int = 0
     """Number of brackets that both trees have."""
     gold: int = 0
@@ -312,7 +312,7 @@ def _quotes(
 
 
 def _put_back(quotes: list[_Quote], number: int, counts: list[int]) -> None:
-    """Count a quotation mark, which shifts it and all marks after it by one word."""
+    """Count a quotation mark; this shifts the mark and all marks after it by one word."""
     counts[quotes[number].word] += 1
     for quote in quotes[number:]:
         quote.before += 1
@@ -321,7 +321,7 @@ def _put_back(quotes: list[_Quote], number: int, counts: list[int]) -> None:
 def _with_gold_tags(
     gold: BracketedSentence | str, test: BracketedSentence | str
 ) -> BracketedSentence | str:
-    """Return `test` with the gold tags if both have the same number of words, traces excluded."""
+    """Return `test` with the gold tags if it has as many words as `gold` without traces."""
     if isinstance(gold, str) or isinstance(test, str):
         return test
     tags = tuple(tag for tag in gold.tags if tag != "-NONE-")

@@ -42,7 +42,7 @@ class EvalbParameters:
     cutoff: int = 40
     """Maximum length of the sentences in the second summary, in words."""
     max_error: int = 10
-    """EVALB stops at the second error after this number of errors."""
+    """EVALB stops at error number `max_error` + 2."""
 
     def same_label(self, first: str, second: str) -> bool:
         """Return whether two labels, or two tags, count as equal."""

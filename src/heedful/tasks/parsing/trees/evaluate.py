@@ -36,7 +36,7 @@ class TreeEvaluation:
     interval: tuple[float, float] | None = None
     """The 95% confidence interval of F1, if requested."""
     against: tuple[tuple[str, SignificanceTest], ...] = ()
-    """The name of each other system's file, and the test of its difference in F1."""
+    """For each other system: the name of its file, and the test of the difference in F1."""
     warnings: tuple[str, ...] = ()
     test: Test = "randomization"
     """The significance test that yields the p-values."""
