@@ -74,7 +74,7 @@ class ByteLevelBpe:
     The merges of a ``merges.txt``.
 
     `known`: the vocabulary; bytes outside it are dropped. `is_spaced`: whether a space is added
-    before a text that lacks one.
+    before a text that does not begin with one.
 
     Raises `TokenizerError` if a line is not a merge or uses subwords outside the vocabulary.
     """

@@ -186,7 +186,7 @@ def _unknown(vocabulary: SourceVocabulary, text: str) -> Iterator[_Cut]:
 
 
 def _number_before_words(unit: str, vocabulary: SourceVocabulary) -> str:
-    """Return the number of a unit such as “3-year” if its words are known; empty if they are not."""
+    """Return the number of a unit such as “3-year”; empty if its words are unknown."""
     match = _NUMBERED_WORD.fullmatch(unit)
     if match is None or not has_plain_case(match["words"]):
         return ""
