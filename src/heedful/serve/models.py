@@ -298,7 +298,7 @@ def _facts_of_run(translator: Any, weights: str) -> dict[str, Any]:
 
 
 def _add_member(facts: dict[str, Any], path: Path) -> None:
-    """Update the facts about the first run of an ensemble for another run."""
+    """Add another run to the facts about an ensemble."""
     from heedful.analysis.info import count_parameters
     from heedful.runs.run import Run
 

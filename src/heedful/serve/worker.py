@@ -50,7 +50,7 @@ class Worker:
     The worker thread, which batches and translates the sentences of all requests.
 
     `batch_tokens`: maximum number of source tokens in a batch, including padding. `on_batch`:
-    called after each batch with its number of sentences, its number of tokens and its seconds.
+    called after each batch with its number of sentences, number of tokens and time in seconds.
 
     Call `start` in an event loop; `stop` lets the running batch finish.
     """

@@ -109,7 +109,7 @@ class Corpus:
         self._change: Change | None = None
 
     def changed(self, change: Change) -> "Corpus":
-        """Return a corpus whose pairs a function changes; it must keep their number and order."""
+        """Return a corpus whose pairs `change` modifies without changing their number and order."""
         corpus, before = copy(self), self._change
         corpus._change = change if before is None else lambda pairs: change(before(pairs))
         return corpus

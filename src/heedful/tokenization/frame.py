@@ -41,7 +41,7 @@ class Frame:
         return self.languages[language] if self.languages else START
 
     def around_source(self, language: str) -> tuple[list[int], list[int]]:
-        """List the tokens before and after a source text, without an end symbol that batches add."""
+        """List the tokens before and after a source text, except an end symbol that batches add."""
         token = self.token(language)
         return ([token], []) if self.source == "before" else ([], [END, token])
 
