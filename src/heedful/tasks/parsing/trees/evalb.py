@@ -2,7 +2,7 @@
 EVALB's score of constituency trees, computed without the EVALB program.
 
 Each side has one sentence per line. EVALB excludes a sentence from its totals if the words that
-count differ (an error), or if no word of the tested tree counts (a skip). This favors parsers that
+count differ (an error), or no word of the tested tree counts (a skip). This favors parsers that
 fail on hard sentences; `heedful.tasks.parsing.trees.score` excludes no sentence.
 
 The score equals the score of EVALB from January 2006, but there is no limit of 200 words and
