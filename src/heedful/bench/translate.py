@@ -27,7 +27,7 @@ from heedful.runs.run import Run
 from heedful.search.settings import PEERS_SEARCH, SearchOptions
 from heedful.text.corpus import read_lines
 
-# Number of positions in the table of position encodings, for peers that need such a table.
+# Number of positions in the table of positional encodings, for peers that need such a table.
 _POSITIONS = 1100
 _RANDOM_LINES = 64
 

@@ -100,7 +100,7 @@ SINUSOIDS = {
 
 class SinusoidalPositions(nn.Module):
     """
-    Sinusoidal position encodings for text of any length, in one of the three layouts.
+    Sinusoidal positional encodings for text of any length, in one of the three layouts.
 
     The first position is `position_offset`, because some toolkits count from 1. The table is
     computed on demand, grows to twice the required length, and is not part of a checkpoint.
@@ -130,7 +130,7 @@ class SinusoidalPositions(nn.Module):
 
 class NoPositions(nn.Module):
     """
-    Zeros instead of position encodings.
+    Zeros instead of positional encodings.
 
     A Transformer without positions can infer the order of tokens only from the decoder's mask. A
     convolution infers the order from its kernel (Gehring et al. 2017, section 5.4).
@@ -213,7 +213,7 @@ Positions = SinusoidalPositions | LearnedPositions | NoPositions
 
 
 def build_positions(layout: str, d_model: int, rows: int, offset: int = 0) -> Positions:
-    """Build the position encoding of one side; a learned encoding has `rows` positions."""
+    """Build the positional encoding of one side; a learned encoding has `rows` positions."""
     if layout == "learned":
         return LearnedPositions(d_model, rows)
     if layout == "none":

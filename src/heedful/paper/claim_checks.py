@@ -1,4 +1,4 @@
-"""Checks of position encodings and of the paper's claims about scaling, as tables and pictures."""
+"""Checks of positional encodings and of claims about scaling, as tables and pictures."""
 
 import math
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ _DISTANCES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 class CheckedScheme(NamedTuple):
-    """A position encoding, with its verdicts and dot products."""
+    """A positional encoding, with its verdicts and dot products."""
 
     scheme: Scheme
     verdicts: list[Verdict]
@@ -41,7 +41,7 @@ class CheckedScheme(NamedTuple):
 
 @dataclass(frozen=True)
 class CheckedPositions:
-    """Position encodings and their verdicts under the four criteria."""
+    """Positional encodings and their verdicts under the four criteria."""
 
     length: int
     """Number of positions of the longest sentence in training."""
@@ -131,7 +131,7 @@ class CheckedPositions:
 def check_positions(
     d_model: int, length: int, run: Path | None = None, weights: str = "default"
 ) -> CheckedPositions:
-    """Check all position encodings; raises `SettingError` if `run` has no learned positions."""
+    """Check all positional encodings; raises `SettingError` if `run` has no learned positions."""
     every = schemes(d_model)
     if run is not None:
         every.append(learned_positions(Run.open(run), weights))

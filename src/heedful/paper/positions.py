@@ -1,5 +1,5 @@
 """
-Position encodings, and four criteria to compare them.
+Positional encodings, and four criteria to compare them.
 
 The candidates are the index of a position, a one-hot vector, the index divided by the length, and
 sinusoids. All candidates except sinusoids fail at least one of the four criteria. Verdicts are
@@ -36,7 +36,7 @@ _SAME, _APART = 1.001, 1e-6
 
 @dataclass(frozen=True)
 class Scheme:
-    """A position encoding."""
+    """A positional encoding."""
 
     name: str
     """Name of the encoding; sinusoids and learned positions have the names that recipes use."""
@@ -77,7 +77,7 @@ class Products(NamedTuple):
 
 
 def schemes(d_model: int) -> list[Scheme]:
-    """List the position encodings, with all layouts of the sinusoids."""
+    """List the positional encodings, with all layouts of the sinusoids."""
     return [
         Scheme("index", "PE(pos) = pos", _index),
         Scheme("one-hot", f"1 at index pos of {d_model}", lambda n: np.eye(d_model)[:n], d_model),

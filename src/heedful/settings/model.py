@@ -67,7 +67,7 @@ class ModelSettings(SettingsTable):
     feed_forward_bias: Annotated[bool, TRANSFORMER] = True
     """Whether the linear layers of the feed-forward networks have a bias."""
     dropout: Share = 0.1
-    """Dropout probability of sub-layer outputs and of the embedding plus position encoding."""
+    """Dropout probability of sub-layer outputs and of the embedding plus positional encoding."""
     norm_kind: Annotated[str, TRANSFORMER] = "layer"
     """Kind of normalization; layer is the paper's layer norm."""
     norm: Annotated[Norm, TRANSFORMER, _WITH_NORM] = "post"
@@ -83,13 +83,13 @@ class ModelSettings(SettingsTable):
     causal_mask: Annotated[bool, DECODER] = True
     """Whether the decoder hides later positions in training; false only for demonstration."""
     positions: Annotated[str, POSITIONS] = "interleaved"
-    """Position encoding, such as interleaved (paper), halves (paper's code), grouped (Marian)."""
+    """Positional encoding, such as interleaved (paper), halves (paper's code), grouped (Marian)."""
     position_offset: Annotated[CountOrZero, POSITIONS, ActsIf("model.positions", SINUSOIDS)] = 0
     """Index of the first position; the paper does not define it."""
     embedding_norm: Annotated[
         bool, TRANSFORMER, POSITIONS, ActsIf("model.norm_kind", ("layer",))
     ] = False
-    """Whether a layer norm follows the sum of embedding and position encoding, as in BART."""
+    """Whether a layer norm follows the sum of embedding and positional encoding, as in BART."""
     tie_embeddings: Literal["all", "output", "embeddings", "none"] = "all"
     """Shared matrices: all, target embeddings with output, or source with target embeddings."""
     projection_bias: Annotated[bool, TRANSFORMER, _WITH_HEADS] = True

@@ -1,5 +1,5 @@
 """
-Position encodings as pictures: vectors above, dot products below.
+Positional encodings as pictures: vectors above, dot products below.
 
 Each column shows one encoding. Positive values are blue, negative values orange, and zero is white.
 Each picture has its own color scale, because an encoding by index has much larger values than
@@ -48,7 +48,7 @@ class PositionTable:
 
 def position_pictures(tables: Sequence[PositionTable], out: Path, sheet: ReportPage) -> None:
     """
-    Draw several position encodings.
+    Draw several positional encodings.
 
     The upper row shows the vectors, the middle row the dot products of all positions, and the lower
     row their means by distance.

@@ -1,4 +1,4 @@
-"""The criteria for position encodings, computed, and dot products against theory."""
+"""The criteria for positional encodings, computed, and dot products against theory."""
 
 import math
 
