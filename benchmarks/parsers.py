@@ -271,7 +271,10 @@ def body(record: Record) -> str:
         head = "recipe | learning rate | steps | perplexity | F1 in training | "
         cells = "{recipe} | {rate} | {steps:,} | {perplexity:.2f} | {f1:.1f} | {mark}"
         highest = [NAMES[name] for name in SYSTEMS if chosen_rate(trials, name) == RATES[-1]]
-        edge = f" Higher rates were not tried for {' and '.join(highest)}." if highest else ""
+        edge = (
+            f" The rate of {' and '.join(highest)} is the highest that was tried, so a higher "
+            "rate may be better."
+        ) * bool(highest)
         details += [_TRIALS + edge, table(head, cells, list(_trial_rows(trials)))]
     return "\n\n".join([*sections, fold("Training and trials", [*details, _commits(parts)])])
 

@@ -67,7 +67,7 @@ def test_predicted_trees_are_scored(heedful_cli, trained):
     )
     assert done.returncode == 0, done.stderr
     assert "of 3 outputs" in done.stderr
-    assert "are not trees of their words" in done.stderr
+    assert "are malformed: not trees over the sentence's words" in done.stderr
     assert "(DT the) (NN dog)" in out.read_text(encoding="utf-8")
     files = ("--gold", trained / "trees", "--predicted", out)
     done = heedful_cli("parse", "evaluate", *files, "--confidence")

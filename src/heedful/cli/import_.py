@@ -15,7 +15,7 @@ def import_(
     path: Annotated[
         Path,
         run_argument(
-            "Folder or file of the other toolkit. For Hugging Face's models, also a name ORG/NAME "
+            "Folder or file of the model to import. For Hugging Face's models, also a name ORG/NAME "
             "on the hub.",
             "PATH-OR-NAME",
         ),

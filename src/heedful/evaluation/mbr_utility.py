@@ -1,10 +1,10 @@
 """
 Utility matrices for minimum Bayes risk decoding.
 
-A sentence is compared with every other sentence, so its n-grams are counted once. The k-th
-occurrence of an n-gram in a text is a feature of its own. The number of n-grams that two texts
-share, a sum of minima, is then the dot product of two vectors of zeros and ones. The numbers for
-all pairs are the product of two matrices.
+Every translation is compared with every reference, so the n-grams of each text are extracted only
+once, not again for every pair. The k-th occurrence of an n-gram in a text is a feature of its own.
+The number of n-grams that two texts share, a sum of minima, is then the dot product of two vectors
+of zeros and ones. The numbers for all pairs are the product of two matrices.
 """
 
 from collections import Counter

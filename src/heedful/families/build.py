@@ -94,7 +94,7 @@ def padded_vocabulary(size: int, multiple: int) -> int:
     """
     Round the size of a vocabulary up to a multiple.
 
-    `multiple`: divisor of the number of rows.
+    `multiple`: the result is divisible by this number.
 
     Rows beyond `size` belong to no token; searches forbid their ids.
     """

@@ -12,7 +12,7 @@ class Recipe(NamedTuple):
     """The settings of a recipe."""
 
     summary: str
-    """A sentence that describes the recipe in lists."""
+    """One sentence about the recipe, shown where recipes are listed."""
     settings: Mapping[str, object]
     """Settings that differ from the base, by dotted names."""
     base: str = ""

@@ -374,9 +374,11 @@ def _mixer(layer: nn.Module, config: LayerConfig, is_causal: bool) -> Any:
     """Build a layer's mixer; refuse a `Mixer` for the other stack (encoder or decoder)."""
     mixer = config.self_attention()
     if isinstance(mixer, Mixer) and isinstance(mixer, TargetMixer) != is_causal:
-        reads = "only earlier positions" if is_causal else "all positions"
+        must = "be a TargetMixer, which reads no later positions"
+        if not is_causal:
+            must = "not be a TargetMixer, because an encoder reads all positions"
         raise SettingError(
-            f"`mixer` of {type(layer).__name__} must read {reads}, but got {type(mixer).__name__}."
+            f"`mixer` of {type(layer).__name__} must {must}, but got {type(mixer).__name__}."
         )
     return mixer
 

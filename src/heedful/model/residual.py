@@ -95,7 +95,7 @@ class PreNorm(Residual):
     """
 
     def forward(self, x: States, sublayer: Sublayer, real: Real = None) -> States:
-        """Normalize, run the sub-layer and add its input. `real`: true at real tokens."""
+        """Normalize `x`, run the sub-layer on it, and add `x`. `real`: true at real tokens."""
         return self.add(x, sublayer(normalize(self.norm, x, real)))
 
 

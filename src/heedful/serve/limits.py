@@ -7,7 +7,7 @@ from heedful.arguments import flag
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits on each client and on the server; each is an option of `heedful serve`."""
+    """Limits on requests, connections and the server; each is an option of `heedful serve`."""
 
     max_characters: int = flag("Maximum number of characters in a request.", 20_000, least=1)
     max_lines: int = flag("Maximum number of texts in a request.", 512, least=1)

@@ -94,7 +94,7 @@ class _Panel:
 
 
 def _score_panels(runs: Sequence[RunCurves]) -> list[_Panel]:
-    """Create a panel for every score; all runs have the same scores."""
+    """Create a panel for every metric in `RunCurves.scores`; all runs have the same metrics."""
 
     def panel(name: str, higher: bool) -> _Panel:
         return _Panel(

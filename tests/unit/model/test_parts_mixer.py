@@ -66,7 +66,7 @@ def test_an_encoder_has_one_that_reads_everything():
     real = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
     out = encoder(X, real[:, None, None])
     torch.testing.assert_close(out[1:, :3], encoder(X[1:, :3]))
-    with pytest.raises(SettingError, match="of DecoderLayer must read only earlier positions"):
+    with pytest.raises(SettingError, match="of DecoderLayer must be a TargetMixer"):
         Decoder(LayerConfig(**SIZES, mixer=Mean), 1)
 
 
@@ -78,7 +78,7 @@ def test_a_decoder_has_one_that_reads_what_precedes():
         for place in range(X.size(1)):
             out, state = decoder.step(X[:, place : place + 1], state)
             torch.testing.assert_close(out[:, 0], known[:, place])
-    with pytest.raises(SettingError, match="of EncoderLayer must read all positions, but got Sum"):
+    with pytest.raises(SettingError, match="of EncoderLayer must not be a TargetMixer"):
         Encoder(LayerConfig(**SIZES, mixer=Sum), 1)
 
 

@@ -346,7 +346,11 @@ def _share(position: int | float, parent: _Element) -> float:
 
 
 def _point(position: int, words: _Words, parent: _Element) -> int:
-    """Find the position of an empty element, before the word that follows it or at the end."""
+    """
+    Find the position of an empty element in the translation.
+
+    It precedes the translation of the next source word, or else follows that of the previous word.
+    """
     start, end = parent.place
     if position <= parent.start or position >= parent.end:
         return start if position <= parent.start else end

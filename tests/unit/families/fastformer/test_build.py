@@ -23,7 +23,7 @@ def test_a_decoder_has_the_causal_variant_alone():
     assert encoder.layers.first.self_attention.query_proj.bias is None
     decoder = Decoder(LayerConfig(**SIZES, mixer=of_decoder), 1)
     assert type(decoder.layers.first.self_attention) is CausalFastformer
-    with pytest.raises(SettingError, match="of DecoderLayer must read only earlier positions"):
+    with pytest.raises(SettingError, match="of DecoderLayer must be a TargetMixer"):
         Decoder(LayerConfig(**SIZES, mixer=of_encoder), 1)
-    with pytest.raises(SettingError, match="of EncoderLayer must read all positions"):
+    with pytest.raises(SettingError, match="of EncoderLayer must not be a TargetMixer"):
         Encoder(LayerConfig(**SIZES, mixer=of_decoder), 1)

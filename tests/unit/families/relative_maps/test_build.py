@@ -26,7 +26,7 @@ def test_the_width_is_that_of_the_window():
 
 def test_a_decoder_cannot_have_it():
     Encoder(LayerConfig(**SIZES, mixer=mixer, window=3), 1)
-    with pytest.raises(SettingError, match="of DecoderLayer must read only earlier positions"):
+    with pytest.raises(SettingError, match="of DecoderLayer must be a TargetMixer"):
         Decoder(LayerConfig(**SIZES, mixer=mixer, window=3), 1)
 
 

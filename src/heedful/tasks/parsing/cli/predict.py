@@ -129,7 +129,7 @@ def predict(
     if (free or second is not None) and done:
         say(
             f"without the constraint that trees are well-formed, {malformed:,} of {done:,} outputs "
-            f"({100 * malformed / done:.1f}%) are not trees of their words"
+            f"({100 * malformed / done:.1f}%) are malformed: not trees over the sentence's words"
         )
 
 
