@@ -15,8 +15,7 @@ def import_(
     path: Annotated[
         Path,
         run_argument(
-            "Folder or file of the model to import. For Hugging Face's models, also a name ORG/NAME "
-            "on the hub.",
+            "Folder or file of the model to import, or its name ORG/NAME on Hugging Face's hub.",
             "PATH-OR-NAME",
         ),
     ],
