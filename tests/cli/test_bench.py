@@ -108,4 +108,4 @@ def test_settings_of_a_random_model_are_refused_for_a_run(heedful_cli, trained):
     for option, value in (("--set", "model.dropout=0.0"), ("--vocabulary", 300)):
         done = heedful_cli("bench", "translate", trained, option, value)
         assert done.returncode == 2
-        assert f"{option} changes a random model, but RUN is a trained one" in done.stderr
+        assert f"{option} changes a random model, but RUN is a trained model" in done.stderr

@@ -74,7 +74,7 @@ def test_the_grammar_is_written_without_a_download(heedful_cli, tmp_path):
     assert heedful_cli("data", "get", "grammar", "--out", ".", cwd=tmp_path).returncode == 0
     (tmp_path / "test.fr").write_text("mine\n", encoding="utf-8")
     again = heedful_cli("data", "get", "grammar", "--out", ".", cwd=tmp_path)
-    refused(again, "test.fr must not exist", "name another folder", code=2)
+    refused(again, "test.fr must be a new file", "name another folder", code=2)
     assert (tmp_path / "test.fr").read_text(encoding="utf-8") == "mine\n"
 
 

@@ -81,8 +81,8 @@ def score(
     if align_by and not alignments:
         refuse("--align-by", "needs --alignments.")
     per_pair = {"--normalize": normalize, "--ranks": ranks, "--alignments": alignments}
-    if gold is not None and (given := [name for name, is_given in per_pair.items() if is_given]):
-        refuse(given[0], "has no effect with --gold; leave one of the two out.")
+    if gold is not None and (options := [name for name, is_set in per_pair.items() if is_set]):
+        refuse(options[0], "has no effect with --gold; leave one of the two out.")
 
     from heedful.text.corpus import Corpus, expand, one_file
     from heedful.translation.score import format_pair, gold_lines

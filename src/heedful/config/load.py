@@ -121,16 +121,16 @@ def _read(path: Path) -> RunConfig:
             values[name] = _override(values.get(name), name, value)
         config = RunConfig.from_dict(without_idle(values, explicit=flat(tables)))
         if base is None:
-            _check_label(config, given=len(flat(tables)))
+            _check_label(config, settings=len(flat(tables)))
         return config
     except SettingError as error:
         raise SettingError(f"{path}: {error}") from None
 
 
-def _check_label(config: RunConfig, given: int) -> None:
+def _check_label(config: RunConfig, settings: int) -> None:
     """Refuse a file that names a recipe for a few settings, which do not start from the recipe."""
     # `heedful train --print-config` writes the name next to all settings.
-    if config.recipe in RECIPES and 2 * given < len(acting_settings(config)):
+    if config.recipe in RECIPES and 2 * settings < len(acting_settings(config)):
         raise SettingError(
             f'`recipe = "{config.recipe}"` only names the recipe of a complete list of settings; '
             f'write `base = "{config.recipe}"` instead to start from this recipe.'

@@ -259,17 +259,12 @@ def check_folder(folder: RunFolder, setup: TrainingSetup) -> None:
     missing or contains another run. Writes no files.
     """
     if not setup.resume:
-        if folder.path.exists() and (not folder.path.is_dir() or _is_filled(folder.path)):
-            if not folder.path.is_dir():
-                raise RunFolderError(
-                    f"--out must be a new or empty folder, but {folder.path} is not a folder; name "
-                    "another."
-                )
+        must = f"--out must be a new or empty folder, but {folder.path} is not"
+        if folder.path.exists() and not folder.path.is_dir():
+            raise RunFolderError(f"{must} a folder; name another.")
+        if folder.path.exists() and _is_filled(folder.path):
             go_on = "add --resume to continue the run in it, or " * folder.config.exists()
-            raise RunFolderError(
-                f"--out must be a new or empty folder, but {folder.path} is not; {go_on}name "
-                "another folder."
-            )
+            raise RunFolderError(f"{must}; {go_on}name another folder.")
     elif not folder.path.exists():
         raise RunFolderError(
             f"--resume must find the folder of the run that it continues, but {folder.path} does "

@@ -54,7 +54,7 @@ def test_aliases_of_ctranslate2_cannot_multiply_a_small_file(tmp_path):
     parts = {"a/weight": stored(weight), "a/weight_scale": stored(np.ones(1000, np.float32))}
     aliases = [(f"layer_{n}/weight", "a/weight") for n in range(1500)]
     (tmp_path / "model.bin").write_bytes(model_bin(parts, aliases))
-    with pytest.raises(ExchangeError, match="numbers to 1,50"):
+    with pytest.raises(ExchangeError, match="numbers into 1,50"):
         read_model_file(tmp_path / "model.bin")
     (tmp_path / "model.bin").write_bytes(model_bin(parts, aliases[:2]))
     floats = read_model_file(tmp_path / "model.bin").floats()

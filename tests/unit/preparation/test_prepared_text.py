@@ -229,5 +229,9 @@ def test_a_run_goes_on_with_the_text_it_was_begun_with(tmp_path, change, refused
     files = {"source": side, "target": side, "exclude": [], "prepared": prepared}
     write_config(folder, config, ONE_THREAD, files, {})
     setup = TrainingSetup(config, RawText(()), {**files, **change}, folder=folder, resume=True)
-    with pytest.raises(RunFolderError, match="or --data differs") if refused else nullcontext():
+    with (
+        pytest.raises(RunFolderError, match="texts were added, left out or have")
+        if refused
+        else nullcontext()
+    ):
         check_folder(folder, setup)

@@ -1,9 +1,12 @@
+from contextlib import nullcontext
+
 import pytest
 
 from heedful.config.load import load_config
 from heedful.errors import TextError
 from heedful.preparation.corpora_file import read_corpora
 from heedful.preparation.find_training_data import find_text
+from heedful.preparation.letterless import LetterlessPairs
 from heedful.preparation.prepare import prepare
 from heedful.preparation.raw_text import RawText
 
@@ -74,3 +77,11 @@ def test_text_that_is_not_copied_or_is_its_own_translation_is_accepted(tmp_path,
     config = load_config("tiny", [*SETTINGS, f"data.reading={reading}"])
     assert text.describe(config) == "200 pairs"
     assert text.learn(config).source_size
+
+
+@pytest.mark.parametrize(("others", "is_refused"), [(9, True), (10, False)])
+def test_a_tenth_of_the_pairs_is_too_many(others, is_refused):
+    pairs = LetterlessPairs()
+    assert len([*pairs.watch(iter([("12", "21"), *[("a", "b")] * others]))]) == others + 1
+    with pytest.raises(TextError, match="1 of 10 source") if is_refused else nullcontext():
+        pairs.require_few()

@@ -296,7 +296,7 @@ def test_a_sentence_is_no_file_and_is_answered_with_how_to_write_one(sentences: 
     with pytest.raises(TextError) as caught:
         expand(sentences)
     assert "Text must be given as files, but there is no file “" in str(caught.value)
-    assert "also takes pairs=zip(sources, targets)" in str(caught.value)
+    assert "write the sentences to a file, one per line" in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
 
 

@@ -109,7 +109,7 @@ def test_a_text_that_was_changed_is_not_overwritten(tmp_path):
         corpus = corpus_at(site.address)
         get(corpus, tmp_path)
     (tmp_path / "train.fr").write_text("mine\n")
-    with pytest.raises(TextError, match=r"train\.fr must not exist"):
+    with pytest.raises(TextError, match=r"train\.fr must be a new file"):
         get(corpus, tmp_path)
     assert (tmp_path / "train.fr").read_text() == "mine\n"
 

@@ -120,7 +120,7 @@ def test_unpacking_twice_changes_nothing_and_sweeps_what_a_kill_left(tmp_path):
 def test_a_file_of_somebody_else_stays(tmp_path):
     make(tmp_path / "x.tgz", LINES.items())
     (tmp_path / "train.en").write_text("mine")
-    with pytest.raises(TextError, match=r"train\.en must not exist .* has other content"):
+    with pytest.raises(TextError, match=r"train\.en must be a new file .* has other content"):
         unpack(tmp_path, texts_of("x.tgz"))
     assert (tmp_path / "train.en").read_text() == "mine"
 

@@ -30,7 +30,7 @@ def test_reward_and_risk_have_their_settings():
     reward = built("train.objective=reward", "train.samples=5", "train.seed=9")
     assert (reward.figure, reward.candidates, reward.seed) == ("reward", 5, 9)
     assert (reward.likelihood_weight, reward.micro_batch_tokens) == (0.017, 512)
-    assert "5 samples" in reward.describe()
+    assert "5 sampled translations" in reward.describe()
     risk = built(
         "train.objective=risk",
         "train.n_best=6",
