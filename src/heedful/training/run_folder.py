@@ -25,7 +25,7 @@ class Claim:
 
     emptied: list[Path] = field(default_factory=list)
     """Folders to empty on failure, because they were empty or did not exist."""
-    made: list[Path] = field(default_factory=list)
+    new_folders: list[Path] = field(default_factory=list)
     """Folders to delete on failure, because they did not exist."""
     trains: bool = False
     """Whether the training loop has begun."""
@@ -34,7 +34,7 @@ class Claim:
 
     def will_make(self, folder: Path) -> None:
         """Record a folder that is about to be filled."""
-        self.made += _missing(folder)
+        self.new_folders += _missing(folder)
         if not folder.is_dir() or all(entry.name == LOCK for entry in folder.iterdir()):
             self.emptied.append(folder)
 
@@ -55,7 +55,7 @@ class Claim:
         for folder in filter(Path.is_dir, self.emptied):
             for path in folder.iterdir():
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-        for folder in sorted(self.made, key=lambda path: len(path.parts), reverse=True):
+        for folder in sorted(self.new_folders, key=lambda path: len(path.parts), reverse=True):
             with suppress(OSError):
                 folder.rmdir()
 
@@ -65,7 +65,7 @@ def create_run_folder(folder: RunFolder, setup: TrainingSetup) -> Iterator[Claim
     """Create a run folder if missing, and lock it; raises `RunFolderError` if it is in use."""
     refuse_if_written(folder.path)
     check_folder(folder, setup)
-    claim = Claim(made=_missing(folder.path))
+    claim = Claim(new_folders=_missing(folder.path))
     with writing(folder.path):
         folder.path.mkdir(parents=True, exist_ok=True)
     with only_writer(folder.path, "train"):
