@@ -386,6 +386,10 @@
       if (!served.models.length) return showError("This server has no model.");
       if (frontend.charLimit > 0) limit = frontend.charLimit;
       alternativesLimit = frontend.maxAlternatives ?? Infinity;
+      if (frontend.supportedFilesFormat) {
+        id("file").accept = frontend.supportedFilesFormat.join();
+        id("open-kinds").textContent = `Files of these kinds: ${frontend.supportedFilesFormat.join(", ")}`;
+      }
       settings = heedful.settings(
         served,
         byName("from into model beam penalty strength strength-field defaults join-lines about swap"),
