@@ -31,7 +31,7 @@ def positions(
     weights: Weights = "default",
 ) -> None:
     """
-    Check positional encodings against four criteria, and draw them.
+    Check positional encodings by four criteria, and draw them.
 
     The encodings are index, one-hot, normalized index, and sinusoids as in the paper's text and in
     the authors' code. The four criteria: each position has its own encoding; encodings are
