@@ -44,8 +44,8 @@ from heedful.model.kv_cache import KVCache
 from heedful.model.layout import (
     EVERYWHERE,
     Layout,
+    check_heads,
     check_states,
-    check_tensors,
     merge_heads,
     split_heads,
 )
@@ -95,7 +95,7 @@ def scaled_dot_product_attention(
     >>> weights[0, 0].tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
-    check_tensors("scaled_dot_product_attention", query=query, key=key, value=value)
+    check_heads(query, key, value, mask)
     # The query is scaled instead of the scores, because it is the smaller tensor if there are more
     # than d_k keys.
     query = query * (1.0 / math.sqrt(query.size(-1)))

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from heedful.errors import SettingError
+from heedful.errors import ArgumentError, SettingError
 from heedful.kernels.api import lookup
 
 
@@ -38,7 +38,14 @@ class TokenEmbedding(nn.Module):
 
     def forward(self, ids: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time d_model"]:
         """Look up and scale the embeddings of the tokens."""
-        out = lookup(ids, self.weight) * self.scale  # (batch, time, d_model)
+        try:
+            out = lookup(ids, self.weight) * self.scale  # (batch, time, d_model)
+        except IndexError:  # only a CPU checks the ids
+            raise ArgumentError(
+                f"token ids must be from 0 to {len(self.weight) - 1}, because the vocabulary has "
+                f"{len(self.weight):,} tokens, but they range from {int(ids.min())} to "
+                f"{int(ids.max())}."
+            ) from None
         if self.zero_token is not None:
             out = out.masked_fill((ids == self.zero_token).unsqueeze(-1), 0.0)
         return out

@@ -13,6 +13,7 @@ from typing import Any
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from heedful.errors import ArgumentError
 from heedful.kernels.api import Dropout
 from heedful.model.contracts import DecoderInput, Seq2Seq
 from heedful.model.embedding import OutputLayer, Positions, TokenEmbedding
@@ -113,6 +114,11 @@ class EncoderDecoder(Seq2Seq):
 
     def states(self, source: Source, target_in: Target) -> Float[Tensor, "batch target d_model"]:
         check_ids(type(self).__name__, target_in=target_in)
+        if len(source) != len(target_in):
+            raise ArgumentError(
+                f"`source` and `target_in` of {type(self).__name__} must have one row for each "
+                f"pair, but have {len(source)} and {len(target_in)} rows."
+            )
         return self.decode(self.encode(source), target_in)
 
     def attention(self, source: Source, target_in: Target) -> AttentionWeights:

@@ -37,12 +37,32 @@ def check_states(owner: str, width: int, least_axes: int = 1, **states: Any) -> 
             raise not_a_tensor(f"`{name}` of {owner}", wanted, x)
 
 
-def check_tensors(owner: str, **tensors: Any) -> None:
-    """Refuse values other than tensors."""
-    for name, x in tensors.items():
-        if not isinstance(x, Tensor):
+def check_heads(query: Any, key: Any, value: Any, mask: Any) -> None:
+    """Refuse arguments of `scaled_dot_product_attention` that cannot be multiplied."""
+    owner = "scaled_dot_product_attention"
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        if not isinstance(x, Tensor) or x.dim() < 2 or not x.is_floating_point():
             wanted = "floats of shape (batch, heads, time, width)"
             raise not_a_tensor(f"`{name}` of {owner}", wanted, x)
+    for what, axis, pair in (
+        ("`query` and `key`", -1, (query, key)),
+        ("`key` and `value`", -2, (key, value)),
+    ):
+        if pair[0].size(axis) != pair[1].size(axis):
+            raise ArgumentError(
+                f"{what} of {owner} must have the same size on axis {axis}, but their shapes are "
+                f"{tuple(pair[0].shape)} and {tuple(pair[1].shape)}."
+            )
+    if not query.dtype == key.dtype == value.dtype:
+        types = ", ".join(str(x.dtype).removeprefix("torch.") for x in (query, key, value))
+        raise ArgumentError(f"the tensors of {owner} must have one dtype, but have {types}.")
+    if mask is not None:
+        scores = (*query.shape[:-1], key.size(-2))
+        fits = isinstance(mask, Tensor) and mask.dtype is torch.bool and mask.dim() <= len(scores)
+        axes = zip(reversed(mask.shape), reversed(scores), strict=False) if fits else ()
+        if not fits or any(size not in (1, of_scores) for size, of_scores in axes):
+            wanted = f"booleans that can be broadcast to the scores, whose shape is {scores}"
+            raise not_a_tensor(f"`mask` of {owner}", wanted, mask)
 
 
 def check_mask(owner: str, mask: Any) -> Tensor:

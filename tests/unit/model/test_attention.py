@@ -138,6 +138,24 @@ def test_blocks_refuse_what_are_no_states_of_their_width(given):
             assert type(given).__name__ in refused(scaled_dot_product_attention, *asked)
 
 
+def test_heads_that_cannot_be_multiplied_are_refused_with_their_shapes():
+    x, mask = torch.zeros(2, 1, 3, 8), torch.ones(5, 5, dtype=torch.bool)
+    other_width, longer = torch.zeros(2, 1, 3, 6), torch.zeros(2, 1, 4, 8)
+    for arguments, expected in (
+        (
+            (x, other_width, x),
+            "size on axis -1, but their shapes are (2, 1, 3, 8) and (2, 1, 3, 6)",
+        ),
+        ((x, x, longer), "size on axis -2, but their shapes are (2, 1, 3, 8) and (2, 1, 4, 8)"),
+        ((x, x.double(), x), "must have one dtype, but have float32, float64, float32"),
+        ((x.long(), x, x), "`query` of scaled_dot_product_attention must be a tensor of floats"),
+        ((x[0, 0, 0], x, x), "got one of float32 of shape (8,)"),
+        ((x, x, x, mask), "whose shape is (2, 1, 3, 3), but got one of bool of shape (5, 5)"),
+        ((x, x, x, mask[:3, :3].float()), "but got one of float32 of shape (3, 3)"),
+    ):
+        assert expected in refused(scaled_dot_product_attention, *arguments)
+
+
 @pytest.mark.parametrize("length", [3, 300])
 def test_a_mask_of_numbers_or_of_other_axes_is_refused(length):
     attention, x = MultiHeadAttention(8, 2), torch.zeros(2, length, 8)

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from heedful.errors import ArgumentError
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Encoder
 from tests.support.models import SETTINGS, batch, small
@@ -104,6 +105,16 @@ def test_attention_of_every_layer_and_head_on_request():
     assert weights.cross[0][2, :, :, 2:].abs().max() == 0  # padding
     for kind in (weights.encoder, weights.decoder, weights.cross):
         torch.testing.assert_close(kind[1].sum(-1), torch.ones_like(kind[1].sum(-1)))
+
+
+def test_ids_outside_the_vocabulary_and_unequal_batches_are_refused():
+    model, (source, target) = small(), batch()
+    with pytest.raises(
+        ArgumentError, match=r"must be from 0 to \d+, .* range from \d+ to 1,?000\."
+    ):
+        model(source.masked_fill(source == source.max(), 1000), target)
+    with pytest.raises(ArgumentError, match="but have 3 and 2 rows"):
+        model(source, target[:2])
 
 
 def test_tied_tables_are_one_tensor():
