@@ -82,7 +82,8 @@ def test_people_get_tables_of_at_most_a_hundred_columns(trained, other, capsys, 
     monkeypatch.delenv("COLUMNS", raising=False)
     score = PairedScore("BLEU", (21.0, 22.5), 0.04, "nrefs:1|ar:10000|seed:12345|…")
     sentence = ComparedSentence(7, LONG, ("un chat", LONG), (LONG, f"{LONG} more"), (90.0, 25.5))
-    found = replace(compare_runs(trained, other), scores=(score,), sentences=(sentence,))
+    sure = PairedScore("chrF", (21.0, 32.5), 0.0001, "nrefs:1|ar:10000|seed:12345|…")
+    found = replace(compare_runs(trained, other), scores=(score, sure), sentences=(sentence,))
     _print(found)
     shown = capsys.readouterr().out
     lines = shown.splitlines()
@@ -92,6 +93,9 @@ def test_people_get_tables_of_at_most_a_hundred_columns(trained, other, capsys, 
     assert ["model.norm", "post", "pre"] in map(str.split, lines)
     assert ["corpus.valid_source", "valid.en"] in [line.split()[:2] for line in lines]
     assert ["BLEU", "21.00", "22.50", "+1.50", "0.040,", "significant"] in map(str.split, lines)
+    assert ["chrF", "21.00", "32.50", "+11.50", "<", "0.001,", "significant"] in map(
+        str.split, lines
+    )
     assert "line 7: chrF 90.0 and 25.5" in lines
     assert ["reference", "un", "chat"] in map(str.split, lines)
     words = " ".join(shown.partition("  words")[2].split())

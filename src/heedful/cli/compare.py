@@ -167,9 +167,8 @@ def _print_scores(console: "Console", comparison: "RunComparison") -> None:
     for score in comparison.scores:
         a, b = score.scores
         sure = "significant" if score.p_value < 0.05 else "may be chance"
-        rows.append(
-            (score.name, f"{a:.2f}", f"{b:.2f}", f"{b - a:+.2f}", f"{score.p_value:.3f}, {sure}")
-        )
+        p = "< 0.001" if score.p_value < 0.001 else f"{score.p_value:.3f}"
+        rows.append((score.name, f"{a:.2f}", f"{b:.2f}", f"{b - a:+.2f}", f"{p}, {sure}"))
     _table(console, "", (*comparison.names, "difference", "p"), rows)
     for score in comparison.scores:
         console.print(score.signature, markup=False)

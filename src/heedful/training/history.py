@@ -81,8 +81,8 @@ class History:
         """
         Find the best validation of the log.
 
-        Returns the value in the column and its step; of equal values, the first. Returns None if no
-        validation has a finite value.
+        Returns the value in the column and its step; of equal values, the one with the lowest loss.
+        Returns None if no validation has a finite value.
 
         Includes validations whose checkpoints were deleted.
         """
@@ -92,7 +92,8 @@ class History:
         higher = any(
             metric.key == column and metric.higher_is_better for metric in METRICS.values()
         )
-        index = np.nanargmax(values) if higher else np.nanargmin(values)
+        # as for the checkpoints that are kept, the loss decides between equal values
+        index = np.lexsort((self.validation["valid_loss"], -values if higher else values))[0]
         return float(values[index]), int(self.validation["step"][index])
 
     @property

@@ -47,6 +47,12 @@ def test_training_and_validation_lines_become_columns(tmp_path):
     assert history.at_step("seconds", np.array([25.0, 60.0, 120.0])).tolist() == [12.5, 30, 50]
 
 
+def test_the_loss_decides_between_equal_validations(tmp_path):
+    scores = ((60, 1.25, 12.5), (120, 1.0, 12.5), (180, 1.0, 12.5), (240, 0.5, 12.0))
+    lines = [{"step": step, "valid_loss": loss, "bleu": bleu} for step, loss, bleu in scores]
+    assert read_history(write(tmp_path / "log.jsonl", *lines)).best("bleu") == (12.5, 120)
+
+
 def test_a_half_line_at_the_end_is_left_out_silently_and_others_are_counted(tmp_path):
     path = tmp_path / "log.jsonl"
     lines = [
