@@ -71,6 +71,7 @@ from heedful.kernels.product_rates import measured_rates, remembered_rates, reso
 from heedful.kernels.recurrent import (
     can_flatten,
     flatten_weights,
+    lstm_cell,
     sigmoid_gradient,
     wants_flat_weights,
 )

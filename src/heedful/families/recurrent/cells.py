@@ -15,7 +15,13 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from heedful.families.recurrent.products import PLAIN, LoopProducts, StepProducts
-from heedful.kernels.api import can_flatten, flatten_weights, linear, wants_flat_weights
+from heedful.kernels.api import (
+    can_flatten,
+    flatten_weights,
+    linear,
+    lstm_cell,
+    wants_flat_weights,
+)
 from heedful.model.halves import FinalState
 
 Cell = Literal["lstm", "gru", "rnn"]
@@ -205,9 +211,7 @@ class RecurrentLayer(nn.Module):
         weight, bias, projection = weights
         hidden = products.linear(state[0], weight, bias)
         if self.cell == "lstm":
-            i, f, g, o = (gates + hidden).chunk(4, dim=1)  # each (rows, width)
-            c = torch.sigmoid(f) * state[1] + torch.sigmoid(i) * torch.tanh(g)
-            h = torch.sigmoid(o) * torch.tanh(c)
+            h, c = lstm_cell(gates, hidden, state[1])
             return h if projection is None else products.linear(h, projection), c
         if self.cell == "gru":
             r, z, n = gates.chunk(3, dim=1)  # each (rows, width)

@@ -6,11 +6,11 @@ row becomes the probabilities, minus `excess` at the right class. The rest of th
 for every class (heedful.kernels.loss).
 */
 
-static inline __attribute__((always_inline)) float read_score(const void *row, int i, int is_fp32) {
+static inline __attribute__((always_inline)) float read_number(const void *row, int i, int is_fp32) {
     return is_fp32 ? ((const float *)row)[i] : from_bfloat16(((const uint16_t *)row)[i]);
 }
 
-static inline __attribute__((always_inline)) void write_score(void *row, int i, float x, int is_fp32) {
+static inline __attribute__((always_inline)) void write_number(void *row, int i, float x, int is_fp32) {
     if (is_fp32)
         ((float *)row)[i] = x;
     else
@@ -20,20 +20,20 @@ static inline __attribute__((always_inline)) void write_score(void *row, int i, 
 static inline __attribute__((always_inline)) void loss_row(
     const void *row, int64_t target, int classes, float excess, int is_fp32, float *kept, void *out,
     float *right, float *normalizer) {
-    float best = read_score(row, 0, is_fp32), sum = 0.0f;
+    float best = read_number(row, 0, is_fp32), sum = 0.0f;
 #pragma omp simd reduction(max : best)
     for (int i = 1; i < classes; i++) {
-        float score = read_score(row, i, is_fp32);
+        float score = read_number(row, i, is_fp32);
         best = score > best ? score : best;
     }
-    *right = read_score(row, (int)target, is_fp32);
+    *right = read_number(row, (int)target, is_fp32);
 #pragma omp simd reduction(+ : sum)
-    for (int i = 0; i < classes; i++) sum += kept[i] = power_of_e(read_score(row, i, is_fp32) - best);
+    for (int i = 0; i < classes; i++) sum += kept[i] = power_of_e(read_number(row, i, is_fp32) - best);
     *normalizer = best + logf(sum);
     float each = 1.0f / sum, probability = kept[target] * each;
 #pragma omp simd
-    for (int i = 0; i < classes; i++) write_score(out, i, kept[i] * each, is_fp32);
-    write_score(out, (int)target, probability - excess, is_fp32);
+    for (int i = 0; i < classes; i++) write_number(out, i, kept[i] * each, is_fp32);
+    write_number(out, (int)target, probability - excess, is_fp32);
 }
 
 /* `out` may be `scores`; `memory` has a row of floats for each thread, used only in bf16. */

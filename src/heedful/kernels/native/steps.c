@@ -413,6 +413,7 @@ void product_rows(const Product *by, const float *x, int rows, int levels, int p
 #endif
 
 #include "loss.h"
+#include "cell.h"
 
 /* The `wanted` largest numbers of a row, largest first; equal numbers stay in order. */
 static void best_of_row(const float *line, int width, int wanted, float *found, int64_t *at) {
