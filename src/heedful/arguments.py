@@ -22,7 +22,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Files = str | Path | Sequence[str | Path]
 """A file or a pattern, or several of them."""
 Pairs = Iterable[Sequence[str] | Mapping[str, object]]
-"""Pairs of sentences, as rows or named columns; tables are accepted, too (`heedful.text.pairs`)."""
+"""Pairs of sentences, each a sequence or dict; tables are accepted, too (`heedful.text.pairs`)."""
 Settings = Sequence[str] | Mapping[str, object]
 """``key=value`` strings, or a mapping of names to values, nested or with dotted names."""
 # No tensor can hold larger whole numbers; huge ones cannot even be converted to a float or to text.
@@ -142,7 +142,7 @@ def _described_fields(kind: type[Any]) -> list[tuple["Field[Any]", str]]:
 
 
 def _entry(option: "Field[Any]", text: str) -> str:
-    """Write the entry of a field for the section Parameters of a docstring."""
+    """Write the entry of a field for the Parameters section of a docstring."""
     words = _words(option.type).removesuffix(" or None")
     default = option.default
     optional = default is MISSING or default is None or default == ()
@@ -192,8 +192,8 @@ def read_pairs(
     """Return the lines of both sides; refuse sides of different lengths."""
     if isinstance(sources, str) != isinstance(targets, str):
         raise ArgumentError(
-            "`sources` and `targets` must both be one string or both be lists, but one of them is "
-            "a string."
+            "`sources` and `targets` must both be strings or both be lists, but only one of them "
+            "is a string."
         )
     pairs = read_texts("sources", sources), read_texts("targets", targets)
     if len(pairs[0]) != len(pairs[1]):
@@ -273,7 +273,7 @@ def check_argument(owner: str, name: str, value: object, annotation: Any, advice
 
 @cache
 def _simple_types(annotation: Any) -> frozenset[type]:
-    """Return the types of an annotation that need no check of the value; numbers have limits."""
+    """Return the types whose values need no further check; numbers need one for their size."""
     options = get_args(annotation) if _is_union(annotation) else (annotation,)
     simple = (NoneType, bool) if _takes_path(annotation) else (NoneType, bool, str)
     return frozenset(simple).intersection(options)

@@ -106,7 +106,7 @@ class TextError(UserError):
 
 
 class TokenizerError(UserError):
-    """Subwords cannot be trained or read."""
+    """A tokenizer cannot be trained or read."""
 
 
 class RunFolderError(UserError):

@@ -21,7 +21,7 @@ from typing import TextIO
 from heedful.errors import StorageError
 
 INTACT = "files written earlier are intact"
-"""The promise that ends a message of `writing`, unless the caller passes another."""
+"""The text that ends an error message of `writing`, unless the caller passes another text."""
 
 
 def open_ordinary(path: Path) -> BufferedReader:
@@ -50,7 +50,7 @@ def read_text_within(path: Path, most: int = 1 << 28) -> str:
 
 
 def is_at(path: Path, descriptor: int) -> bool:
-    """Return whether a path still leads to the file that is open under a descriptor."""
+    """Return whether a path still refers to the file that a descriptor has open."""
     try:
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     except FileNotFoundError:

@@ -132,7 +132,7 @@ def load_plugin(file: str | Path) -> Plugin:
         if known.content == plugin.content:
             return known
     if plugin.module in sys.modules:
-        raise PluginError(f"a plugin must not load itself, but {path} does.")
+        raise PluginError(f"a plugin must not load itself, but {path} does; remove that call.")
     try:
         _execute(plugin)
     except BaseException:
@@ -148,7 +148,7 @@ def unload_plugin(plugin: Plugin) -> None:
     _forget(plugin)
 
 
-_WHOLE_TRACEBACK = "To see the whole traceback, do the same from Python."
+_WHOLE_TRACEBACK = "To see the whole traceback, call the same function from Python."
 
 
 def plugins_of(model: ModelSettings, settings: Mapping[str, Any]) -> list[Plugin]:
@@ -156,7 +156,7 @@ def plugins_of(model: ModelSettings, settings: Mapping[str, Any]) -> list[Plugin
     List the plugins whose parts the settings name, in the order of loading.
 
     `settings`: all settings by their dotted names. A loaded family with a table of settings always
-    counts, because every run has the table.
+    counts, because every run records this table.
     """
     owners = {
         name: registry.plugin_of(name)
@@ -215,8 +215,8 @@ def failure_of_plugin(error: BaseException) -> PluginError | None:
         return None
     paths = ", ".join(str(plugin.path) for plugin in loaded_plugins())
     return PluginError(
-        f"a part of a plugin may have returned a wrong type or shape ({paths}), because heedful's "
-        f"code failed with {_first_line(error)}. {_WHOLE_TRACEBACK}"
+        f"heedful's code failed with {_first_line(error)}; a plugin may have returned a wrong "
+        f"type or shape ({paths}). {_WHOLE_TRACEBACK}"
     )
 
 
@@ -237,10 +237,10 @@ def missing_plugins(
         copy = folder / FOLDER / name
         if name in names:
             raise PluginError(
-                f"{folder} must be used with the plugin {name} of SHA-256 {digest}, but "
-                f"{names[name].path} has {names[name].sha256}. Name the file that the run was "
-                f"made with{_copy(copy, digest)}. To use the changed file, run `heedful train` "
-                "with --resume --allow-inexact-resume, which records it."
+                f"{folder} must be used with the plugin {name} with SHA-256 {digest}, but "
+                f"{names[name].path} has SHA-256 {names[name].sha256}. Name the file that the run "
+                f"was made with{_copy(copy, digest)}. To use the changed file, run `heedful "
+                "train` with --resume --allow-inexact-resume, which records it."
             )
         raise PluginError(
             f"{folder} needs the plugin {name} of SHA-256 {digest}. Plugins are code, so a file is "

@@ -82,7 +82,7 @@ def quickstart(
     say(f"run folder   {run}")
     say(f"attention    {picture}")
     say(f"explore it   {page}")
-    say(f'go on with echo "{SENTENCE}" | {command_name()} translate {run}')
+    say(f'try next     echo "{SENTENCE}" | {command_name()} translate {run}')
     return bleu
 
 
@@ -142,7 +142,7 @@ def _score(translator: Translator, text: Path, say: Callable[[str], object]) -> 
     gold = [read_gold(line) for line in read_text_within(text / "test.links").splitlines()]
     best, counts = next(iter(translator.aligner.rate(sources, references, gold).items()))
     say(
-        f"word alignments read off the attention ({best}): error rate {counts.error_rate:.1%}, "
-        f"precision {counts.precision:.1%}, recall {counts.recall:.1%}"
+        f"word alignments computed from the attention ({best}): error rate "
+        f"{counts.error_rate:.1%}, precision {counts.precision:.1%}, recall {counts.recall:.1%}"
     )
     return bleu.score

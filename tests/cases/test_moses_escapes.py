@@ -35,7 +35,7 @@ def test_a_preparation_counts_the_lines_and_names_the_rule(tmp_path):
     )
     (note,) = report.notes
     assert "80 of 81 pairs contain escapes of Moses' tokenizer" in note
-    assert "the first in line 2" in note and "data.unescape=true" in note
+    assert "the first on line 2" in note and "data.unescape=true" in note
     assert note in said
     assert note in json.loads((tmp_path / "out/data/report.json").read_text("utf-8"))["notes"]
     assert "note: 80 of 81" in report.table()

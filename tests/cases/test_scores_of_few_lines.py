@@ -31,7 +31,7 @@ def test_a_zero_for_want_of_four_words_is_explained(score):
     found, table = score("Place Royale\nle chat\n", "Place Royale\nle chat\n")
     assert found["bleu"]["score"] == 0
     assert found["exact_match"]["score"] == 100
-    assert "BLEU is 0 because no translation has four words" in table
+    assert "BLEU is 0 because every translation has fewer than four words" in table
     assert found["notes"] == [line for line in table.splitlines() if line.startswith("BLEU is 0")]
 
 

@@ -216,9 +216,9 @@ def test_converted_models_are_listed_updated_and_removed(heedful, hub, translate
 
 def test_the_weights_of_a_converted_model_are_not_averaged(heedful, home, translated):
     before = sorted((home / "cache" / "heedful").rglob("*"))
-    refused(heedful("average", NAME), "is a converted model of Hugging Face's hub")
+    refused(heedful("average", NAME), "is a converted model from Hugging Face's hub")
     run = next((home / "cache" / "heedful").rglob("hub.json")).parent
-    refused(heedful("average", run), "is a converted model of Hugging Face's hub")
+    refused(heedful("average", run), "is a converted model from Hugging Face's hub")
     assert sorted((home / "cache" / "heedful").rglob("*")) == before
 
 

@@ -35,7 +35,8 @@ def test_an_old_model_becomes_a_run_that_translates(heedful_cli, tmp_path):
     out = tmp_path / "run"
     done = heedful_cli("import", tmp_path, "--from", "fairseq", "--out", out)
     assert done.returncode == 0, done.stderr
-    assert "all 63 tensors are filled, and each stored tensor is used once (without" in done.stdout
+    filled = "all 63 tensors of the run are filled"
+    assert f"{filled}, and each tensor of the original is used once (without" in done.stdout
     assert "12 of 12 sentences have the same subwords" in done.stdout
     assert "not compared with fairseq" in done.stdout
     assert "split at spaces" in done.stderr

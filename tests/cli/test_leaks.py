@@ -99,5 +99,8 @@ def test_pairs_in_memory_are_compared_too(heedful_cli, tmp_path):
         "        'data.source_language=en', 'data.target_language=fr'])\n"
     )
     (message,) = warnings(heedful_cli("-c", program, cwd=tmp_path))
-    assert "1 training pair has an identical line (1 of them on both sides)" in message
+    assert (
+        "1 training pair has a line that equals a validation line (1 of them on both sides)"
+        in message
+    )
     assert "8 = 2" in message

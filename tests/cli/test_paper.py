@@ -319,7 +319,11 @@ def test_table_1_is_counted_timed_and_kept(heedful_cli, tmp_path):
 def test_what_a_table_cannot_do_is_said_before_the_work(heedful_cli, tmp_path, table):
     out = tmp_path / "out"
     for given, said in (
-        (("--budget", "3"), "--budget must be a time such as 90s, 30m or 2h, but is '3'"),
+        (
+            ("--budget", "3"),
+            "--budget must be a time above 0 and below 10,000,000 seconds, such as 90s, 30m or "
+            "2h, but is '3'",
+        ),
         (("--data", tmp_path), "must have train.en and one train.XX"),
         (("--budget", "2s", "--plan", tmp_path / "no.json"), "no.json must be the plan of a table"),
     ):

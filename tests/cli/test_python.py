@@ -63,7 +63,7 @@ REFUSED = {
     "translator.translate(['a'], avoid_phrases=[[1]])": "its entry 0 is [1]",
     "translator.translate('a', stop='nope')": "stop must be when-none-can-win or",
     "translator.score(['a', 'b'], ['a'])": "2 sources and 1 targets",
-    "translator.score('a', ['a'])": "both be one string or both be lists",
+    "translator.score('a', ['a'])": "both be strings or both be lists",
     "translator.align(['a'], [None])": "its entry 0 is None",
     "translator.attend(None)": "must be a string",
     "translator.attend('the', 'le').plot(layer=9)": "`layer` must be from 1 to 2",

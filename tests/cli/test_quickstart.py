@@ -51,7 +51,7 @@ def test_the_quickstart_makes_everything_it_names(tmp_path, heedful_cli):
         str(out / "attention.html"),
     ):
         assert part in text
-    assert re.search(r"read off the attention \(layer=\d.*\): error rate \d+\.\d%", text)
+    assert re.search(r"computed from the attention \(layer=\d.*\): error rate \d+\.\d%", text)
     assert (out / "text" / "test.links").read_text().splitlines()[0] == "0-0 1-1 2-3 3-2"
     assert (out / "attention.png").read_bytes().startswith(b"\x89PNG")
     assert SENTENCE in (out / "attention.html").read_text(encoding="utf-8")

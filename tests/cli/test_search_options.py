@@ -196,7 +196,7 @@ def test_groups_of_the_beam_differ(heedful_cli, trained, translator):
         (("--sample", "--top-p", "2"), "top-p must be"),
         (("--sample", "--force-phrases", "FILE"), "force-phrases groups"),
         (("--diverse-groups", "2", "--force-phrases", "FILE"), "force-phrases groups"),
-        (("--diversity-strength", "1"), "there is one group"),
+        (("--diversity-strength", "1"), "there is only one group"),
     ],
 )
 def test_what_cannot_go_together_is_refused_before_anything_is_loaded(
@@ -228,7 +228,7 @@ def test_details_of_sampling_need_sampling(heedful_cli, tmp_path):
     done = heedful_cli("translate", tmp_path / "no-run", "--top-k", "5", stdin=STDIN)
     assert done.returncode == 2
     assert "--top-k" in done.stderr
-    assert "needs --sample" in done.stderr
+    assert "add --sample or --mbr" in done.stderr
 
 
 def test_files_of_another_length_are_an_error_after_the_lines_that_they_have(translator, tmp_path):

@@ -64,7 +64,7 @@ def test_log_info_plot_and_dry_run_tell_of_it(heedful_cli, text, late, tmp_path)
     done = heedful_cli(*command, "--dry-run")
     assert done.returncode == 0, done.stderr
     assert (
-        "by simcut from step 5 on, with twice the operations a step; in total 1.5 times"
+        "by simcut from step 5 on, with twice the operations per step; in total 1.5 times"
         in done.stdout
     )
     done = heedful_cli("info", late)

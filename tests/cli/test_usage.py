@@ -37,7 +37,7 @@ def find_command(path):
             "evaluate --hypothesis h --reference r --test coin",
             "--test must be 'randomization' or 'bootstrap', but got 'coin'",
         ),
-        ("translate r --top-p 0.5", "--top-p is an option of sampling and needs --sample"),
+        ("translate r --top-p 0.5", "--top-p applies only to sampling; add --sample"),
         ("parse draw a --output a.png", "--output must end in .svg, or in .txt for text"),
         ("paper heads r", "SENTENCE or --grammar must be given, but not both"),
         ("paper scaling r", "the command takes no more arguments, but got: r"),

@@ -85,7 +85,7 @@ def test_texts_are_one_string_or_several():
 
 def test_pairs_have_two_sides_of_one_length():
     assert read_pairs("a", "b") == (["a"], ["b"])
-    with pytest.raises(ArgumentError, match="both be one string or both be lists"):
+    with pytest.raises(ArgumentError, match="both be strings or both be lists"):
         read_pairs("a", ["b"])
     with pytest.raises(TextError, match="2 sources and 1 targets"):
         read_pairs(["a", "b"], ["c"])

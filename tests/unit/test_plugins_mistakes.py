@@ -107,7 +107,9 @@ def test_a_mixer_must_return_states_and_weights(tmp_path, result, returned):
     load_plugin(write_plugin(tmp_path, MIXER.replace("RESULT", result)))
     config = ModelConfig(**SMALL, attention={"encoder": "mine"})
     model = build_model(config, 20, 20, max_length=12)
-    with pytest.raises(PluginError, match=f"forward of Mine must return the new .*{returned}"):
+    with pytest.raises(
+        PluginError, match=f"forward of Mine must return a tuple of the new .*{returned}"
+    ):
         model.states(*batch())
 
 

@@ -86,10 +86,10 @@ class Extraction:
                     raise ValueError
             except ValueError:
                 raise SettingError(
-                    "the attention for alignments must be chosen by distinct settings, separated "
-                    f"by commas, but {part!r} in {text!r} is invalid or repeated; examples are "
-                    "layer=2, layer=-1 (the last), layer=mean, head=1, shift, and "
-                    "threshold=0.3 (above 0, at most 1)."
+                    "the settings for alignments must be valid, distinct and separated by "
+                    f"commas, but {part!r} in {text!r} is invalid or repeated; examples are "
+                    "layer=2, layer=-1 (the last), layer=mean, head=1, shift, and threshold=0.3 "
+                    "(above 0, at most 1)."
                 ) from None
         return cls(**values)  # type: ignore[arg-type]
 

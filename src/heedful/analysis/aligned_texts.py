@@ -3,8 +3,8 @@ Texts aligned by line with another text: references, other systems, sources.
 
 Line n of one text belongs to line n of the other. The segments of WMT's test sets have numbers, so
 files of the same test set are aligned by number; the order of their documents may differ. A test
-set in XML may lack references for some segments; these references are None, and a line without any
-reference is not scored.
+set in XML may lack references for some segments; a missing reference is None, and a line without
+any reference is not scored.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class AlignedTexts:
         self._numbers = segment_numbers(text) or []
 
     def read(self, text: TextSource, role: str) -> list[str]:
-        """Read a text in the order of this text; raises `TextError` if their lines do not match."""
+        """Read another text in the order of this one; raises `TextError` if lines do not match."""
         in_order = self._in_order(text, role)
         lines = [line for line in in_order if line is not None]
         if len(lines) < len(in_order):
@@ -42,7 +42,7 @@ class AlignedTexts:
         return lines
 
     def read_reference(self, text: TextSource) -> list[str | None]:
-        """Read a reference in the order of this text; raises `TextError` if it has no words."""
+        """Read a reference in the order of this text; raises `TextError` if all lines are empty."""
         lines = self._in_order(text, "reference")
         if text.ending == ".xml":
             lines = [line or None for line in lines]
@@ -54,7 +54,7 @@ class AlignedTexts:
         return lines
 
     def _in_order(self, text: TextSource, role: str) -> list[str | None]:
-        """Read a text in the order of this text; None for a missing segment."""
+        """Read another text in the order of this one; None for a missing segment."""
         lines = _read(text)
         is_other = text.path.resolve() != self.text.path.resolve()
         numbers = segment_numbers(text) if self._numbers and is_other else None

@@ -34,7 +34,7 @@ from heedful.translation.translator import Translator
 from heedful.visualise.record import ExplorerRecord, ModelRecord, Node, Step
 
 LONGEST = 200
-"""Maximum number of subwords in a sentence; attention grows with the square of the length."""
+"""Maximum number of subwords; the number of attention weights is proportional to its square."""
 
 Warn = Callable[[str], None]
 
@@ -161,7 +161,7 @@ def check_shows_attention(translator: Translator) -> None:
     """Refuse models whose attention cannot be shown."""
     if len(translator.models) > 1:
         raise SettingError(
-            "attention is shown for single models, but got an ensemble of "
+            "attention can be shown only for a single model, but got an ensemble of "
             f"{len(translator.models)} models; name one run, and optionally another with --beside."
         )
     model = translator.run.config.model

@@ -76,7 +76,7 @@ class HeldOutText:
     """
     The text that both runs translate, and the options of their search.
 
-    All other search settings are each run's own.
+    Each run uses its own values of all other search settings.
     """
 
     source: Path

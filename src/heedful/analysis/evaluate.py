@@ -105,8 +105,8 @@ class Evaluation:  # numpydoc ignore=PR02
         scores, lines = self.scores, self.lines[0]
         if not scores["bleu"].score and "chrf" in scores and scores["chrf"].score:
             notes.append(
-                "BLEU is 0 because no translation has four words, or because no translation "
-                "shares a word with its reference; for such lines use chrF."
+                "BLEU is 0 because every translation has fewer than four words, or because no "
+                "translation shares a word with its reference; for such lines use chrF."
             )
         if self.resampled and lines < _FEW_LINES:
             count = "one line was" if lines == 1 else f"{lines} lines were"
@@ -184,7 +184,7 @@ def evaluate(
     Parameters
     ----------
     system : str, Path, TrainingResult or Translator
-        A file of translations; or a run folder or a translator, which translates `source` first.
+        A file of translations, or a run folder or translator that first translates `source`.
     reference : path or sequence of paths, optional
         One or more files of reference translations.
     source : path, optional
@@ -223,7 +223,7 @@ def evaluate(
     -----
     On the command line, `heedful evaluate` scores files of translations. All files are read before
     any score is computed. Segments of WMT's test sets without a reference are not scored. If the
-    paper's BLEU is not available, the reason is returned instead.
+    paper's BLEU is not available, `paper_bleu_missing` gives the reason.
     """
     check_language(language)
     # a `TrainingResult` is a run, even if its folder was deleted
@@ -428,7 +428,7 @@ def _table(evaluation: Evaluation, rival: ComparedFile) -> Iterator[str]:
 
 
 def _language(texts: Sequence[TextSource]) -> str:
-    """Infer the language from the first file name that has one, such as “de”."""
+    """Infer the language from the first file name that has a language code, such as “de”."""
     # A suffix in capitals is the name of a system, as in out.MT; capitals after the first two
     # letters belong to a script or region.
     return next(

@@ -186,7 +186,7 @@ def _health(log: Path) -> dict[str, Any]:
 
 
 def _shares(run: Run, steps: list[int]) -> dict[str, Any]:
-    """List the running averages of token shares that a run records, such as those of experts."""
+    """List a run's running averages of token shares, such as each expert's share of the tokens."""
     described: dict[str, Any] = {}
     for family in families() if steps else ():
         for heading, name in family.token_shares.items():

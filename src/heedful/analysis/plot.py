@@ -30,8 +30,8 @@ def read_runs(paths: Sequence[str | Path]) -> dict[str, History]:
     """
     Read the logs of one or more runs.
 
-    The log of a resumed run omits the lines that were written between the last checkpoint and the
-    interruption.
+    For a resumed run, the lines that were written between the last checkpoint and the interruption
+    are left out.
 
     Raises `RunFolderError` if a path is not a run folder or its run has logged nothing yet.
     """

@@ -55,7 +55,7 @@ _ROUNDS = 3
 _SECONDS_LEFT = 20.0
 """If fewer seconds are left, no further measurement begins."""
 _LENGTH, _TOKENS = 25, 24
-"""Mean tokens per sentence with its end symbol, and tokens of each translation."""
+"""Mean number of tokens per sentence, end symbol included, and length of each translation."""
 
 
 class Shape(NamedTuple):
@@ -112,7 +112,7 @@ class Visit:
     threads: int
     size: Size
     peers: Path | None
-    """Folder of the peers; None for no peers."""
+    """Folder of the other toolkits (peers); None for no other toolkits."""
     peers_python: str | None
     """Python interpreter for peers without their own environment."""
     say: Say
@@ -315,7 +315,7 @@ def _peers_search(visit: Visit) -> Iterator[dict[str, Any]]:
 def _in_turns(
     visit: Visit, task: str, request: Mapping[str, Any], work: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    """Measure heedful and the peers in turns; a system that failed once is left out."""
+    """Measure heedful and the peers in turns; a system that fails is not measured again."""
     field = find_systems(
         task, visit.precision, visit.peers, (), True, (), visit.peers_python, visit.device
     )

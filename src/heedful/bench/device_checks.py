@@ -1,5 +1,5 @@
 """
-A separate process compares a device's results with the CPU's and measures its peak rates.
+A separate process compares a device's results with the CPU's and measures the device's peak rates.
 
 The CPU in fp32 is the reference for a step and for a search. A device adds numbers in another
 order, so its results are close but not equal. In bf16 each number has two to three significant
@@ -72,7 +72,7 @@ def _first_step(request: dict[str, Any]) -> tuple[float, dict[str, Tensor]]:
 
 
 def _search_distances(request: dict[str, Any]) -> dict[str, float]:
-    """Compare the scores of translations with the CPU's, in beam search and greedy search."""
+    """Compare translations and their scores with the CPU's, in beam search and greedy search."""
     lines, run, threads = request["lines"], request["run"], request["threads"]
     translators = [
         Translator.load(run, device=device, precision=precision, threads=threads)

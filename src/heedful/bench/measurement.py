@@ -32,7 +32,7 @@ class SpeedMeasurement:
     memory: int
     """Peak memory of the system's process, or of the GPU, in bytes."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """Further facts: versions, agreement, scores."""
+    """Further facts, such as versions, BLEU, and the share of lines equal to the first system's."""
 
     @property
     def median(self) -> float:

@@ -15,7 +15,7 @@ _SECONDS, _FEWEST = 0.02, 5
 
 def products_alone(work: Callable[[], object]) -> float | None:
     """
-    Compute the seconds of the matrix products of a function, without its other operations.
+    Compute how many seconds a function's matrix products take, without its other operations.
 
     Each product is repeated several times with its operands, and the median is taken. Returns None
     if this torch version hides the products of a backward pass (`heedful.kernels.operations`).

@@ -9,12 +9,12 @@ _SHOWN = 14
 
 def shares(work: Callable[[], object]) -> dict[str, float]:
     """
-    Profile the share of time of each operator.
+    Profile what share of the time each operator takes.
 
     Returns the shares of the slowest torch operators, each without the operators that it calls, in
     descending order. `others` is the share of all other operators.
 
-    With a GPU the shares are of the CPU time for launching kernels.
+    With a GPU, the shares refer only to the CPU time for launching kernels.
     """
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
         work()

@@ -40,8 +40,8 @@ def profile_search(model: EncoderDecoder, work: Callable[[], object]) -> dict[st
     Time the parts of a model in a search with one thread.
 
     `work`: a function that searches with `model`. Returns `profile`, the share of each part. On a
-    CPU it adds `products alone`: the `seconds` of a pass's matrix products without other
-    operations, and their share `of a pass`. These are left out if only a part of the model is
+    CPU, the result also has `products alone`: the `seconds` of a pass's matrix products without
+    other operations, and their share `of a pass`. These are left out if only a part of the model is
     compiled.
     """
     device = model.device

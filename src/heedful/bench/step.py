@@ -15,9 +15,9 @@ def measure_step(request: dict[str, Any]) -> dict[str, Any]:
     Time several training steps.
 
     Returns `seconds` of each step after the first, `memory`, `loss` per token at the first step,
-    and the `messages` of the loop. `padded` is the reason why batches are padded; it is empty if
-    they are not. If the request has `profile`, the `profile` of one more step is added, and on a
-    CPU its `products alone`.
+    and the `messages` of the training loop. `padded` is the reason why batches are padded; it is
+    empty if they are not. If the request has `profile`, the `profile` of one more step is added,
+    and on a CPU the time of its matrix products (`products alone`).
     """
     training = TimedTraining(request)
     training.step()

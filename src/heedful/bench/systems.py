@@ -51,8 +51,8 @@ class System:
         """
         Send a measurement request with the variant and its precision.
 
-        `seconds`: the maximum waiting time. Returns a result with `seconds` and `memory`, and with
-        `versions` if the system is a peer.
+        `seconds`: the maximum waiting time. Returns a result with `seconds`, `memory` and
+        `versions`.
         """
         variant_request = {**request, "variant": self.variant, "precision": self.precision}
         foreign = self.name != OURS

@@ -21,11 +21,11 @@ class Conditions:
 
     device: str = "auto"
     precision: str = "auto"
-    """heedful's precision; unless it is ``auto``, peers must use the same precision."""
+    """heedful's precision; unless it is ``auto``, other toolkits must use the same precision."""
     threads: int = 0
     """Number of CPU threads; 0 for `OMP_NUM_THREADS` or, if it is not set, one per core."""
     peers: Path | None = None
-    """Folder of the peers; None for no peers."""
+    """Folder of the other toolkits (peers); None for no other toolkits."""
     only: tuple[str, ...] = ()
     """Names of the systems to measure; all if empty."""
     rounds: int = 1

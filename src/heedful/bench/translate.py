@@ -229,7 +229,7 @@ def _outputs(path: Path, run: Run) -> Iterator[tuple[str, int]]:
 
 @dataclass(frozen=True)
 class _Judge:
-    """Comparison of the systems' outputs, and the work that these outputs took."""
+    """A comparison of the systems' outputs, and a count of the work for these outputs."""
 
     run: Run
     model: EncoderDecoder

@@ -94,8 +94,8 @@ def train(
         bool,
         typer.Option(
             "--profile",
-            help="Print the share of each operator in the time of heedful's step and, on a CPU, "
-            "the time of the matrix products alone.",
+            help="Print each operator's share of the time of heedful's training step and, on a "
+            "CPU, the time of the matrix products alone.",
         ),
     ] = False,
     rounds: Rounds = 1,
@@ -110,9 +110,10 @@ def train(
     Time the training step: batch, forward, loss, backward, update.
 
     Pairs are random; their lengths differ from the mean by at most a fifth. “Share of products” is
-    the share of the step's time that the matrix products for real tokens would take alone, at the
-    measured rate. With --precision bf16 or fp32, all systems use that precision; by default, other
-    systems are measured in each of their precisions, and heedful in the precision that auto uses.
+    the share of the step's time that its matrix products would take without padding, at the
+    measured rate of matrix products. With --precision bf16 or fp32, all systems use that precision;
+    by default, other systems are measured in each of their precisions, and heedful in the precision
+    that auto uses.
     """
     from heedful.bench.train import bench_train
 
@@ -180,8 +181,8 @@ def translate(
         bool,
         typer.Option(
             "--profile",
-            help="Print each part's share of the time of a single-threaded search and, on a CPU, "
-            "the time of the matrix products alone.",
+            help="Print the share of each part of the model in the time of a single-threaded "
+            "search. On a CPU, also print the time of the matrix products alone.",
         ),
     ] = False,
     rounds: Rounds = 1,
@@ -197,8 +198,8 @@ def translate(
 
     All toolkits use the weights of RUN, and --stop decides when heedful's search stops. Without
     RUN, weights and lines are random, and every translation has exactly --tokens tokens. For each
-    toolkit, prints the share of translations that equal heedful's, and BLEU if there is a
-    --reference. With --precision bf16 or fp32, all toolkits use that precision. By default, other
+    toolkit, the command prints the share of translations that equal heedful's, and BLEU if there is
+    a --reference. With --precision bf16 or fp32, all toolkits use that precision. By default, other
     toolkits are measured in all of their precisions; heedful is measured in fp32, in bf16 if auto
     uses it, and in 8 bits on x86 CPUs.
     """
@@ -306,7 +307,7 @@ def device(
     threads: Threads = 0,
 ) -> None:
     """
-    Show whether a GPU is used well, part by part.
+    Measure in several parts how well heedful uses a GPU.
 
     First, the results of the GPU are compared with those of the CPU. Then the peak rates of the GPU
     are measured. Next come the training step, with optimizations on and off, and the search, with

@@ -54,9 +54,9 @@ def compare(
     """
     Compare two runs: settings, cost, scores, sentences.
 
-    With --source and --reference, both runs translate a text. Prints BLEU, chrF, exact match and
-    CER with paired significance tests. Also prints the sentences whose translations differ most,
-    with the differing words in square brackets.
+    With --source and --reference, both runs translate a text. The command then prints BLEU, chrF,
+    exact match and CER with paired significance tests. It also prints the sentences whose
+    translations differ most, with the differing words in square brackets.
     """
     if (source is None) != (not reference):
         refuse("--source", "and --reference must be given together, but one is missing.")

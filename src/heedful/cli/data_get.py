@@ -36,9 +36,9 @@ def list_corpora() -> None:
         for line in (corpus.about, f"license: {corpus.license}"):
             typer.echo(textwrap.fill(line, width, initial_indent="    ", subsequent_indent="    "))
     note = (
-        "The numbers of pairs count only training pairs; for downloaded text, they are "
-        "approximate. The addresses come from published scripts and were not tested for this list; "
-        "if an address fails, use --mirror of `heedful data get`."
+        "The numbers of pairs include only training pairs; for downloaded text, they are "
+        "approximate. The addresses come from published scripts and were not tested for this "
+        "list; if an address fails, use --mirror of `heedful data get`."
     )
     typer.echo(f"\n{textwrap.fill(note, width)}")
 
@@ -66,8 +66,9 @@ def get(
     Fetch or generate a corpus as line-aligned text.
 
     Files that are already in the folder are used, and an interrupted download is continued. The
-    SHA-256 sum of each downloaded file is checked if it is known, and recorded in SHA256SUMS next
-    to the files. Proxies are set by the usual environment variables, such as HTTPS_PROXY.
+    SHA-256 checksum of each downloaded file is compared with the known or recorded value, if any,
+    and written to SHA256SUMS next to the files. Proxies are set by the usual environment variables,
+    such as HTTPS_PROXY.
     """
     from heedful.data.generated.registry import GENERATED
 

@@ -60,7 +60,7 @@ def evaluate(
     The signature of each score states how it was computed. Exact match is the share of the lines
     that are equal to a reference. CER is the character error rate: edits per hundred characters of
     the references. Exact match and CER ignore spaces at the start and end of a line. BLEU, chrF and
-    TER are computed by sacreBLEU. The paper's BLEU is computed like tensor2tensor's
+    TER are computed by sacreBLEU. The paper's BLEU is computed as in tensor2tensor's
     get_ende_bleu.sh, which tokenizes the text and splits compounds. This score needs the extra
     “paper” and is not comparable with sacreBLEU's.
     """

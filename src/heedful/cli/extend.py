@@ -22,7 +22,10 @@ def extend(
     ] = None,
     tag: Annotated[
         str,
-        typer.Option(help="Tag of the new language, such as de, at the start of source lines."),
+        typer.Option(
+            help="Code of the new language, such as de for the tag >>de<< at the start of source "
+            "lines."
+        ),
     ] = "",
     pieces: Annotated[
         int,

@@ -50,7 +50,7 @@ def import_(
     source_prefix: Annotated[
         str,
         typer.Option(
-            help="Text to put before each source line, instead of the prefix of a --task."
+            help="Text to put before each source line; it cannot be combined with --task."
         ),
     ] = "",
     accept_differences: AcceptDifferences = False,

@@ -113,8 +113,8 @@ def main() -> None:
     Run the command line.
 
     The operations of a training step take longer than those of a search. So in training, idle
-    threads spin for only a hundredth of a millisecond. Two training runs that each take a minute
-    alone took two minutes on two shared cores, but six with the longer spinning of a search.
+    threads spin for only a hundredth of a millisecond. Two training runs of a minute each took two
+    minutes on two shared cores, but six with the longer spin time of a search.
 
     In bf16, oneDNN compiles a kernel of a quarter of a megabyte for every new shape of a product.
     Shapes change with every batch. By default torch caches 1,024 kernels, and oneDNN another 1,024.

@@ -115,7 +115,7 @@ Format = Annotated[Literal["text", "jsonl"], typer.Option(help="text or jsonl.")
 Engine = Annotated[
     Literal["torch", "ctranslate2"],
     typer.Option(
-        help="torch, or ctranslate2 for folders of `heedful export --format ctranslate2`."
+        help="torch, or ctranslate2 for folders written by `heedful export --format ctranslate2`."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -188,7 +188,7 @@ def _flag(option: "Field[Any]", default: Any) -> inspect.Parameter:
 
 
 def _flag_type(annotation: Any) -> Any:
-    """Choose one type for a flag: a list, a path or text if the annotation allows it."""
+    """Choose one type for a flag: preferably a list, then a path, then text."""
     if get_origin(annotation) is not UnionType:
         return list[str] | None if get_origin(annotation) is Sequence else annotation
     kinds = get_args(annotation)
@@ -252,10 +252,10 @@ def choose_languages(
     has_tags: bool = False,
 ) -> tuple[Any, str]:
     """
-    Return a translator for the named languages, and the tag to put before its lines.
+    Return a translator for the named languages, and the tag to put before each source line.
 
     `target_language`: language of the tag. If the model has only tags or only language tokens,
-    `to_language` and `target_language` are the same option. `has_tags`: whether the command puts
+    `to_language` and `target_language` have the same effect. `has_tags`: whether the command puts
     tags before lines.
     """
     tokenizer = translator.tokenizer

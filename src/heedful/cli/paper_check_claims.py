@@ -35,13 +35,13 @@ def claims(
     as_json: Json = False,
 ) -> None:
     """
-    Test claims about the Transformer's parts by measurement.
+    Test claims about the Transformer by measurement.
 
     Claims: convolution, shift, batch-norm, gradients, dot-product, parallel, mask, attention, long,
-    encoders, batch-size, scores, heads, cost. Each claim gets a verdict with numbers and a picture,
-    on one page. For the last eight claims, small models are trained within the budget. All models
-    of a claim are trained on the same number of positions, padding included. The other claims need
-    a minute and no data.
+    encoders, batch-size, scores, heads, cost. One page shows a verdict for each claim, with numbers
+    and a picture. For the last eight claims, small models are trained within the budget. All models
+    of a claim are trained on the same number of tokens, padding included. The other claims need a
+    minute and no data.
     """
     from heedful.experiments.corpus import choose_corpus
     from heedful.paper.claims.check import RESERVATION, check_claims, to_dict

@@ -24,7 +24,9 @@ def positions(
     ] = 64,
     run: Annotated[
         Path | None,
-        typer.Option(help="Run with model.positions=learned, whose positions are checked too."),
+        typer.Option(
+            help="A run trained with model.positions=learned; its positions are checked too."
+        ),
     ] = None,
     out: Out = None,
     as_json: Json = False,
@@ -70,7 +72,7 @@ def scaling(
     as_json: Json = False,
 ) -> None:
     """
-    Measure why attention divides by the square root of d_k.
+    Show by measurement why attention divides by the square root of d_k.
 
     Queries and keys are drawn with independent standard normal components. Three quantities are
     measured: the variance of dot products, the softmax's gradient (the sum of p (1 - p) over the

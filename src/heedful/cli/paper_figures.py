@@ -82,8 +82,9 @@ def figure4(
 
     In figure 4 of the paper, two heads of layer 5 attend from “its” to “Law” and “application”. For
     each head, the command compares the attention from the pronoun to these words with the attention
-    from other words. It draws the two heads with the largest difference. Above is the attention of
-    the first head from all words; below is the attention of both heads from the pronoun.
+    from other words. It draws the two heads with the largest difference. The upper picture shows
+    the attention of the first head from all words; the lower picture shows the attention of both
+    heads from the pronoun.
     """
     _draw(4, run, out, sentence, layer, heads, query, keys, weights)
 

@@ -58,8 +58,8 @@ def table2(
         bool,
         typer.Option(
             "--ensembles",
-            help="Also train and score ensembles of three seeds of deep-att, gnmt, convs2s and "
-            "base.",
+            help="For deep-att, gnmt, convs2s and base, also train and score an ensemble of "
+            "three models with different seeds.",
         ),
     ] = False,
     plan: EarlierPlan = None,

@@ -20,7 +20,7 @@ def quickstart(
     task: Annotated[TaskName, typer.Option(help="What to learn.")] = "translation",
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Continue an interrupted training in --out."),
+        typer.Option("--resume", help="Continue interrupted training in --out."),
     ] = False,
     device: Device = "auto",
     precision: Precision = "auto",
@@ -30,9 +30,9 @@ def quickstart(
     Train a small translator or parser without data, and score it.
 
     A small English-French grammar generates the text, and a small model learns from it in a minute
-    or two. The last checkpoints are averaged, and the model translates unseen sentences. BLEU, the
-    alignment error rate and a picture of attention follow. With --task parsing, the model learns
-    the trees of the English sentences instead.
+    or two. The last checkpoints are averaged, and the model translates unseen sentences. Then the
+    command prints BLEU and the alignment error rate, and draws a picture of the attention. With
+    --task parsing, the model learns the trees of the English sentences instead.
     """
     run = import_module(f"{task_folder(task)}.quickstart").quickstart
     run(out, device=device, precision=precision, threads=threads, say=typer.echo, resume=resume)

@@ -70,9 +70,9 @@ def score(
 
     Logarithms are natural, and the end symbol is included. --alignments adds a tab and the word
     alignment, such as 0-0 1-2. --format jsonl adds the log-probability of every token. With --gold,
-    only the alignment error rate, precision and recall of each decoder layer are printed, with and
-    without the shift of --align-by, best first. Each line begins with the --align-by
-    settings that it measures.
+    only the alignment error rate, precision and recall of each decoder layer are printed, with the
+    best first. Each layer is measured with and without the shift of --align-by. Each line begins
+    with the --align-by settings that it measures.
     """
     if ranks and format != "jsonl":
         refuse("--ranks", "needs --format jsonl.")

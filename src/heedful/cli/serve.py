@@ -68,7 +68,7 @@ def serve(
         typer.Option(
             min=0,
             help="Milliseconds to wait for more sentences before a batch is translated; the "
-            "wait is longer after slow batches.",
+            "wait can be longer after slow batches.",
         ),
     ] = 5.0,
     per_minute: Annotated[
@@ -144,8 +144,8 @@ def serve(
     """
     Start a server with LibreTranslate's routes and a web page.
 
-    More routes are under /v1. The address is printed when the server is ready. Sentences of all
-    requests are translated in batches.
+    More routes are under /v1. The address is printed when the server is ready. Sentences of
+    different requests are translated together in batches.
 
     SIGHUP reloads the runs, keys and terms while the server continues to translate. After SIGTERM,
     the server completes requests in progress. It refuses new requests, unless it received its
@@ -217,7 +217,7 @@ def serve(
 
 
 def _check_variables(context: typer.Context) -> None:
-    """Warn of environment variables that no option reads; refuse an empty list of keys."""
+    """Warn about environment variables that no option reads; refuse an empty list of keys."""
     known = {f"{_PREFIX}{parameter.name.upper()}" for parameter in context.command.params}
     for name in sorted({name for name in os.environ if name.startswith(_PREFIX)} - known):
         near = get_close_matches(name, known, n=1)

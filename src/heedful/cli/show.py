@@ -41,9 +41,9 @@ def show(
     """
     Print pairs exactly as the model sees them.
 
-    For each pair, prints the subwords of the source, of the decoder's input and of its output, and
-    counts them. Special symbols and language tags are included. Unknown subwords are shown as <unk>
-    and counted.
+    For each pair, the command prints and counts the subwords of the source, of the decoder's input
+    and of the decoder's output. Special symbols and language tags are included. Unknown subwords
+    are shown as <unk> and counted.
     """
     if (source is None) != (target is None):
         refuse("--source", "and --target must be given together, but one is missing.")

@@ -51,7 +51,7 @@ def train(
             min=1,
             metavar="TOKENS",
             help="With --dry-run: target tokens per second of one GPU, as measured by heedful "
-            "bench train; the plan then includes memory and hours.",
+            "bench train; the plan then includes memory and training time.",
         ),
     ] = None,
     device_count: Annotated[

@@ -1,4 +1,4 @@
-"""The common part of `heedful train` and the `train` command of a task."""
+"""The code that `heedful train` and the `train` command of a task share."""
 
 from collections.abc import Iterable
 from dataclasses import fields

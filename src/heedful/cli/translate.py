@@ -125,8 +125,8 @@ def translate(
         bool,
         typer.Option(
             "--join-lines",
-            help="Join the lines of each paragraph, for text from e-mails and PDFs; the output has "
-            "one line per paragraph or empty line.",
+            help="Join the lines of each paragraph, for text from e-mails and PDFs; the output "
+            "has one line for each paragraph and each empty line.",
         ),
     ] = False,
     scores: Annotated[
@@ -181,10 +181,10 @@ def translate(
     reports their number. Output is written whenever input pauses, so the command can be used in a
     pipe or interactively.
 
-    With --n-best above 1, each line of --format text is: input line index ||| text ||| score. A
-    search never lists a text twice, so a list may have fewer than N entries; an empty line has one
-    entry. In these lists, ||| in a text is written as &#124;&#124;&#124;. With --alignments, the
-    word alignment comes last: in these lists after |||, otherwise after a tab.
+    With --n-best above 1, each line of --format text is: index of the input line (from 0) ||| text
+    ||| score. A search never lists a text twice, so a list may have fewer than N entries; an empty
+    line has one entry. In these lists, ||| in a text is written as &#124;&#124;&#124;. With
+    --alignments, the word alignment comes last: in these lists after |||, otherwise after a tab.
 
     The files of --target-prefix, --force-phrases and --avoid-phrases need one line, possibly empty,
     for each line of the input.
@@ -370,5 +370,5 @@ def _sampling(wanted: bool, details: dict[str, Any]) -> Sampling | None:
         return Sampling(**chosen)
     for name in chosen:
         option = "--" + name.replace("_", "-")
-        refuse(option, "is an option of sampling and needs --sample or --mbr.")
+        refuse(option, "applies only to sampling; add --sample or --mbr, or leave the option out.")
     return None

@@ -128,7 +128,7 @@ def _explain_missing(error: Any, command: Any) -> str:
 
 
 def _variable(error: Any) -> str:
-    """Return the environment variable that has the wrong value, if it comes from one."""
+    """Return the environment variable that the wrong value comes from; empty if there is none."""
     parameter, context = error.param, error.ctx
     if parameter is None or context is None:
         return ""

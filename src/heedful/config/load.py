@@ -85,7 +85,7 @@ def setting_list(settings: Settings) -> list[str]:
 
 def to_toml(config: RunConfig) -> str:
     """
-    Format all settings that have an effect as TOML, each below its help text.
+    Write as TOML all settings that have an effect, each below its help text.
 
     Defaults are included, so the text has the same meaning in a later version.
     """
@@ -128,7 +128,7 @@ def _read(path: Path) -> RunConfig:
 
 
 def _check_label(config: RunConfig, settings: int) -> None:
-    """Refuse a file that names a recipe for a few settings, which do not start from the recipe."""
+    """Refuse a file with `recipe` and few other settings; only `base` starts from a recipe."""
     # `heedful train --print-config` writes the name next to all settings.
     if config.recipe in RECIPES and 2 * settings < len(acting_settings(config)):
         raise SettingError(

@@ -36,7 +36,7 @@ class _ComposedSettings(ModelSettings):
 
     @property
     def no_attention(self) -> str:
-        """The setting that keeps the decoder from attending to the source; empty if it attends."""
+        """The setting that rules out attention to the source; empty if attention is possible."""
         return decoder_family(self.decoder).no_attention(self)
 
     @property

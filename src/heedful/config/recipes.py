@@ -4,9 +4,9 @@ Recipes: named sets of settings, most of them written as differences from anothe
 A recipe called ``paper-…`` follows the text of ‘Attention Is All You Need’. Where the authors'
 first public code (tensor2tensor 3d9c62f2, 2017-06-15) differs, ``t2t-…`` follows the code.
 ``table3-…`` is a row of the paper's Table 3. Sections and tables in the comments are from the
-paper. These recipes keep their values forever; a change gets a new name. Until version 1.0, three
-groups may change: recipes for small machines (``tiny``, ``small``, ``multi30k``, ``…-small``),
-models of other families (`heedful.families`), and small tasks (`sequence_recipes`).
+paper. The values of these recipes never change; a changed recipe gets a new name. Until version
+1.0, three groups may change: recipes for small machines (``tiny``, ``small``, ``multi30k``,
+``…-small``), models of other families (`heedful.families`), and small tasks (`sequence_recipes`).
 """
 
 from collections.abc import Callable, Mapping

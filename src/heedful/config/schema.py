@@ -64,8 +64,8 @@ class _RunSettings(SettingsTable):
             )
         if train.guided_attention and model.no_attention:
             yield (
-                "`train.guided_attention` guides attention to the source, but the decoder has none "
-                f"({model.no_attention}); set `train.guided_attention` to 0"
+                "`train.guided_attention` guides attention to the source, but the decoder has no "
+                f"such attention ({model.no_attention}); set `train.guided_attention` to 0"
             )
         # the zeros of SimCut would change the running averages
         averaging = names_with("batch statistics", ("model.norm_kind",))

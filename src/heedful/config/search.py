@@ -42,7 +42,7 @@ class SearchConfig(SettingsTable):
         ActsIf("search.beam", unless=(1,)),
     ] = 0.0
     eos_candidates: Literal["beam", "twice"] = "beam"
-    """EOS ends a hypothesis if it is among the best `beam` candidates, or the best 2 x `beam`."""
+    """EOS ends a hypothesis if EOS is among the best `beam` candidates, or the best 2 x `beam`."""
     stop: Literal[
         "when-none-can-win",
         "when-beam-finished",
@@ -53,11 +53,11 @@ class SearchConfig(SettingsTable):
     ] = "when-none-can-win"
     """Stop when no open hypothesis can win, when `beam` hypotheses end, or like another toolkit."""
     length_limit_policy: Literal["cut", "end", "force", "keep"] = "cut"
-    """Hypotheses at the length limit rank last, get EOS (free or with its score), or are kept."""
+    """Hypotheses at the length limit rank last, get EOS (free or scored), or count as complete."""
     renormalise: bool = False
     """Whether the probabilities of the allowed subwords are normalized to sum to one."""
     forbidden_ids: Ids = ""
-    """Space-separated ids that are never written, in addition to padding and the start symbol."""
+    """Space-separated ids that are never generated, besides padding and the start symbol."""
     min_length: Annotated[int, explained(MIN_LENGTH)] = 0
     max_length: Annotated[OutputLength, explained(MAX_LENGTH)] = "input+50"
     no_repeat_ngram: Annotated[int, explained(NO_REPEAT_NGRAM)] = 0

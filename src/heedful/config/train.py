@@ -40,9 +40,9 @@ class TrainConfig(SettingsTable):
     batch_tokens: Count = 25_000
     """Tokens per update, counted on the side with more tokens."""
     batch_counting: Literal["real", "padded"] = "real"
-    """Count tokens without padding, or with padding (rows x longest side) as the authors did."""
+    """Count tokens without padding, or with padding (pairs x longest side) as the authors did."""
     block_tokens: Count | None = None
-    """Padded tokens per block of pairs of similar length. None means one block per batch."""
+    """With padded counting: tokens per block of pairs of similar length. None: one per batch."""
     micro_batch_tokens: Count | None = None
     """Maximum tokens per side of a micro-batch; the batch stays the same. None means automatic."""
     schedule: Literal["paper", "constant", "inverse_sqrt", "cosine", "plateau", "step"] = "paper"
@@ -184,7 +184,7 @@ class TrainConfig(SettingsTable):
         if self.schedule != "paper" and self.learning_rate is None:
             yield (
                 f"`train.learning_rate` must be set for `train.schedule` = {self.schedule}, but "
-                "got none; it is the peak, such as 0.0005 for Adam or 1.0 for SGD"
+                "got none; set it to the peak, such as 0.0005 for Adam or 1.0 for SGD"
             )
         if self.learning_rate is not None and self.min_learning_rate > self.learning_rate:
             yield (
@@ -193,8 +193,8 @@ class TrainConfig(SettingsTable):
             )
         if self.schedule == "step" and self.decay_steps is None:
             yield (
-                "`train.decay_steps` must be set for `train.schedule` = step, but got none; it is "
-                "the number of updates between two decays"
+                "`train.decay_steps` must be set for `train.schedule` = step, but got none; set "
+                "it to the number of updates between two decays"
             )
         if self.schedule == "plateau" and self.validate_steps is None:
             yield (

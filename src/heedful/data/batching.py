@@ -104,7 +104,7 @@ class _Part:
         return cheapest
 
     def cut(self) -> list["_Part"]:
-        """Cut the part where a cut saves the most padding, or in half if no cut saves any."""
+        """Cut the part at the point that saves the most padding, or in half if no cut saves any."""
         order, place, _ = self._best_cut
         return [
             _Part(self.rows[chosen], self.source[chosen], self.target[chosen], *self.of_padding)

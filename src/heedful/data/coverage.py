@@ -121,6 +121,6 @@ def unknown_parts(tokenizer: Tokenizer, lines: Iterable[str], side: str) -> list
 
 
 def _examples(parts: Sequence[str]) -> str:
-    """Format some unknown parts, in parentheses."""
+    """Format the first unknown characters or words, in parentheses."""
     shown = ", ".join(f"“{part[:30]}”" for part in parts[:_SHOWN])
     return f" ({shown}{', …' if len(parts) > _SHOWN else ''})" if parts else ""

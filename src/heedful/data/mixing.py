@@ -77,7 +77,7 @@ class Mixture:
 
         Corpus i is read as an endless sequence of permutations of its pairs. The random generator
         of permutation n is seeded with (seed, i, n). Each epoch continues the sequence where the
-        epoch before ended.
+        previous epoch ended.
         """
         parts, first = [], 0
         for corpus, (size, count) in enumerate(zip(self.sizes, self.counts, strict=True)):

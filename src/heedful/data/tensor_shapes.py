@@ -19,5 +19,5 @@ def check_header(path: Path) -> None:
 
 
 def is_empty_and_vast(shape: Sequence[int]) -> bool:
-    """Whether a shape has no elements but a dimension above 1, on which other code would rely."""
+    """Whether a shape has a dimension above 1 but no elements, which would mislead other code."""
     return max(shape, default=0) > max(1, prod(shape))

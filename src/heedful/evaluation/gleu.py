@@ -23,7 +23,7 @@ def gleu_counts(hypothesis: Sequence[str], reference: Sequence[str]) -> tuple[in
 
 
 def sentence_gleu(hypothesis: Sequence[str], reference: Sequence[str]) -> float:
-    """Compute GLEU of a sentence, given as words, from 0 to 1; 0 for two empty texts."""
+    """Compute the GLEU of two lists of words, a number from 0 to 1; 0 if both are empty."""
     shared, larger = gleu_counts(hypothesis, reference)
     return shared / max(larger, 1)
 

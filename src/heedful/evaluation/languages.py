@@ -55,16 +55,16 @@ def check_language(language: str) -> None:
 
 @cache  # so that the warning is written once
 def bleu_tokenizer(language: str) -> str:
-    """Return sacreBLEU's tokenizer for a language; if not installed, warn and return “char”."""
+    """Return sacreBLEU's tokenizer for a language, or “char” with a warning if it is missing."""
     code = language_code(language)
     name = _TOKENIZERS.get(code, BLEU.TOKENIZER_DEFAULT)
     try:
         BLEU(tokenize=name)
     except RuntimeError:
         _log.warning(
-            "BLEU for %s is computed on characters (tok:char), because sacreBLEU's tokenizer %s is "
-            "not installed; compare it only with other scores on characters, or install the "
-            "tokenizer: pip install 'heedful[%s]'",
+            "BLEU for %s is computed on characters (tok:char), because sacreBLEU's tokenizer %s "
+            "is not installed; compare it only with scores that are also computed on characters, "
+            "or install the tokenizer: pip install 'heedful[%s]'",
             _NAMES[code],
             name,
             code,

@@ -20,7 +20,7 @@ from heedful._version import __version__
 from heedful.evaluation.edit_distance import edit_distance
 
 References = Sequence[Sequence[Any]]
-"""Sets of references; None marks a line without one, which sacreBLEU's type annotations omit."""
+"""Sets of references; None, which sacreBLEU's type annotations omit, marks a line without one."""
 
 
 class _LineSignature(Signature):

@@ -82,7 +82,7 @@ class PaperBLEU(BLEU):
     The paper's BLEU as a sacreBLEU metric.
 
     `language`: code of the target language; a region is ignored. `lowercase`: whether case is
-    ignored; the paper's figures are cased.
+    ignored; the paper's scores are cased.
 
     Raises `MissingExtra` if sacremoses is not installed, `TextError` if Moses cannot tokenize the
     language.

@@ -5,10 +5,10 @@ Two questions need two kinds of resampling. How far would the score move on anot
 same kind? The bootstrap draws lines with replacement and scores the sample, for one system or for
 two on the same samples (Koehn 2004, “Statistical Significance Tests for Machine Translation
 Evaluation”). Could a difference come from two systems that are equally good? Approximate
-randomization exchanges the translations of randomly chosen lines. It counts how often the new
-difference is at least as large as the observed one (Riezler and Maxwell 2005, “On Some Pitfalls in
-Automatic Evaluation and Significance Testing for MT”). No line is scored twice: both tests need
-only sums of a `SufficientStatistics`.
+randomization exchanges the translations of randomly chosen lines. It counts how often the
+difference after an exchange is at least as large as the observed one (Riezler and Maxwell 2005, “On
+Some Pitfalls in Automatic Evaluation and Significance Testing for MT”). No line is scored twice:
+both tests need only sums of the counts in `SufficientStatistics`.
 """
 
 from collections.abc import Iterator, Sequence

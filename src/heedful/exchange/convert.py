@@ -268,7 +268,7 @@ def export_model(
 def _write_model(
     run: Run, kind: str, model: ModelBundle, folder: Path, options: WriteOptions
 ) -> tuple[Writer, ExportResult]:
-    """Write a model with the first writer that can express it; the others write no files."""
+    """Write a model with the first writer whose format fits it; the others write no files."""
     refusals = []
     for name in written_classes() if kind == HUGGING_FACE else [kind]:
         writer: Writer = load_writer(name)
@@ -286,7 +286,7 @@ def _write_model(
 
 
 def _check_class(folder: Path, kind: str, meant: str, run: Run) -> None:
-    """Raise `ExchangeError` if `--format` names another Hugging Face class than the folder has."""
+    """Raise `ExchangeError` if `--format` names a Hugging Face class other than the folder's."""
     if meant and (model_type := read_settings_file(folder / _CONFIG).get("model_type")) != meant:
         raise ExchangeError(
             f"--format must name the class of {run.folder.path}, which is {model_type}, but names "
@@ -326,7 +326,8 @@ def _refuse_endless(run: Run, origin: Path, sentences: Sequence[str]) -> None:
     if hypotheses > _MOST_ROWS or hypotheses * rows > _MOST_CANDIDATES:
         raise ExchangeError(
             f"a search with {origin} must end within a minute, but its beam of {search.beam:,} "
-            f"compares {rows:,} subwords up to {most:,} times; lower the beam or the length limit."
+            f"scores {rows:,} subwords in each of up to {most:,} steps; lower the beam or the "
+            "length limit."
         )
 
 

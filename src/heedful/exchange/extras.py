@@ -7,7 +7,7 @@ from heedful.errors import MissingExtra
 
 
 def import_extra(module: str, purpose: str, extra: str = "exchange") -> ModuleType:
-    """Import a package of an extra. Raises `MissingExtra` with the command that installs it."""
+    """Import a package of an extra. Raises `MissingExtra` with an installation command."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

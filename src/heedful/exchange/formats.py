@@ -35,7 +35,7 @@ class ModelBundle:
     config: RunConfig
     """Settings of the model; an imported model has recipe ``custom`` and reading ``own``."""
     weights: Mapping[str, Tensor]
-    """Weights in fp32 by our names."""
+    """Weights in fp32, by our names for them."""
     tokenizer: Tokenizer
     """The tokenizer with our ids."""
     notes: tuple[str, ...] = ()

@@ -49,8 +49,8 @@ TENSOR_NAMES = TensorNames(
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "silu"}
 _IGNORED = ("*.pe.pe", "loss_function.*")
 _CODES_NOTE = (
-    "Joey NMT splits a subword further if it is not in the word list; heedful maps it to "
-    "the unknown symbol"
+    "Joey NMT splits a subword further if it is not in the word list; heedful maps such a subword "
+    "to the unknown symbol"
 )
 SIDES = ("src", "trg")
 """Joey NMT's names for the two sides."""
@@ -191,7 +191,10 @@ def _text_notes(texts: list[dict[str, Any]], splitter: str) -> list[str]:
         if any(text.get(name) for text in texts):
             notes.append(f"Joey NMT was configured to {name} text, but heedful does not do this")
     moses = any(table_in(text, "tokenizer_cfg").get("pretokenizer") == "moses" for text in texts)
-    notes += ["Joey NMT tokenized text by Moses' rules itself; give heedful tokenized text"] * moses
+    notes += [
+        "Joey NMT tokenized text by Moses' rules itself; heedful's input must already be "
+        "tokenized this way"
+    ] * moses
     notes += [_CODES_NOTE] * (splitter == "codes")
     return notes + [SPACES_NOTE] * (splitter == "spaces" and texts[0].get("level") == "bpe")
 

@@ -186,7 +186,8 @@ def _refuse(settings: Mapping[str, Any], tensors: Mapping[str, Array], path: Pat
     )
     reasons.add_if(
         any(name.endswith(".a_2") for name in tensors),
-        "its norms are from version 0, which computes the standard deviation differently",
+        "its norms are from version 0 of OpenNMT-py, which computes the standard deviation "
+        "differently",
     )
     reasons.add_if(
         _layout(tensors) is None, "its positions are not sinusoids that are added to embeddings"

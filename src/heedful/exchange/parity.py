@@ -78,7 +78,7 @@ class DoublePrecisionReference(ReferenceModel, Protocol):
 
 @dataclass(frozen=True)
 class Parity:
-    """The result of a parity check; the times only show whether something is very slow."""
+    """The result of a parity check; the times only show whether one side is very slow."""
 
     reference: str
     """Name of the other side."""

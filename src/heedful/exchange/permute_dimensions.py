@@ -2,8 +2,8 @@
 Permutation of a model's dimensions.
 
 The outputs of a Transformer do not change if the dimensions of its states are reordered in the same
-way in all weights. Only positions have a fixed order, so a permutation converts one layout of the
-sinusoids to another with the same columns.
+way in all weights. Only position encodings have a fixed order of dimensions, so a permutation
+converts one layout of the sinusoids to another with the same columns.
 """
 
 from collections.abc import Mapping

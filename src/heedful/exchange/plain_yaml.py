@@ -41,7 +41,7 @@ def read_yaml(file: Path, purpose: str) -> Any:
 
 
 class _Values:
-    """A converter from YAML nodes to values, which counts an anchor at each use."""
+    """A converter from YAML nodes to values; its limit counts every use of an anchor."""
 
     def __init__(self, file: Path) -> None:
         self._file, self._left = file, _MOST

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from heedful.errors import ExchangeError
 
 HUGGING_FACE = "huggingface"
-"""Name for any Hugging Face class; imports choose one by `model_type`, exports by the run."""
+"""Name for any Hugging Face class; imports choose it by `model_type`, exports by the settings."""
 
 
 class Toolkit(NamedTuple):
@@ -32,7 +32,7 @@ TOOLKITS = {
     "marian": Toolkit(
         "heedful.exchange.marian.read",
         "heedful.exchange.marian.write",
-        "Hugging Face's folders of OPUS-MT",
+        "OPUS-MT in Hugging Face's format",
         "also opus-mt",
         {"marianmt": "marian", "opus-mt": "marian"},
         ("marian",),
@@ -41,8 +41,8 @@ TOOLKITS = {
     "bart": Toolkit(
         "heedful.exchange.bart.read",
         "heedful.exchange.bart.write",
-        "Hugging Face's folders of BART, mBART, M2M100 and NLLB",
-        "also m2m100, nllb, mbart and mbart50, each for runs of its class",
+        "BART, mBART, M2M100 and NLLB in Hugging Face's format",
+        "also m2m100, nllb, mbart and mbart50, each for runs of that class",
         {
             **dict.fromkeys(("m2m100", "m2m-100", "nllb"), "m2m_100"),
             **dict.fromkeys(("mbart", "mbart50", "mbart-50"), "mbart"),
@@ -53,7 +53,7 @@ TOOLKITS = {
     "t5": Toolkit(
         "heedful.exchange.t5.read",
         "heedful.exchange.t5.write",
-        "Hugging Face's folders of T5, Flan-T5 and mT5",
+        "T5, Flan-T5 and mT5 in Hugging Face's format",
         "also mt5 and flan-t5",
         dict.fromkeys(("flan-t5", "mt5"), "t5"),
         ("t5", "mt5"),

@@ -66,8 +66,8 @@ def from_torch_attention(module: nn.MultiheadAttention) -> MultiHeadAttention:
 
     Both sides keep W^Q, W^K and W^V stacked in one matrix.
 
-    Raises `ExchangeError` if the inputs of keys or values have another width than those of queries,
-    or if torch's attention adds keys to the sequence.
+    Raises `ExchangeError` if the inputs of keys or values differ in width from those of queries, or
+    if torch's attention adds keys to the sequence.
 
     >>> import torch
     >>> theirs = torch.nn.MultiheadAttention(16, 4, batch_first=True)

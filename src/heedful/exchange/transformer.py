@@ -62,7 +62,7 @@ class TensorNames:
 
 
 def sides_of(layers: Sequence[int], heads: Sequence[int], d_ff: Sequence[int]) -> dict[str, int]:
-    """Name the sizes; `heads` and `d_ff` are named for each side only if the sides differ."""
+    """Map settings to sizes; each side gets its own `heads` or `d_ff` only if the sides differ."""
     named = {"encoder_layers": layers[0], "decoder_layers": layers[1]}
     for name, values in (("heads", heads), ("d_ff", d_ff)):
         named[name] = values[0]

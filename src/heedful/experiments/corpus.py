@@ -26,11 +26,11 @@ class TableCorpus(NamedTuple):
     """Factor by which the widths of the table's models are divided."""
 
     def file(self, part: str, language: str) -> Path:
-        """Return the path of a part's file in a language."""
+        """Return the path of the train, valid or test file (`part`) in a language."""
         return self.folder / f"{part}.{language}"
 
     def lines(self, part: str, language: str) -> list[str]:
-        """Read the lines of a part in a language."""
+        """Read the lines of the train, valid or test file (`part`) in a language."""
         return list(plain_lines(self.file(part, language)))
 
     def word_vocabulary(self) -> int:
@@ -49,8 +49,8 @@ def find_corpus(folder: Path, source: str = "en", vocabulary: int = 4000) -> Tab
     """Find the six files in a folder; raises `TextError` if one is missing or lengths differ."""
     if not folder.is_dir():
         raise TextError(
-            f"the data must be a folder with train, valid and test in two languages, but {folder} "
-            "is not a folder; correct its name."
+            "the data must be a folder with train, valid and test files in two languages, but "
+            f"{folder} is not a folder; correct its name."
         )
     targets = sorted({path.suffix[1:] for path in folder.glob("train.*")} - {source})
     if len(targets) != 1:

@@ -72,7 +72,7 @@ class MeasuredSystem:
     """Search speed, measured once; other programs may have been running."""
     curve: tuple[CurvePoint, ...]
     search_tokens_per_second: float | None = None
-    """Target tokens per second in search, end symbols included; None in older records."""
+    """Target tokens per second in search, including end symbols; None in older records."""
     attention: dict[str, float] | None = None
     """Use of attention at the last validation; None for an ensemble and in older records."""
 
@@ -261,7 +261,7 @@ def _attention_use(run: Path) -> dict[str, float] | None:
 def _translate(
     translator: Translator, system: TableSystem, part: str, corpus: TableCorpus, out: Path
 ) -> list[Translation]:
-    """Translate a part of the corpus, and save the translations."""
+    """Translate the valid or test text (`part`), and save the translations."""
     translations = translator.translate(
         corpus.lines(part, corpus.source),
         beam=_BEAM,
@@ -289,10 +289,10 @@ def _log(run: Path) -> Path:
 
 
 def output_file(name: str, part: str, out: Path) -> Path:
-    """Return the path of a system's translations of a part."""
+    """Return the path of a system's translations of the valid or test text (`part`)."""
     return out / "output" / f"{name}.{part}.txt"
 
 
 def read_output(name: str, part: str, out: Path) -> list[str]:
-    """Read a system's translations of a part."""
+    """Read a system's translations of the valid or test text (`part`)."""
     return read_text_within(output_file(name, part, out)).split("\n")[:-1]

@@ -36,14 +36,14 @@ class ScoreDifference:
 
 
 def learned_nothing(titles: Iterable[str]) -> list[str]:
-    """Say of each system that it has learned nothing useful."""
+    """State for each system that it has learned nothing useful."""
     return [
         capital(f"{title} has learned nothing useful in its training steps.") for title in titles
     ]
 
 
 def capital(sentence: str) -> str:
-    """Capitalize the first letter of a sentence, which may be the title of a system."""
+    """Capitalize the first letter of a sentence, which may begin with the title of a system."""
     return sentence[:1].upper() + sentence[1:]
 
 

@@ -1,10 +1,10 @@
 """
 The plan of a table: before training, a time budget is converted into steps for each system.
 
-The training rate of each system is measured as in `heedful bench train`, once for all seeds, with
-sentences as long as the text's. During this measurement the systems take turns. The plan is saved,
-so the run can be repeated on any machine. A repeated run takes steps and threads from the plan,
-whatever the rates of that machine are.
+The training rate of each system is measured once for all seeds, as in `heedful bench train`. The
+sentences have the same mean length as in the text, and the systems take turns.
+The plan is saved, so the run can be repeated on any machine. A repeated run takes the numbers of
+steps and threads from the plan and measures no rates.
 """
 
 import json
@@ -55,11 +55,11 @@ class PlannedSystem:
     """Measured target tokens per second of training."""
     batch_tokens: int
     parameters: int
-    """Number of weights with a full vocabulary."""
+    """Number of the model's weights if the vocabulary has its configured size."""
 
     @property
     def seconds(self) -> float:
-        """Counted training time: steps at the measured rate."""
+        """Planned training time: steps at the measured rate."""
         return self.steps * self.batch_tokens / self.tokens_per_second
 
 
@@ -124,7 +124,7 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
     write_json(out / RATES, rates)
     for system in trained:
         rate = rates[system.name]
-        say(capital(f"{system.title}: {rate:,.0f} target tokens a second in training"))
+        say(capital(f"{system.title}: {rate:,.0f} target tokens per second in training"))
     batches = {name: system.config.train.batch_tokens for name, system in encoded.items()}
     seconds = {name: tokens / rates[name] for name, tokens in batches.items()}
     steps = share_budget(task, seconds, budget, time.monotonic() - began)
@@ -274,7 +274,7 @@ def _guidance(config: RunConfig, steps: int) -> tuple[str, ...]:
 
 
 def _mean_lengths(folder: Path) -> tuple[int, int]:
-    """Read the mean numbers of source and target tokens per sentence, end symbols included."""
+    """Read the mean numbers of source and target tokens per sentence, including end symbols."""
     (pairs,) = PreparedText.open(folder).open_pairs()
     lengths = pairs.source_lengths.mean(), pairs.target_lengths.mean()
     source, target = (max(2, round(float(length)) + 1) for length in lengths)

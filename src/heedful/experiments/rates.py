@@ -23,7 +23,7 @@ class TimedSettings(NamedTuple):
     """All settings that differ from the recipe."""
     source_length: int
     target_length: int
-    """Mean tokens of a sentence, the end symbol included."""
+    """Mean number of tokens in a sentence, including the end symbol."""
 
 
 def rates_in_turns(

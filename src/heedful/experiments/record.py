@@ -43,7 +43,7 @@ class Record:
         )
 
     def write(self, path: Path) -> None:
-        """Write the record without its empty parts."""
+        """Write the record without empty fields."""
         make_folder(path.parent)
         write_json(path, {name: value for name in _ORDER if (value := asdict(self)[name])})
 
@@ -54,7 +54,7 @@ class Record:
 
 
 def read_json(path: Path, content: str, parse: Callable[[Any], Parsed]) -> Parsed:
-    """Read a JSON file; `content` completes the error “PATH must …”, as in “hold times”."""
+    """Read a JSON file; `content` completes the error “PATH must …”, such as “contain scores”."""
     try:
         return parse(json.loads(read_text_within(path)))
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:

@@ -25,7 +25,7 @@ STILL_LEARNS = (
     f"{RISING} marks systems that were still learning: their validation BLEU rose by more than 1 "
     "in the last quarter of the training."
 )
-"""The meaning of the symbol."""
+"""The meaning of `RISING`, as text for a page."""
 _RISE, _LAST_PART = 1.0, 0.25
 
 
@@ -56,7 +56,7 @@ def by_seed(systems: Sequence[MeasuredSystem]) -> list[list[MeasuredSystem]]:
 def all_differences(
     systems: Sequence[MeasuredSystem], corpus: TableCorpus, out: Path
 ) -> list[ScoreDifference]:
-    """Compare every pair of systems that have learned something, by their first seeds."""
+    """Compare every pair of systems that have learned something, each with its first seed."""
     firsts = [group[0] for group in by_seed(systems) if group[0].bleu >= LEARNED]
     ranked = sorted(firsts, key=lambda system: -system.bleu)
     return [
@@ -95,7 +95,7 @@ def cost_rows(
     """
     Lay out scores and training costs, and the scores after the same number of operations.
 
-    `published`: the header of a column, and its cells by title; other cells are empty. Zero
+    `published`: the header of a column, and its cells by system title; other cells are empty. Zero
     operations mean an unknown number, which is not shown.
     """
     flops = min(
@@ -124,7 +124,7 @@ def cost_rows(
 
 
 def _score(trainings: Sequence[MeasuredSystem]) -> str:
-    """Format a system's BLEU: of a single training with its margin, of several with their range."""
+    """Format BLEU: one training's with its margin, or the mean of several with their range."""
     scores = [training.bleu for training in trainings]
     rising = RISING if still_learns(trainings) else ""
     if len(scores) > 1:
@@ -133,7 +133,7 @@ def _score(trainings: Sequence[MeasuredSystem]) -> str:
 
 
 def training_rows(systems: Sequence[MeasuredSystem]) -> Rows:
-    """Lay out every training, with the use of its attention."""
+    """Lay out one row for each training, with a measure of how it uses attention."""
     rows: Rows = [
         ("training", "weights", "steps", "minutes", "BLEU", "±", "chrF", "nats of attention")
     ]

@@ -1,4 +1,4 @@
-"""Train and measure all systems of a table in a folder, or continue an interrupted table."""
+"""Train and measure all systems of a table in a folder, or continue after an interruption."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -28,8 +28,8 @@ def train_all(
     `plan`: the plan of another run of the same table and text, to repeat that run. Its steps,
     budget and threads are used instead of `budget` and `threads`.
 
-    Raises `RunFolderError` if the folder belongs to other text, other systems or another budget, or
-    if another process writes to it. A `plan` of another table or text is also an error.
+    Raises `RunFolderError` if the folder belongs to a different text, systems, budget or number of
+    threads, or if another process writes to it. A `plan` of another table or text is also an error.
     """
     task = task.narrowed()
     make_folder(task.out)

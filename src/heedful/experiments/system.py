@@ -61,7 +61,7 @@ def narrow(settings: Sequence[str], factor: int) -> tuple[str, ...]:
 
 
 def count_parameters(config: RunConfig) -> int:
-    """Count the weights of a model with a full vocabulary, without allocating them."""
+    """Count the weights of a model with the configured vocabulary size, without allocating them."""
     with torch.device("meta"):
         model = build(config, config.data.vocabulary_size)
     return sum(weight.numel() for weight in model.parameters())

@@ -1,8 +1,8 @@
 """
-Workloads of measurements: pairs of given lengths and their operation counts.
+Workloads of measurements: sentence pairs of given lengths, and their operation counts.
 
-Only the operations of real tokens count. Padding that a toolkit processes is not counted, so shares
-of the peak rate compare useful work.
+Only the operations of real tokens count. Padding that a toolkit processes is not counted, so
+percentages of the peak rate measure only useful work.
 """
 
 import random
@@ -41,9 +41,9 @@ def synthetic_pairs(
     vocabulary: int, source_length: int, target_length: int, tokens: int, seed: int = 1
 ) -> tuple[Ids, Ids]:
     """
-    Generate a batch of pairs of random ids.
+    Generate a batch of sentence pairs with random token ids.
 
-    `source_length, target_length`: mean tokens of a sentence, its end symbol included.
+    `source_length, target_length`: mean number of tokens in a sentence, including its end symbol.
 
     Source and target lengths vary independently within the spread.
     """
@@ -80,7 +80,7 @@ def step_flops(
     """
     Count the operations of a training step of a recipe without allocating its weights.
 
-    `source_lengths, target_lengths`: tokens of each sentence, special symbols included.
+    `source_lengths, target_lengths`: number of tokens in each sentence, including special symbols.
 
     The masked half of the decoder's self-attention counts too, as everywhere in heedful.
     """

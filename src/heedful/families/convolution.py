@@ -162,7 +162,7 @@ class Convolution(nn.Module):
 
 def sentence_places(packing: Packing, real: Bool[Tensor, "batch time"]) -> Int[Tensor, "1 tokens"]:
     """
-    Give each token of an unpadded batch a number by which windows tell sentences apart.
+    Give each token of an unpadded batch a number that shows which tokens share a sentence.
 
     Neighbors differ by one. The gap between two sentences is longer than any sentence. Each
     remaining padding position is even farther from all other positions.

@@ -24,7 +24,7 @@ class Family:
     An encoder and a decoder of one kind, or a part that models of other families may have.
 
     This class does not need torch: `heedful.families.build` imports `builder` when it builds a
-    model. Members that a family does not define are as in the Transformer.
+    model. Methods that a family does not define return the values of a plain Transformer.
     """
 
     encoders: ClassVar[tuple[str, ...]] = ()
@@ -133,7 +133,7 @@ class Family:
         return ""
 
     def module_counts(self, model: ModelSettings) -> Mapping[str, int]:
-        """Return the settings that are numbers of modules of one kind, by dotted names."""
+        """Return the settings that count modules of one kind, such as experts, by dotted names."""
         del model
         return {}
 

@@ -133,7 +133,8 @@ class TensorUse(NamedTuple):
         more = "; ".join(f"{name}: {count}" for name, count in named.items() if count)
         exceptions = f" ({more})" if more else ""
         return (
-            f"all {self.filled} tensors are filled, and each stored tensor is used once{exceptions}"
+            f"all {self.filled} tensors of the run are filled, and each tensor of the original is "
+            f"used once{exceptions}"
         )
 
 

@@ -50,7 +50,7 @@ class LayerKind:
     longest_path: Callable[[LayerSizes, bool], int]
     """
     The longest of all shortest paths from an input to an output, in layers, or in steps of a
-    recurrent layer. The flag is true if positions read only earlier positions.
+    recurrent layer. The flag is true if each position reads only itself and earlier positions.
     """
     build: Callable[[LayerSizes], nn.Module] | None = None
     """Builds the family's layer, which maps states (batch, n, d) to states of the same shape."""

@@ -5,8 +5,8 @@ The results equal `heedful.model.attention.scaled_dot_product_attention`, with f
 memory. They are computed by the C functions of ``short_attention.h``, or by functions of torch on
 padded rows. For torch's functions, one copy puts the heads before the positions. In the backward
 pass, one buffer receives the gradients of queries, keys and values in the layout of the projection.
-In bf16, the number of keys is padded to a multiple of the vector width. Torch's softmax computes
-the remaining columns of a row one by one, four times as slowly.
+In bf16, the number of keys is padded to a multiple of the vector width. Otherwise torch's softmax
+would compute the remaining columns of a row one by one, four times as slowly.
 
 In a step of a search a few queries of each sentence attend to keys and values in a cache.
 """

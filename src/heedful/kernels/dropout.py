@@ -23,7 +23,7 @@ from heedful.kernels.native.product import FLOATS, is_plain, native_products
 from heedful.kernels.torch_internals import is_plain_torch
 
 LEVELS = 1 << 16
-"""Number of values of an element's random bits."""
+"""Number of possible values of an element's sixteen random bits."""
 
 
 def draw_seed() -> int:
@@ -77,7 +77,7 @@ class Dropout(nn.Module):
     """
     Dropout with a fast CPU kernel.
 
-    `probability`: share of the elements to drop, in [0, 1).
+    `probability`: probability that an element is dropped, in [0, 1).
 
     Section 5.4 applies dropout to the output of each sub-layer before it is added and normalized,
     and to the sums of embeddings and positions.
@@ -99,7 +99,7 @@ class Dropout(nn.Module):
 
     @property
     def present_probability(self) -> float:
-        """The share of elements that is currently dropped; 0 outside training."""
+        """The probability that an element is currently dropped; 0 outside training."""
         return self.probability if self.training else 0.0
 
     def add(

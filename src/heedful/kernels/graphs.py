@@ -1,9 +1,9 @@
 """
 Work that a GPU repeats with a single launch.
 
-An eager training step of a base model starts some two thousand kernels, and each start takes the
-process several microseconds. A recorded graph starts all kernels at once, on the same memory. On a
-CPU the work is called each time, so callers need no separate code for CPUs.
+An eager training step of a base model starts about two thousand kernels, and each start takes
+several microseconds of CPU time. A recorded graph starts all kernels at once, on the same memory.
+On a CPU the work is called each time, so callers need no separate code for CPUs.
 """
 
 import functools
@@ -19,7 +19,7 @@ _WARM_UP = 3
 
 @functools.cache
 def _recording_stream(device: torch.device) -> Any:
-    """Create the stream of all recordings on a device; torch has one for the first device only."""
+    """Create the stream of all recordings on a device; torch's own is only on the first device."""
     return torch.cuda.Stream(device)
 
 

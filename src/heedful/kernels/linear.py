@@ -151,7 +151,7 @@ def join(*parts: Float[Tensor, "*batch _"]) -> Float[Tensor, "*batch width"]:
 
 
 def lie_side_by_side(*parts: Tensor) -> bool:
-    """Return whether tensors are views that `split` made of one tensor."""
+    """Return whether tensors are adjacent slices, on the last axis, of one tensor."""
     first = parts[0]
     if any(type(part) is not Tensor or part.is_meta or part.stride(-1) != 1 for part in parts):
         return False
@@ -199,7 +199,7 @@ class _Join(torch.autograd.Function):
 
 
 class _Linear(torch.autograd.Function):
-    """A linear map with oneDNN kernels in the forward and backward pass."""
+    """A linear map with oneDNN kernels in the forward and backward passes."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tensor:
@@ -257,7 +257,7 @@ def _multiplies_bf16() -> bool:
 
 @functools.cache
 def _has_bf16_instructions() -> bool:
-    """Look for AVX-512 or AVX-NE-CONVERT in the processor's flags; bf16 in oneDNN needs either."""
+    """Look for AVX-512 or AVX-NE-CONVERT in the processor's flags; oneDNN needs one for bf16."""
     for line in processor_facts("flags"):
         flags = {*line.split()}
         if {"avx512bw", "avx512dq", "avx512vl"} <= flags or "avx_ne_convert" in flags:
@@ -373,7 +373,7 @@ class Int8Linear(nn.Module):
     `levels`: largest absolute value of a quantized input or weight; None means the largest that
     this processor supports.
 
-    The relative error of an output is about 0.8%, or 1.6% with 63 levels; in bf16 it is 0.2%.
+    The relative error of an output is about 0.8%, or 1.6% if `levels` is 63; in bf16 it is 0.2%.
     """
 
     def __init__(

@@ -54,7 +54,7 @@ def chunk_rows(rows: int, vocabulary: int, device: torch.device | None = None) -
 
 
 def softmax_kind(device: torch.device) -> str:
-    """Name the softmax of a device: compiled or plain; results may differ in the last digits."""
+    """Return the kind of softmax on a device, compiled or plain; both agree up to rounding."""
     return "compiled" if device.type == "cpu" and native_products() is not None else "plain"
 
 
@@ -100,7 +100,7 @@ def _loss_rows(
     excess: float,
     out: Float[Tensor, "rows classes"],
 ) -> tuple[Float[Tensor, " rows"], Float[Tensor, " rows"]] | None:
-    """Compute `subtracted_softmax` with compiled functions; None if these tensors need torch."""
+    """Compute `subtracted_softmax` with compiled functions; None if these cannot be used."""
     if not all(map(is_plain, (scores, targets, out))):
         return None
     if scores.dtype not in FLOATS or out.dtype != scores.dtype:
@@ -149,9 +149,9 @@ def plain_loss(
 
     The first sum is the cross-entropy with the smoothed target, and the second is the negative
     log-probability of the targets themselves. They are not means: the caller divides by the number
-    of tokens of the batch on all ranks. `smoothing` is the share of probability that is taken from
-    the target. `form` determines the classes that receive this share: all classes equally
-    (``uniform``), or all except the target (``others``).
+    of tokens of the batch on all ranks. `smoothing` is the probability mass that is taken from the
+    target. `form` determines the classes that receive this mass: all classes equally (``uniform``),
+    or all except the target (``others``).
     """
     log_probabilities = torch.log_softmax(nn.functional.linear(states, weight, bias).float(), dim=1)
     wanted = smoothed_target(targets, weight.size(0), smoothing, form)
@@ -189,8 +189,8 @@ class _ChunkedLoss(torch.autograd.Function):
         loss                 = -(on - off) log p(right) - off * sum over classes of log p
         gradient of scores   = softmax - off - (on - off) at the right class
 
-    With log p = score - log Z, sums over classes need only the sum of the weight's rows. So only
-    the softmax is computed for every class.
+    With log p = score - log Z, the sum of log p over classes needs only the sum of the weight's
+    rows. So only the softmax is computed for every class.
     """
 
     @staticmethod
@@ -227,7 +227,7 @@ Gradients = Sequence[Tensor | None]
 
 
 def scale_gradients(gradients: Gradients, upstream: Tensor) -> Gradients:
-    """Multiply the gradients of the forward pass by the gradient of the loss."""
+    """Multiply the gradients that the forward pass computed by the upstream gradient."""
     # on a GPU, reading the number would wait for the device
     if upstream.device.type == "cpu" and float(upstream) == 1.0:
         return gradients
@@ -236,7 +236,7 @@ def scale_gradients(gradients: Gradients, upstream: Tensor) -> Gradients:
 
 class OutputGradients:
     """
-    Running sums of the loss gradients of states, weight and bias.
+    Running sums of the loss's gradients with respect to states, weight and bias.
 
     The gradient of the weight is a sum over the rows of `states`. It has one row for each class, so
     adding to it costs as much as multiplying a hundred rows of states. Several chunks are therefore

@@ -113,7 +113,7 @@ def plain_rows(
 
 
 def rows_function(x: Tensor) -> Callable[..., RowLosses]:
-    """Choose the function for the rows of a device: Triton's if available, else `plain_rows`."""
+    """Choose the function for row losses on a device: Triton's if available, else `plain_rows`."""
     if x.device.type != "cuda" or is_plain_torch():
         return plain_rows
     kernels = triton_kernels(x.device)

@@ -37,7 +37,7 @@ _NUMBERS = 4
 
 
 class PairFactors(NamedTuple):
-    """Factors of the four parts of the loss; a + b and c + d are positive."""
+    """Factors of the four terms of the loss; a + b and c + d are positive."""
 
     first: float
     """Weight of the cross-entropy of the first pass, p."""
@@ -170,11 +170,11 @@ def _differentiate(
     Write the gradients of some rows' logits, without the part common to all classes, to `out`.
 
     `scores`: logits of both passes in fp32; the logits of the first pass are overwritten. `excess`:
-    probability of the right class in the smoothed target, minus the probability of another class.
+    probability of the right class in the smoothed target, minus the probability of any other class.
     `out`: buffers in the type of the states.
 
     Returns log-probabilities of the targets in both passes, logarithms of both normalizers, and
-    both divergences, each of shape (rows,). A divergence whose factor is 0 is 0.
+    both divergences, each of shape (rows,). A divergence whose factor is 0 is returned as 0.
     """
     a, b, c, d = factors
     p, q = (torch.empty_like(of_pass) for of_pass in scores)

@@ -1,12 +1,12 @@
 """
 Undocumented names of torch, and a replacement for each.
 
-Most of these names save a pass over memory, or a change of layout in every call. A later version of
-torch may remove a name, so `internal` looks it up on each use. If the name is missing, the caller
-computes the same result with documented functions. No other module uses an internal name of torch;
-``tests/structure/test_torch_internals.py`` checks this. ``HEEDFUL_KERNELS=plain`` disables the
-internal kernels. The functions at the end of this module change many tensors at once, with one
-kernel on a GPU.
+Most of these functions save a pass over memory, or a change of layout in every call. A later
+version of torch may remove a name, so `internal` looks it up on each use. If the name is missing,
+the caller computes the same result with documented functions. No other module uses an internal name
+of torch; ``tests/structure/test_torch_internals.py`` checks this. ``HEEDFUL_KERNELS=plain``
+disables the internal kernels. The functions at the end of this module change many tensors at once,
+with one kernel on a GPU.
 """
 
 import functools
@@ -38,7 +38,7 @@ def kernels_choice() -> str:
 
 
 def is_plain_torch() -> bool:
-    """Return whether all results are computed with documented functions of torch."""
+    """Return whether all results are computed only with documented functions of torch."""
     return kernels_choice() == "plain"
 
 
@@ -161,7 +161,7 @@ def scale_all(tensors: Sequence[Tensor], factor: float) -> None:
 
 
 def approach_all(tensors: Sequence[Tensor], targets: Sequence[Tensor], share: float) -> None:
-    """Interpolate each tensor toward its target by a share, in place."""
+    """Move each tensor toward its target by the fraction `share` of the distance, in place."""
     approach = internal("torch._foreach_lerp_")
     if approach is not None:
         approach(tensors, targets, share)
@@ -172,7 +172,7 @@ def approach_all(tensors: Sequence[Tensor], targets: Sequence[Tensor], share: fl
 
 def fused_scaling(optimizer: str, gradients: Sequence[Tensor], scale: float) -> dict[str, Tensor]:
     """
-    Return the argument with which a fused step scales the gradients, or scale them now.
+    Return the argument that lets a fused optimizer step scale the gradients, or scale them now.
 
     `optimizer`: ``adamw`` or ``sgd``, of `torch.optim`.
     """

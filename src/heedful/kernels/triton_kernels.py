@@ -9,13 +9,13 @@ Kernels in Triton, imported only with Triton and a GPU; each has a plain equival
     add_norm               dropout, sum and layer norm               kernels/add_norm.py
     add_norm_gradients
 
-A program of the loss reads one row twice. The first pass computes the largest score, the normalizer
-and the sum, separately at each position of a block. The second pass overwrites the scores with the
-gradient.
+Each program of the loss kernel reads one row twice. The first pass computes the largest score, the
+normalizer and the sum of the scores, separately at each position of a block. The second pass
+overwrites the scores with the gradient.
 
-A program of attention computes one head of one sentence. Torch's kernel computes tiles of 128 by
-128 positions, but a sentence of 25 tokens fills only 4% of a tile. The tiles here are smaller. No
-two programs add to the same number, so results are the same in every run.
+Each program of an attention kernel computes one head of one sentence. Torch's kernel computes tiles
+of 128 by 128 positions, but a sentence of 25 tokens fills only 4% of a tile. The tiles here are
+smaller. No two programs add to the same number, so results are the same in every run.
 """
 
 # Functions for Triton are not typed, and their loops are easiest to read with short names.
@@ -290,7 +290,7 @@ def _gradients_kernel(
 
 
 def _launches(longest: int) -> Iterator[tuple[int, int, int, int, int]]:
-    """Yield for each launch its lengths (above `least`, at most `most`), tile size and warps."""
+    """Yield each launch's sentence lengths (above `least`, at most `most`), tile size and warps."""
     least = 0
     for number, (tile, forwards, backwards) in enumerate(_TILES):
         is_last = longest <= tile or number + 1 == len(_TILES)

@@ -116,7 +116,7 @@ def tiled_attention(
     before: int,
     after: int,
 ) -> tuple[Tensor, Tensor]:
-    """Attend by tiles; torch's compiler leaves this operation unchanged."""
+    """Compute attention in tiles; torch's compiler leaves this operation unchanged."""
     context, log_sums = _loaded["tiles"].attention(
         query, key, value, query_starts, key_starts, longest, (before, after)
     )
@@ -144,7 +144,7 @@ def tiled_attention_gradients(
     before: int,
     after: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Compute the gradients of queries, keys and values by tiles."""
+    """Compute the gradients of queries, keys and values in tiles."""
     tensors = gradient, query, key, value, context, log_sums, query_starts, key_starts
     d_query, d_key, d_value = _loaded["tiles"].attention_gradients(
         *tensors, longest, (before, after)

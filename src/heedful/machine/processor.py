@@ -157,7 +157,9 @@ def _base() -> Path:
     except RuntimeError:
         home = Path()
     if not home.is_absolute():
-        raise FileNotFoundError("there is no home folder; set XDG_CACHE_HOME to a folder")
+        raise FileNotFoundError(
+            "there is no home folder; set XDG_CACHE_HOME to the absolute path of a folder"
+        )
     return home / ".cache"
 
 

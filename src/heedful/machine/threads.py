@@ -26,7 +26,7 @@ def map_in_threads(
     begun = threading.Barrier(workers + 1)
 
     def begin() -> None:
-        """Wait until each worker has its share of the threads."""
+        """Set this worker's number of threads, and wait for the other workers."""
         torch.get_num_threads()  # a thread's first call copies the process's number of threads
         torch.set_num_threads(max(1, threads // workers))
         begun.wait()

@@ -123,7 +123,7 @@ def attend(
     they agree:
 
     - `packed_attention`: sentences packed one after the other on a GPU;
-    - `short_attention`: at most 256 keys on a CPU with oneDNN, and rows without padding;
+    - `short_attention`: at most 256 keys on a CPU with oneDNN, and rows with padding removed;
     - `scaled_dot_product_attention`: requested weights, or at most 256 keys on another CPU;
     - torch's kernel, which stores no weights: all other cases.
 
@@ -186,7 +186,7 @@ class MultiHeadAttention(nn.Module, TargetMixer):
     kv_heads : int, optional
         Number of key-value heads, each shared by a group of query heads; `heads` if None.
     dropout : float, default 0.0
-        Share of the attention weights that is dropped in training.
+        Dropout probability of the attention weights in training.
 
     Notes
     -----

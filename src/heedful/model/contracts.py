@@ -187,7 +187,7 @@ class Seq2Seq(nn.Module, ABC):
         return total
 
     def log_figures(self) -> dict[str, float]:
-        """Return figures of the model for a line of the training log, by name."""
+        """Return values of the model for a line of the training log, by name."""
         parts, figures = self._of_parts("log_figures"), dict[str, float]()
         for kind in dict.fromkeys(map(type, parts)):
             of_kind: list[Any] = [part for part in parts if type(part) is kind]
@@ -195,7 +195,7 @@ class Seq2Seq(nn.Module, ABC):
         return figures
 
     def _of_parts(self, name: str) -> list[Any]:
-        """List the parts that have a penalty or figures (`heedful.model.parts.Network`)."""
+        """List the submodules with a penalty or values to log (`heedful.model.parts.Network`)."""
         return [part for part in self.modules() if part is not self and hasattr(part, name)]
 
     @abstractmethod

@@ -1,5 +1,5 @@
 """
-Row lengths of a batch, and the operations that a Transformer's layers need for them.
+Row lengths of a batch, and the operations that a Transformer's layers need for the batch.
 
 ::
 
@@ -9,7 +9,8 @@ Row lengths of a batch, and the operations that a Transformer's layers need for 
 
 A family counts all positions if it computes padding; otherwise it counts only tokens. If padding is
 removed (`heedful.model.layout.unpad`), everything except attention is computed only for tokens.
-Attention needs rows: its compiled kernel skips padding, and other kernels restore padding.
+Attention needs one row per sentence: its compiled kernel skips padding, and other kernels restore
+padding.
 """
 
 from collections.abc import Callable, Sequence

@@ -2,8 +2,8 @@
 A trained model whose search steps are recorded as graphs on a GPU.
 
 An eager step of a base model starts two hundred kernels. A GPU runs each kernel in less time than
-Python takes to start it. Here a step consists of two replays. The first computes states from the
-newest tokens in the buffers of a lane (`heedful.model.static_cache`). The second computes
+Python takes to start it. With graphs, a step consists of two replays. The first computes states
+from the newest tokens in the buffers of a lane (`heedful.model.static_cache`). The second computes
 log-probabilities from the states. The model has the same layers as without graphs. On a CPU the
 graphs are plain function calls, so the tests run the same code.
 """

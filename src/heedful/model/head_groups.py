@@ -18,7 +18,7 @@ from heedful.errors import SettingError
 
 
 def check_groups(heads: int, kv_heads: int | None, score: str) -> int:
-    """Return the number of key heads; check that groups are equal and scores are dot products."""
+    """Return the number of key heads; refuse unequal groups, and scores other than dot products."""
     if kv_heads is None:
         return heads
     if heads % kv_heads:

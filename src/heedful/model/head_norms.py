@@ -10,7 +10,7 @@ BuildHeadNorm = Callable[[int, float], nn.Module]
 
 
 class HeadNorms(nn.Module):
-    """A norm of queries, multiplied by `factor`, and a norm of keys, both shared by all heads."""
+    """Norms of queries (times `factor`) and of keys, each shared by all heads."""
 
     def __init__(self, build: BuildHeadNorm, d_k: int, epsilon: float, factor: float = 1.0) -> None:
         super().__init__()

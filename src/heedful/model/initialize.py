@@ -1,7 +1,7 @@
 """
 Initial weights.
 
-The paper does not specify them, so a Transformer follows the authors' first public code
+The paper does not specify initial weights, so a Transformer follows the authors' first public code
 (tensor2tensor 3d9c62f2). Weights of linear layers are uniform within Glorot's bound. If that code
 fuses several matrices into one, the bound is that of the fused matrix. Embeddings are normal with
 standard deviation d_model^-0.5.

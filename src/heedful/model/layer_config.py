@@ -72,7 +72,7 @@ class LayerConfig:
     mixer: Callable[["LayerConfig"], Mixer] | None = None
     """Builds the module that replaces self-attention; None keeps self-attention."""
     window: int | None = None
-    """Window r of self-attention: r // 2 positions per side; in a decoder the last r. None: all."""
+    """Window r of self-attention: r // 2 positions per side, or a decoder's last r; all if None."""
     networks: Networks = NO_NETWORKS
     """Networks that replace the feed-forward network in some layers."""
 
@@ -94,8 +94,8 @@ class LayerConfig:
         if positions and (self.mixer or self.window is not None):
             excess = "mixer" if self.mixer else "window"
             raise SettingError(
-                f"`{excess}` must be None where `{positions[0]}` is set, which changes the scores "
-                f"of all positions, but got {getattr(self, excess)!r}."
+                f"`{excess}` must be None if `{positions[0]}` is set, which changes the scores of "
+                f"all positions, but got {getattr(self, excess)!r}."
             )
 
     def attention(self) -> MultiHeadAttention:

@@ -157,11 +157,11 @@ def unpad(
     """
     Remove the padding of a sequence if that is faster; return the positions of the tokens.
 
-    Only attention needs rows, so a CPU computes all other layers only for real tokens. Removal
-    needs oneDNN, at most 256 keys, and padding of at least 3% of the positions. Results are equal
-    with and without padding (`heedful.kernels.attention`). `real`: true at real tokens; None keeps
-    the rows, which attention weights need. `keys`: the largest number of keys that a query of `x`
-    attends to.
+    Only attention needs one row per sentence, so a CPU computes all other layers only for real
+    tokens. Removal needs oneDNN, at most 256 keys, and padding of at least 3% of the positions.
+    Results are equal with and without padding (`heedful.kernels.attention`). `real`: true at real
+    tokens; None keeps the padded rows, which attention weights need. `keys`: the largest number of
+    keys that a query of `x` attends to.
     """
     packing = None if real is None or not use_cpu_kernel(x, keys) else Packing.of(real)
     return (x, None) if packing is None else (packing.pack(x), packing)

@@ -1,8 +1,8 @@
 """
 A Transformer over packed sentences, one after the other, for a training step on a GPU.
 
-The layers are those of `heedful.model.layers`. Only positions and attention depend on where a
-sentence starts. So no padding is computed, and all shapes stay the same from step to step.
+The layers are those of `heedful.model.layers`. Only positional encodings and attention depend on
+where a sentence starts. So no padding is computed, and all shapes stay the same from step to step.
 """
 
 from collections.abc import Callable, Iterator
@@ -125,7 +125,7 @@ def _obstacles(model: Seq2Seq) -> Iterator[str]:
             continue
         if stack.score_bias is not None:
             bias = type(stack.score_bias).__name__
-            yield f"{bias} needs padded rows, because it is added to the scores"
+            yield f"{bias} is added to the scores and so needs padded rows"
         for layer in stack.layers:
             if type(layer.self_attention) is not MultiHeadAttention:
                 yield f"{type(layer.self_attention).__name__} mixes padded rows"
@@ -145,7 +145,7 @@ def _obstacles_in(part: nn.Module) -> Iterator[str]:
         if part.dropout is not None:
             yield "dropout of attention weights needs padded rows"
         if part.relation is not None:
-            yield f"{type(part.relation).__name__} needs padded rows, because it changes the scores"
+            yield f"{type(part.relation).__name__} changes the scores and so needs padded rows"
         if part.compare is not None:
             yield f"the attention score “{part.score}” is not a dot product"
         if part.d_k != part.d_v or part.d_k % 8 or part.d_k > _WIDEST:

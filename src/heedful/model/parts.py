@@ -53,8 +53,8 @@ class AttentionWeights:
         """
         Stack a sentence's weights (encoder, decoder, cross) as (layers, heads, queries, keys).
 
-        A kind of attention that the family lacks has no layers. Raises `SettingError` if the
-        decoder does not attend to the source.
+        If the family lacks a kind of attention, the tensor of that kind has zero layers. Raises
+        `SettingError` if the decoder does not attend to the source.
         """
         if not self.cross:
             raise SettingError(
@@ -140,8 +140,8 @@ def mixed_states(mixer: nn.Module, states: Tensor, layout: Any) -> Tensor:
         new: Tensor = result[0]
         return new
     raise PluginError(
-        f"forward of {type(mixer).__name__} must return the new states, of shape {shape}, and the "
-        f"weights or None, but returned {but}."
+        f"forward of {type(mixer).__name__} must return a tuple of the new states, of shape "
+        f"{shape}, and the weights or None, but returned {but}."
     )
 
 

@@ -33,7 +33,7 @@ class Places(NamedTuple):
 
     @classmethod
     def of_newest(cls, mask_bias: Float[Tensor, "sentences heads width slots"]) -> "Places":
-        """Return the position of a search's newest tokens: the number of earlier open slots."""
+        """Return the position of a search's newest tokens: the number of earlier unmasked slots."""
         return cls((mask_bias[:1, 0, :1] == 0).sum(dim=-1) - 1)  # (1, 1)
 
     @property
@@ -46,9 +46,9 @@ def distances_of_slots(
     mask_bias: Float[Tensor, "sentences width slots"],
 ) -> Int[Tensor, "sentences width slots"]:
     """
-    Find the distance of each open slot from the newest token of its hypothesis.
+    Find the distance of each unmasked slot from the newest token of its hypothesis.
 
-    The open slots of a hypothesis stay in order, so the distance is a count of open slots.
+    The unmasked slots of a hypothesis stay in order, so the distance is a count of unmasked slots.
     """
     is_open = (mask_bias == 0).long()
     before = is_open.cumsum(dim=-1)  # number of open slots up to each slot
@@ -109,4 +109,4 @@ class Relation(nn.Module, ABC):
 
     @abstractmethod
     def flops(self, heads: int) -> int:
-        """Count the operations of one query in all heads, without its pairs with keys."""
+        """Count the operations for one query in all heads, apart from those for each key."""

@@ -53,7 +53,7 @@ def power_of_two(count: int, least: int = 1) -> int:
 
 
 def sentence_bucket(count: int) -> int:
-    """Round a number of sentences up to the number that a lane has room for."""
+    """Round a number of sentences up to the next size that a lane may have."""
     power = power_of_two(count)
     half_step = power * 3 // 4
     return half_step if power > _HALVES_FROM and count <= half_step else power
@@ -166,7 +166,7 @@ class Lanes:
         self._lock = threading.RLock()
         self._free: list[tuple[Lane, int]] = []  # lanes with their bytes, least recently used first
         self.newest = threading.local()
-        """For each thread, the step whose states the thread may project."""
+        """For each thread, the newest step, whose states `log_probabilities` projects."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Lanes":
         return Lanes()

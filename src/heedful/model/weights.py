@@ -17,7 +17,7 @@ def running_averages(model: nn.Module) -> dict[str, Tensor]:
 
 
 def is_running_average(name: str) -> bool:
-    """Return whether a name is the name of a running average, which begins with ``running_``."""
+    """Return whether a buffer's name begins with ``running_``, as names of running averages do."""
     return name.rpartition(".")[2].startswith("running_")
 
 

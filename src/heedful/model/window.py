@@ -82,8 +82,8 @@ def check_window(window: int | None, is_causal: bool) -> None:
     """Refuse a decoder's window without a causal mask, because the window hides later positions."""
     if window is not None and not is_causal:
         raise SettingError(
-            "`causal_mask` must be true with a `window`, which hides later positions from a "
-            "decoder, but got false."
+            "`causal_mask` must be true with a `window`, because a decoder's window hides later "
+            "positions, but got false; leave one of them out."
         )
 
 

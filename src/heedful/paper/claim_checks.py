@@ -120,9 +120,9 @@ class CheckedPositions:
         ]
         sheet = ReportPage(
             f"{self.length} positions",
-            "Top: the vector of each position. Middle: the dot products of all pairs of positions. "
-            "Bottom: their mean by distance, divided by the mean product of a position with "
-            f"itself. The criteria: {'; '.join(CRITERIA)}.",
+            "Top: the vector of each position. Middle: the dot products of all pairs of "
+            "positions. Bottom: the mean dot product at each distance, divided by the mean "
+            f"product of a position with itself. The criteria: {'; '.join(CRITERIA)}.",
             self.reasons,
         )
         position_pictures(tables, out, sheet)

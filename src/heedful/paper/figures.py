@@ -93,9 +93,9 @@ def make_figure(
         )
     if attention.unknown:
         notes.append(
-            f"{len(attention.unknown)} of {len(attention.words)} words have subwords that this run "
-            "does not know, so its attention means little; give a --sentence that resembles "
-            "its training text"
+            f"{len(attention.unknown)} of {len(attention.words)} words have subwords that this "
+            "run does not know, so the attention weights mean little; give a --sentence that "
+            "resembles the run's training text"
         )
     layer = _layer(layer, attention, notes)
     for head in heads:
@@ -157,8 +157,8 @@ def _layer(layer: int, attention: WordAttention, notes: list[str]) -> int:
     """Return the layer to show, and add a note if it differs from the paper's layer."""
     if layer > attention.layers:
         raise SettingError(
-            f"--layer must be between 1 and {attention.layers}, the layers of this run's encoder, "
-            f"but is {layer}."
+            f"--layer must be between 1 and {attention.layers}, the number of layers of this "
+            f"run's encoder, but is {layer}."
         )
     if layer:
         return layer
@@ -252,7 +252,7 @@ def _structured_heads(weights: Float[np.ndarray, "heads words words"]) -> list[i
 def _sources(paper: PaperExample, number: int, has_sentence: bool) -> str:
     """Describe what the paper's figure shows, and for which sentence."""
     sentence = "" if has_sentence else " The sentence is the paper's."
-    return f"After figure {number} of the paper: {paper.about}{sentence}"
+    return f"Modeled on figure {number} of the paper: {paper.about}{sentence}"
 
 
 def _query_sheet(

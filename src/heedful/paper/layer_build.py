@@ -33,7 +33,7 @@ class SeparableConvolution(nn.Module):
     """
     A convolution of each channel, then one linear map across all channels (Chollet 2017).
 
-    Section 4 of the paper compares its cost; no model in heedful has such a layer.
+    Section 4 of the paper states its cost; no model in heedful has such a layer.
     """
 
     def __init__(self, d: int, kernel: int, causal: bool = False) -> None:

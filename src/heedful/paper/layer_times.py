@@ -1,8 +1,9 @@
 """
 Times of the layers of Table 1, by the number of positions and by the width.
 
-Each round times all points in turn, so a slow period of the machine affects all of them. Every
-round is saved when it ends, and an interrupted measurement continues with the next round.
+Each round times every layer at every size in turn, so a slow period of the machine affects all of
+them. Every round is saved when it ends, and an interrupted measurement continues with the next
+round.
 """
 
 import time

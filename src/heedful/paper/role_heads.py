@@ -55,11 +55,11 @@ class RoleAnswer(NamedTuple):
     weight: float
     """The head's mean weight on the answer in the second half."""
     right: float
-    """Share of the second half in which the answer has the largest weight."""
+    """Fraction of sentences in the second half in which the answer has the largest weight."""
     offset: int
     """Most frequent distance from the query word to the answer, in the first half."""
     by_offset: float
-    """Share of the second half in which the answer is at the distance `offset`."""
+    """Fraction of sentences in the second half in which the answer is at the distance `offset`."""
     even: float
     """Weight of uniform attention on the answer, averaged over the second half."""
     sentences: int
@@ -74,7 +74,8 @@ def rate_heads(
     """
     Rate all heads by their attention from query words to answer words.
 
-    Returns the ratings with the best head first; equal heads are in the order of layer and head.
+    Returns the ratings with the best head first; heads with equal weights are in the order of layer
+    and head.
 
     The rank distinguishes a head that attends to the answer from a head that attends everywhere.
     """

@@ -128,7 +128,12 @@ def _panel(
     answering = (head for head in heads if head.rank == 1 and head.weight > head.others)
     best = next(answering, None)
     if best is None:
-        return Panel(f"{question}: {answer}; no head gives it the most weight", (), query_words)
+        return Panel(
+            f"{question}: {answer}; no head gives it the most weight and more weight than "
+            "other words give it",
+            (),
+            query_words,
+        )
     title = f"{question}: {answer}; layer {best.layer} head {best.head}, weight {best.weight:.2f}"
     weights = attention.weights[best.layer - 1, best.head - 1]
     return Panel(title, (Head(best.head, weights),), query_words)

@@ -14,8 +14,8 @@ class PaperExample(NamedTuple):
     """
     A sentence in the paper, and what its figure shows.
 
-    All three figures show the encoder's self-attention “at layer 5 of 6”, of a model that
-    translates from English. Their two sentences are from newstest2013.
+    All three figures show the encoder's self-attention “at layer 5 of 6” in a model that translates
+    from English. Their two sentences are from newstest2013.
     """
 
     text: str

@@ -31,7 +31,7 @@ PATHS = LayerSizes(n=32, d=4, k=3, r=8)
 """Sizes at which the longest paths are found."""
 _AXES: tuple[tuple[Axis, tuple[int, ...]], ...] = (("n", LENGTHS), ("d", WIDTHS))
 _COMPARED = ("self-attention", "recurrent")
-"""The two layers that are compared for crossings."""
+"""The two layers for which the sizes are found at which their times cross."""
 COUNT_HEADING = (
     f"Costs are multiply-adds of one layer at n = {COUNTED.n}, d = {COUNTED.d}, k = {COUNTED.k} "
     f"and r = {COUNTED.r}. Steps are sequential matrix products: each needs the result of the "
@@ -224,10 +224,10 @@ def _compare_with_recurrence(crossings: Mapping[str, Any], rounds: int) -> list[
         f"needs fewer multiply-adds for n below {more} d. At d = {d} these limits are n = {d} and "
         f"n = {more * d}; in the measurement, {by_length}. At n = {n} the limits are d = {n} and "
         f"d = {n // more}; in the measurement, {by_width}.",
-        "A recurrent layer's products are sequential, so it takes longer than its "
-        "multiply-adds alone would take. The powers hold for this machine's kernels and for one "
-        "sequence at a time. They differ from the published orders, because the time for "
-        "projections and for reading the weights grows with other powers.",
+        "A recurrent layer's products are sequential, so it takes longer than its multiply-adds "
+        "alone would take. The powers hold for this machine's kernels and for one sequence at a "
+        "time. They differ from the published orders of growth, because the time for projections "
+        "and for reading the weights grows with other powers.",
     ]
 
 

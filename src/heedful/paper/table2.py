@@ -82,7 +82,7 @@ _GNMT = (
     *("search.coverage_penalty=0.2", *_WIDER_START, *_GUIDED),
 )
 _OF_ONE = {
-    "gnmt-rl": "GNMT + RL continues the training of GNMT for the same time.",
+    "gnmt-rl": "GNMT + RL continues the training of GNMT for the same time again.",
     "gnmt-ensemble": "The GNMT ensemble consists of models trained without reward, and searches "
     "without the coverage penalty.",
 }
@@ -97,9 +97,9 @@ _THREE_SEEDS = (
 )
 _AT_EQUAL_COST = (
     "The last column is validation BLEU of greedy translations by single checkpoints, as in the "
-    "picture. It compares the systems at the same number of operations: the total of the "
-    "cheapest training. At this number, that training has ended; the learning rates of the others "
-    "have not yet fallen as far."
+    "picture. It compares the systems at the same number of operations: the total of the cheapest "
+    "training. At this number of operations, the cheapest training has ended, but the learning "
+    "rates of the others have not yet fallen as far."
 )
 _UNKNOWN_COST = "Operations are not shown if a training did not count all of them."
 _DIFFERENCES = (
@@ -243,12 +243,12 @@ class PublishedSystem(NamedTuple):
     printed: tuple[float | None, float | None]
     """Training cost in operations, as printed."""
     costs: tuple[_Cost | None, _Cost | None] = (None, None)
-    """The terms from which the printed cost is computed."""
+    """The durations and devices from which the printed costs are computed."""
     ensemble_of: str = ""
     """The system whose printed cost counts eight times, once for each member."""
 
     def recomputed(self, side: int) -> float | None:
-        """Recompute a cost by the paper's formula; None if terms are missing."""
+        """Recompute a cost by the paper's formula; None if its terms are unknown."""
         cost = self.costs[side]
         if cost is not None:
             return cost.flops
@@ -370,7 +370,7 @@ class Table2:
         """The differences between systems and the meaning of their marks; may be empty."""
         if not self.differences:
             return []
-        seeds = " A system with several seeds is compared by its first seed."
+        seeds = " If a system has several seeds, its first seed is compared."
         note = f"{_DIFFERENCES}{seeds if seed_spread(self.systems) else ''}"
         return [note, markdown(difference_rows(self.differences))]
 

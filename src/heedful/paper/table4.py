@@ -3,7 +3,8 @@ Table 4: the published parsers, and heedful's parsers on the user's trees.
 
 Published rows are F1 scores on section 23 of the Wall Street Journal, which cannot be compared with
 scores on other trees. Baselines and grammars can be compared with heedful's parsers, because all
-are scored on the same sentences. Grammars need training trees; baselines learn from them if given.
+are scored on the same sentences. Grammars need training trees; baselines learn from training trees
+if any are given.
 """
 
 from collections.abc import Callable, Sequence

@@ -14,8 +14,8 @@ The TOML file that describes several training corpora.
     weight = 1
     tag = "fr"
 
-File names are relative to the folder of this file. `weight` is the share of the corpus in every
-epoch, in any unit, at most 1e100; without weights, `data.mixing_temperature` and the sizes
+File names are relative to the folder of this file. `weight` is proportional to the share of the
+corpus in every epoch, and at most 1e100; without weights, `data.mixing_temperature` and the sizes
 determine the shares. A tag, here ``>>fr<<``, is prepended to every source line and selects the
 target language of a multilingual model.
 """
@@ -42,11 +42,11 @@ class CorpusPart:
     """One corpus of a run; a run on one source and one target file has one corpus."""
 
     name: str
-    """Its name in the file of corpora; empty without such a file."""
+    """Its name in the corpora file; empty without such a file."""
     corpus: Corpus
     """Its text."""
     weight: float | None = None
-    """Its share in every epoch, in any unit."""
+    """Its weight in every epoch, relative to the weights of the other corpora."""
 
 
 def read_corpora(path: Path) -> list[CorpusPart]:

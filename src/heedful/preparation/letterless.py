@@ -29,7 +29,8 @@ class LetterlessPairs:
         if self._counted and self._counted >= _MOST * self._read:
             source, target = (f"“{line.strip()[:40]}”" for line in self._first)
             raise TextError(
-                f"{self._counted:,} of {self._read:,} source lines have no letter and another line "
-                f"as target, such as {source} and {target}. With data.reading=text a run copies "
-                "such lines instead of translating them; train with --set data.reading=exact."
+                f"{self._counted:,} of {self._read:,} source lines have no letters but differ "
+                f"from their targets, such as {source} and {target}. With data.reading=text a run "
+                "copies such lines instead of translating them; train with --set "
+                "data.reading=exact."
             )

@@ -5,8 +5,8 @@ Training text from pairs in memory.
 
     pairs ─ RUN/pairs/train.source and train.target ─ subwords and ids, as for any text
 
-The first process writes the pairs once, so a resumed run has the same text and does not need the
-pairs again.
+The first rank writes the pairs once, so a resumed run has the same text and does not need the pairs
+again.
 """
 
 import re

@@ -141,7 +141,7 @@ def _is_complete(path: Path, record: dict[str, Any]) -> bool:
     ]
     # Names are not compared, because files may be moved or renamed.
     differences += [
-        f"the files of --{side.replace('_', '-')} now have different sizes"
+        f"the files of --{side.replace('_', '-')} now differ in number, size, column, tag or weight"
         for side in sorted(record["corpus"].keys() | begun["corpus"].keys())
         if without_keys(record["corpus"].get(side, []), "file")
         != without_keys(begun["corpus"].get(side, []), "file")

@@ -27,7 +27,7 @@ from heedful.runs.machine_settings import RecordedParts
 from heedful.tokenization.tokenizer import Tokenizer
 
 RECORD = "prepared.json"
-"""File that records the settings, the input files and the counts of the result."""
+"""File that records the settings, the input files and the number of pairs."""
 FORMAT = 1
 """Version of the format, stored in `RECORD`."""
 HELD_OUT = ("valid_source", "valid_target")
@@ -157,7 +157,7 @@ class PreparedText:
         return [self.folder.data / name for name in self.names]
 
     def weights(self) -> list[float] | None:
-        """Return the weights of the corpora, in any unit; None if their sizes decide."""
+        """Return the relative weights of the corpora; None if their sizes decide."""
         entries = [self.corpus.get(f"{name}.weight") for name in self.names]
         return [float(entry[0]["weight"]) for entry in entries if entry] or None
 

@@ -86,7 +86,7 @@ class RawText(UnpreparedText):
 
     def weights(self) -> list[float] | None:
         """
-        Return the weights of the corpora, in any unit; None if the corpora's sizes decide.
+        Return the relative weights of the corpora; None if the corpora's sizes decide.
 
         See `heedful.data.mixing.mixing_shares`.
         """

@@ -60,7 +60,7 @@ class TrainingData(Protocol):
         ...
 
     def weights(self) -> list[float] | None:
-        """Return the weights of the corpora, in any unit; None if their sizes decide."""
+        """Return the relative weights of the corpora; None if their sizes decide."""
         ...
 
     def report(self, pairs: Sequence[EncodedPairs], tokenizer: Tokenizer) -> Iterable[str]:

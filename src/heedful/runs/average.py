@@ -47,8 +47,8 @@ def average(run: str | PathLike[str], last: int | None = None) -> Path:
     check_counts(last=last)
     if hub_name(run) or (Path(run) / RECORD).is_file():
         raise RunFolderError(
-            f"averaging needs a run that you trained, but {run} is a converted model of Hugging "
-            "Face's hub with final weights; average a run fine-tuned from it."
+            f"averaging needs a run that you trained, but {run} is a converted model from Hugging "
+            "Face's hub, which has only final weights; average a run fine-tuned from it."
         )
     opened = Run.open(run)
     average_checkpoints(opened.folder, last or opened.config.train.keep_last, opened.signature)

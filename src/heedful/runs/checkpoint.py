@@ -260,7 +260,7 @@ def retain(folder: RunFolder, keep_last: int, best: Iterable[int]) -> None:
 
 
 def regular_steps(folder: RunFolder) -> list[int]:
-    """List the steps of regular checkpoints (due by steps or by minutes), and the newest step."""
+    """List the steps of regular checkpoints (every N steps or minutes), and the newest step."""
     steps = folder.steps()
     return [
         step for step in steps if step == steps[-1] or _reason(folder.checkpoint(step)) == "regular"

@@ -80,15 +80,15 @@ def advice_on_missing(path: Path) -> str:
     """Return advice about a path that does not exist."""
     text = str(path)
     if page := _PAGE.match(text):
-        return f"write {page[1]} to name a model of Hugging Face's hub"
+        return f"write {page[1]} to name a model on Hugging Face's hub"
     if _BARE.fullmatch(text):
         return (
-            "check the path. A model of Hugging Face's hub has an organization in its name, such "
-            "as google-t5/t5-small"
+            "check the path. The name of a model on Hugging Face's hub contains an organization, "
+            "as in google-t5/t5-small"
         )
     if HubName.parse(text) is None or "@" in text or path.parts[0] == "runs":
         return "check the path"
-    return f"check the path. {path}@main always names a model of Hugging Face's hub, not a folder"
+    return f"check the path. {path}@main always names a model on Hugging Face's hub, not a folder"
 
 
 def run_folder(path: str | PathLike[str]) -> Path:

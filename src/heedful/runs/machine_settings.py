@@ -75,7 +75,7 @@ class FileRecord(_Record):
     digest: str = ""
     """Digest of the content of the file."""
     weight: Positive = 1.0
-    """The share of a corpus in every epoch, relative to the weights of the other corpora."""
+    """The weight of a corpus in every epoch, relative to the weights of the other corpora."""
 
 
 class PluginRecord(_Record):

@@ -131,8 +131,8 @@ class Run:
             return self
         if reading == "text" and self.task.is_verbatim:
             raise SettingError(
-                f"`reading` must not be text with {self.folder.path}, because the run's task reads "
-                "lines as they are; leave `reading` out."
+                f"`reading` must not be text for {self.folder.path}, because the run's task reads "
+                "lines unchanged; leave `reading` out."
             )
         return replace(self, config=self.config.with_settings({"data.reading": reading}))
 
@@ -140,7 +140,7 @@ class Run:
         self, source_language: str, target_language: str, options: tuple[str, str]
     ) -> "Run":
         """
-        Return the run with other languages of its model, for inference.
+        Return the run with another language pair of its multilingual model, for inference.
 
         `options`: names of the options of the two languages, for messages. Raises `SettingError`
         for languages that the model does not have.
@@ -280,7 +280,7 @@ class Run:
 
 
 def _same_shape(name: str, rule: Any) -> DecodingRule:
-    """Check that a plugin's rule returns scores of the shape that it got."""
+    """Check that a plugin's rule returns scores of the same shape as its input."""
     if not callable(rule):
         raise PluginError(f"the search rule {name!r} must build a function, but builds {rule!r}.")
 

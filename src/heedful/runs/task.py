@@ -1,4 +1,4 @@
-"""The task of a run: its treatment of text, model, searches and scores."""
+"""The task of a run: how it reads text, extends the model, limits searches and scores outputs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,19 +22,19 @@ Scorer = Callable[[Sequence[str]], dict[str, float | str]]
 
 @dataclass(frozen=True)
 class RunTask:
-    """The task of a run that translates; other tasks are subclasses (`heedful.tasks`)."""
+    """The translation task; the other tasks are subclasses (`heedful.tasks`)."""
 
     folder: Path
     """Folder of the run, for messages."""
     config: RunConfig
     tokenizer: Tokenizer
     is_verbatim: ClassVar[bool] = False
-    """Whether lines are read unchanged; if not, outputs get the white space around their line."""
+    """Whether lines are read unchanged; if not, outputs get the white space around the source."""
     is_restricted: ClassVar[bool] = False
     """Whether rules of the task may forbid every output."""
 
     def source_line(self, sentence: str) -> str:
-        """Convert a sentence of the user to a source line."""
+        """Convert a user's sentence to a source line."""
         return sentence
 
     def read_sources(self, lines: Sequence[str]) -> list[str]:
@@ -51,7 +51,7 @@ class RunTask:
         self, lines: Sequence[str], limits: Sequence[int], device: torch.device
     ) -> list[DecodingRule]:
         """
-        Collect the task's rules for searches of some source lines.
+        Collect the search rules of the task for some source lines.
 
         Raises `TextError` for a line that the task cannot read, or if the limit is too short for
         the output that the rules require.
@@ -68,11 +68,11 @@ class RunTask:
         """Add the parts that a model of this task has in addition to its encoder and decoder."""
 
     def scorer(self, references: Sequence[str]) -> Scorer:
-        """Create a scorer for validation, with BLEU and the metric of `train.best_by`."""
+        """Create a scorer for validation, with BLEU and the metric that `train.best_by` names."""
         return self.text_scorer(references, "bleu")
 
     def text_scorer(self, references: Sequence[str], metric: str) -> Scorer:
-        """Create a scorer of text: a metric, and `train.best_by` if it is also a metric of text."""
+        """Create a text scorer for a metric, and for `train.best_by` if it also scores text."""
         names = dict.fromkeys((metric, self.config.train.best_by))
         text_metrics = [name for name in names if METRICS[name].score]
         return ValidationScorer(references, self.config.data.target_language, text_metrics)

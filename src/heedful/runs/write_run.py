@@ -26,8 +26,8 @@ def write_run(
     """
     Write a run with one set of weights, at step 0, into an empty folder.
 
-    `state`: further entries for the checkpoint's state. `origin`: origin of the weights, for
-    messages. Raises `RunFolderError` for weights that do not fit the settings.
+    `state`: further entries for the checkpoint's state. `origin`: file or folder that the weights
+    come from, for messages. Raises `RunFolderError` for weights that do not fit the settings.
     """
     tokenizer.save(folder)
     run = Run(RunFolder(folder), config, tokenizer)

@@ -121,12 +121,13 @@ def search(
     """
     Run beam search on any source of next-token log-probabilities.
 
-    Tests call it with tables of probabilities and compare it with an exhaustive search.
-    `next_log_probabilities` maps the newest tokens (rows,) and the state to log-probabilities
-    (rows, vocabulary) and the next state. `state` has one row per group, and `tokens` are the input
-    of the first step. The beam is divided among `diverse_groups`: separate beams that stay in the
-    batch together. `extend_by` chooses the continuations of each beam (`extend` if None). Returns
-    for each group its best hypotheses, best first; the groups of a sentence are adjacent.
+    Tests call this function with tables of probabilities and compare its results with an exhaustive
+    search. `next_log_probabilities` maps the newest tokens (rows,) and the state to
+    log-probabilities (rows, vocabulary) and the next state. `state` has one row per group, and
+    `tokens` are the input of the first step. The beam is divided among `diverse_groups`: separate
+    beams that stay in the batch together. `extend_by` chooses the continuations of each beam
+    (`extend` if None). Returns for each group its best hypotheses, best first; the groups of a
+    sentence are adjacent.
     """
     groups, beam, eos_candidates = settings.diverse_groups, settings.width, settings.eos_ranks
     stopping, rule = settings.stopping, settings.stopping.rule
@@ -249,7 +250,7 @@ def _goes_on(active: list[_Beam], row: int, groups: int) -> bool:
 def _extend_plainly(
     totals: Tensor, scores: Tensor, prefixes: Tensor, sentence_of_row: Tensor, *, candidates: int
 ) -> Candidates:
-    """Extend as plain beam search does, without regard to prefix and sentence."""
+    """Extend as plain beam search does; prefixes and sentences do not matter."""
     del prefixes, sentence_of_row
     return extend(totals, scores, candidates)
 

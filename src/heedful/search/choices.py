@@ -1,14 +1,14 @@
 """
 Beam search and greedy search that make all their choices with tensors on the device.
 
-`BeamChoices.choose` is a step of `heedful.search.beam.search` without lists, and
+`BeamChoices.choose` is a step of `heedful.search.beam.search` without Python lists, and
 `GreedyChoices.choose` is a step of `heedful.search.greedy.decode_stepwise`. So a graph can record
 the step, and the host reads the choices only at the end. The sums of log-probabilities and the
 final scores are fp64 like Python's floats, so the results are the same numbers. At the end the host
 computes all other results, such as the tokens of a hypothesis, from the history of the candidates.
 
-B sentences, K open hypotheses of each, C = 2 K candidates, N complete hypotheses, T steps, V tokens
-in the vocabulary.
+Letters in shapes: B sentences, K open hypotheses of each, C = 2 K candidates, N complete
+hypotheses, T steps, V tokens in the vocabulary.
 """
 
 from abc import ABC, abstractmethod
@@ -126,7 +126,7 @@ class Choices(ABC):
             if isinstance(rule, AllowedTokens)
         }
         self.positions: Tensor | None = None
-        """The encodings of all positions, (T, D)."""
+        """The positional encodings of all steps, (T, d_model)."""
         self.length = self._zeros(1, dtype=torch.long)
         """Number of steps so far."""
         self.limits = self._zeros(self.sentences, dtype=torch.long)
@@ -153,7 +153,7 @@ class Choices(ABC):
         self.limits[: len(limits)].copy_(torch.tensor(limits))
 
     def move(self, old: "Choices", chosen: Int[Tensor, " sentences"]) -> None:
-        """Copy the `chosen` sentences from `old`, the choices of this or another lane."""
+        """Copy the choices for the `chosen` sentences from `old`, perhaps of another lane."""
         count = len(chosen)
         for before, after in zip(old.now, self.now, strict=True):
             after[:count].copy_(before.index_select(0, chosen))
@@ -187,7 +187,7 @@ class Choices(ABC):
     def results(
         self, rows: Sequence[int], limits: Sequence[int], steps: int, n_best: int
     ) -> list[list[Hypothesis]]:
-        """Copy the hypotheses of finished sentences to the host; `limits`: limits of the rows."""
+        """Copy the hypotheses of finished sentences to the host; `limits`: their length limits."""
 
 
 class GreedyChoices(Choices):
@@ -240,7 +240,7 @@ class BeamChoices(Choices):
         super().__init__(plan, lane, rules, vocabulary)
         beam, candidates = plan.beam, 2 * plan.beam
         self.totals = self._zeros(self.sentences, beam, dtype=torch.float32)
-        """Scores that order the candidates; minus infinity where a sentence is finished."""
+        """Fp32 log-probability of each open hypothesis, to rank candidates; -inf if finished."""
         self.sums = self._zeros(self.sentences, beam, dtype=torch.float64)
         """Log-probability of each open hypothesis."""
         self.listed = self._zeros(self.sentences, plan.complete, dtype=torch.float64)

@@ -16,7 +16,7 @@ Stopping rules that reproduce other toolkits' outputs; each may miss the best hy
                         search stops when the best candidate of a step ends and the n-best list is
                         full (OpenNMT-py 3.5)
 
-B beams, K open hypotheses of each, C candidates.
+Letters in shapes: B beams, K open hypotheses of each, C candidates.
 """
 
 from dataclasses import replace
@@ -45,18 +45,18 @@ class WhenBeamFinished(StoppingRule):
 
 
 class AsCTranslate2(WhenBeamFinished):
-    """``when-beam-finished``, or ``when-none-can-win`` without a length penalty."""
+    """``when-none-can-win`` if there is no length penalty, else ``when-beam-finished``."""
 
     name = "as-ctranslate2"
 
     def resolved_for(self, penalty: LengthPenalty) -> str:
-        """Name the rule: without a penalty, CTranslate2 stops as ``when-none-can-win`` does."""
+        """Return the name: without a penalty, CTranslate2 stops as ``when-none-can-win`` does."""
         # without a penalty the divisor is 1 at every length
         return WhenBeamFinished.name if penalty.divisor(2) > 1.0 else StoppingRule.name
 
 
 class AsTransformers(StoppingRule):
-    """Stop when no open hypothesis would enter the list if it ended now."""
+    """Stop when no open hypothesis would join the list of complete ones if it ended now."""
 
     name = "as-transformers"
     fills_beam: ClassVar[bool] = True
@@ -73,10 +73,10 @@ class AsTransformers(StoppingRule):
 
 
 class _KeepsPlaces(StoppingRule):
-    """A rule that leaves ended hypotheses in the beam; groups and constraints use another rule."""
+    """A rule that keeps the positions of ended hypotheses; not for groups and constraints."""
 
     def without_places(self) -> str:
-        """Name the rule for groups and constraints, which Joey NMT and OpenNMT-py do not have."""
+        """Return the rule's name for groups and constraints, which Joey NMT and OpenNMT-py lack."""
         return WhenBeamFinished.name
 
 
@@ -132,7 +132,7 @@ class AsOpenNMT(_KeepsPlaces):
         return columns, totals.gather(1, columns), ended
 
     def goes_on(self, progress: BeamProgress) -> bool:
-        """Continue until the best candidate ends and enough hypotheses are complete."""
+        """Stop when the best candidate ends and the n-best list is full, or when none is open."""
         best_ended = progress.open[0].tokens[-1] == progress.end_token
         is_over = best_ended and len(progress.complete) >= progress.wanted
         return not is_over and progress.best_open > float("-inf")

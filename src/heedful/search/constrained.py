@@ -82,7 +82,7 @@ def divide_beam(banks: Mapping[int, Sequence[_Item]], wanted: int) -> list[_Item
     """
     Take one item of each bank in turn, beginning with the bank that has met the most tokens.
 
-    Every prefix of the list is shared among the banks as evenly as possible.
+    In every prefix of the result, the numbers of items from the banks are as equal as possible.
 
     >>> divide_beam({0: ["a", "b", "c"], 2: ["x"]}, 3)
     ['x', 'a', 'b']

@@ -48,7 +48,7 @@ def diverse_beam_search(
 
     The best hypothesis of each group is chosen first, then the second best of each group, and so
     on. Duplicates between groups are removed, and plain beam search fills up the list. The paper
-    finds costs of 0.2 to 0.8 useful, and as many groups as hypotheses.
+    suggests costs of 0.2 to 0.8, and as many groups as hypotheses.
     """
     check_coverage(settings.coverage_penalty, [model])
     next_log_probabilities, state, tokens = start_decoding(model, source)

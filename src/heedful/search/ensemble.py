@@ -3,7 +3,7 @@ Ensembles: several models that decode together.
 
 The probability of a token is the mean of the probabilities that the models give it. As in Sutskever
 et al. 2014, an ensemble averages probabilities, not their logarithms. So one confident model can
-suffice for a token, and no model can veto a token.
+make a token probable, and no model can veto a token.
 
 An `Ensemble` implements `heedful.model.contracts.Seq2Seq`, so every search can use it as a model.
 Its states are the concatenated states of its members. Projecting them gives normalized
@@ -48,7 +48,7 @@ class Ensemble(Seq2Seq):
     may start their targets with different symbols. If output matrices are padded to different
     sizes, the missing ids have a probability of zero. An ensemble cannot be trained.
 
-    Raises `ValueError` if there are no models, or if a model has no weight above 0.
+    Raises `ValueError` without models, or unless `weights` has one number above 0 for each model.
     """
 
     log_weights: Tensor
@@ -108,7 +108,7 @@ class Ensemble(Seq2Seq):
         return torch.cat(states, dim=-1), EnsembleState(tuple(members), True)
 
     def project(self, states: Float[Tensor, "*batch widths"]) -> Float[Tensor, "*batch vocabulary"]:
-        """Compute ``log sum_i w_i p_i``, scaled by the largest term against underflow."""
+        """Compute ``log sum_i w_i p_i``, scaled by the largest term to avoid underflow."""
         per_model = []
         parts = states.split(self.widths, dim=-1)
         for model, part in zip(self.members, parts, strict=True):

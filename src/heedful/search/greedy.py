@@ -123,7 +123,7 @@ def greedy_search(
 
     Beam search with one open hypothesis differs: it continues after the first end symbol while a
     longer hypothesis may score better. Validation uses greedy search, which is several times
-    cheaper than beam search. Only the length penalty of the settings applies.
+    cheaper than beam search. Of the settings, only the length penalty applies.
     """
     return decode_stepwise(
         *start_decoding(model, source),

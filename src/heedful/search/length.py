@@ -56,7 +56,7 @@ class LengthPenalty:
         """
         Compute the divisor for a length that includes the end symbol.
 
-        It is at least 1 and never decreases with the length. The stopping rules rely on this
+        It is at least 1 and never decreases as the length grows. The stopping rules rely on this
         property.
         """
         length += self.before

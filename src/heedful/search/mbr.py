@@ -65,7 +65,7 @@ def _shares(weights: Sequence[float] | None, count: int) -> Float[np.ndarray, " 
             f"{masses.size} weights"
         )
     if not np.isfinite(masses).all() or (masses < 0).any() or not masses.any():
-        raise ValueError("weights must be at least 0, and at least one must be above 0")
+        raise ValueError("weights must be finite and at least 0, and at least one must be above 0")
     return masses / masses.sum()
 
 

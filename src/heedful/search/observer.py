@@ -69,12 +69,12 @@ SearchObserver = Callable[[Snapshot], None]
 """
 Called after each step, once for each sentence (and group) that was not done.
 
-It runs in the searching thread, and an exception that it raises ends the search.
+It runs in the thread of the search, and an exception that it raises ends the search.
 """
 
 
 class Candidate(NamedTuple):
-    """A candidate continuation of a beam search step."""
+    """A candidate continuation of a hypothesis in a beam search step."""
 
     parent: int
     """Index of the open hypothesis that the candidate continues."""
@@ -108,9 +108,9 @@ class StepDecision:
     over: DropReason
     """The reason why open hypotheses are dropped; empty if they are kept."""
     coverage: Sequence[float] | None = None
-    """Coverage penalty of each hypothesis in `open_before` after this step; 0 if None."""
+    """Coverage penalty after this step of each hypothesis in `open_before`; 0 if None."""
     coverage_before: Sequence[float] | None = None
-    """Coverage penalty of each hypothesis in `open_before` before this step; 0 if None."""
+    """Coverage penalty before this step of each hypothesis in `open_before`; 0 if None."""
 
     def snapshot(self, end_token: int, penalty: LengthPenalty) -> Snapshot:
         """Build the view of the step: sort the candidates into open, ended and dropped."""
@@ -163,7 +163,7 @@ class StepDecision:
 
 
 def offset_sentence(observer: SearchObserver, rows: Sequence[int]) -> SearchObserver:
-    """Wrap an observer so that it receives line indices of the complete text."""
+    """Wrap an observer so that it receives indices of lines in the complete text."""
 
     def observe_row(snapshot: Snapshot) -> None:
         observer(replace(snapshot, sentence=rows[snapshot.sentence]))

@@ -55,8 +55,8 @@ class DecodingRule(Protocol):
         written : Tensor
             The tokens of each row so far, without the start symbol.
         sentences : Tensor
-            Index in the batch of each row's sentence, from 0. A sentence may have any number of
-            rows, in any order.
+            For each row, the index of its sentence in the batch, from 0. A sentence may have any
+            number of rows, in any order.
 
         Returns
         -------
@@ -173,7 +173,7 @@ class NoRepeatNgram:
     No n-gram occurs twice.
 
     Paulus, Xiong and Socher 2017 forbid repeated trigrams in summaries; in translation the rule
-    stops models that loop. The end symbol is exempt.
+    prevents endless repetition. The end symbol is exempt.
     """
 
     size: int
@@ -230,7 +230,7 @@ def _forbid(
 
 @dataclass(frozen=True)
 class MinLength:
-    """No translation ends before a minimum number of tokens, which is 1 in fairseq and Joey NMT."""
+    """No translation is shorter than a minimum, by default 1 token in fairseq and Joey NMT."""
 
     tokens: int
     """Number of tokens, not counting the end symbol."""

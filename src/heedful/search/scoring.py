@@ -33,8 +33,8 @@ def target_ranks(
     """
     Compute the rank of every target token in the model's distribution; equal scores share a rank.
 
-    If all ranks are 1, greedy search finds the same translation. `vocabulary`: number of real ids;
-    later ids are padding of the output matrix and do not count.
+    If all ranks are 1 and no scores are equal, greedy search finds the same translation.
+    `vocabulary`: number of real ids; later ids are padding of the output matrix and do not count.
     """
     states = model.states(source, target_in)
     real = target_out != model.padding

@@ -45,15 +45,15 @@ def run_search(
     Translate a batch of sentences with the search that the settings request.
 
     `limits`: maximum number of target tokens of each sentence, not counting the end symbol.
-    `rules`: rules that apply with all settings. `lines`: index of each sentence in its text, on
-    which samples depend. `constrained`: whether any line of the text has phrases that must occur.
-    Returns for each sentence its hypotheses: samples in the order of their draws, other hypotheses
-    best first.
+    `rules`: rules to apply before those of the settings and constraints. `lines`: index of each
+    sentence in its text, on which samples depend. `constrained`: whether any line of the text has
+    phrases that must occur. Returns for each sentence its hypotheses: samples in the order of their
+    draws, other hypotheses best first.
 
     The search of a sentence does not depend on the other sentences: for a sentence without phrases,
     constrained search equals plain beam search. Probabilities may depend on the batch: in bf16
     without compiled functions, matrix multiplications of different shapes round differently. A beam
-    of 1 is greedy search, except with constraints.
+    of 1 is greedy search, unless `constrained` is true.
     """
     rules = rules_for(settings, rules, line_constraints, limits, model.end_token, source.device)
     phrases = [constraint.phrases for constraint in line_constraints]

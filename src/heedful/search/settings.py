@@ -63,7 +63,7 @@ class Sampling:
         check_fields(self)
         if not _COLDEST <= self.temperature < math.inf:
             raise SettingError(
-                f"the temperature of sampling must be at least {_COLDEST}, but is "
+                f"the temperature of sampling must be finite and at least {_COLDEST}, but is "
                 f"{self.temperature}; for the most probable token at each step, use a beam of 1."
             )
         if self.top_k < 0:
@@ -132,7 +132,7 @@ class SearchOptions:
     )
     """Cost of a token, in nats, per hypothesis of earlier groups that chose it; 0.5 if None."""
     eos_candidates: Literal["beam", "twice"] | None = None
-    """The end symbol counts among the best `beam` candidates; with ``twice``, among 2 x `beam`."""
+    """Number of best candidates that may end: `beam` or, with ``twice``, 2 x `beam`."""
     length_limit_policy: Literal["cut", "end", "force", "keep"] | None = None
     """What happens to a hypothesis at the length limit (`StoppingPolicy`)."""
     renormalise: bool | None = None
@@ -158,11 +158,13 @@ class SearchOptions:
             )
         cost = self.diversity_strength
         if cost is not None and not (math.isfinite(cost) and cost >= 0.0):
-            raise SettingError(f"diversity-strength must be a number of at least 0, but is {cost}.")
+            raise SettingError(
+                f"diversity-strength must be a finite number of at least 0, but is {cost}."
+            )
         if cost is not None and self.diverse_groups == 1:
             raise SettingError(
-                "diversity-strength makes the groups of a beam differ, but there is one group; ask "
-                "for two or more groups, or leave diversity-strength out."
+                "diversity-strength makes the groups of a beam differ, but there is only one "
+                "group; set diverse-groups to 2 or more, or leave diversity-strength out."
             )
         beta = self.coverage_penalty
         most = COVERAGE_PENALTY.most or 0
@@ -267,7 +269,8 @@ class SearchOptions:
         -------
         SearchOptions
             The caller's options, completed from the recipe. The recipe's beam does not apply to
-            sampling; its coverage penalty applies only if hypotheses are compared.
+            sampling; the recipe's coverage penalty applies only to a search with a beam of 2 or
+            more.
         """
         names = [option.name for option in fields(self) if getattr(self, option.name) is None]
         filling = {name: getattr(recipe, name) for name in names if hasattr(recipe, name)}

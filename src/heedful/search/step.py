@@ -20,7 +20,7 @@ Totals = Float[Tensor, "beams width"]
 Scores = Float[Tensor, "beams width vocabulary"]
 
 NextLogProbabilities = Callable[[Tensor, DecodingState], tuple[Tensor, DecodingState]]
-"""Maps newest tokens (rows,) and a state to log-probabilities (rows, vocabulary) and a state."""
+"""Maps newest tokens (rows,) and state to log-probabilities (rows, vocabulary) and next state."""
 
 # Finished sentences are removed once they make up this share of the batch. Their removal copies the
 # cache, and each new batch size makes oneDNN compile new kernels. The share was chosen by hand: a

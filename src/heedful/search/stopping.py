@@ -6,8 +6,8 @@ The stopping rules of beam search, and the treatment of hypotheses at the length
     when-none-can-win   no open hypothesis can enter the n-best list any more (section 6.1:
                         “terminate early when possible”)
 
-This is the paper's rule. `heedful.search.compat` has the rules of other toolkits, all of which may
-stop before the best hypothesis is found. Recipes and options refer to a rule by its name.
+This is the paper's rule. `heedful.search.compat` has the rules of other toolkits; each of these
+rules may stop before the best hypothesis is found. Recipes and options refer to a rule by its name.
 """
 
 from collections.abc import Sequence
@@ -132,12 +132,12 @@ class StoppingRule:
         )
 
     def resolved_for(self, penalty: LengthPenalty) -> str:
-        """Name the rule to apply with this length penalty."""
+        """Return the name of the rule to apply with this length penalty."""
         del penalty
         return self.name
 
     def without_places(self) -> str:
-        """Name the rule for groups and constraints, whose beams have no fixed positions."""
+        """Return the rule's name for groups and constraints, whose beams lack fixed positions."""
         return self.name
 
     def counted(self, penalty: LengthPenalty) -> LengthPenalty:
@@ -177,7 +177,7 @@ class StoppingPolicy:
         return stopping_rules()[self.stop]
 
     def resolved_for(self, penalty: LengthPenalty) -> "StoppingPolicy":
-        """Return the policy for a penalty, on which ``as-ctranslate2`` depends."""
+        """Return the policy for a penalty; ``as-ctranslate2`` depends on the penalty."""
         return replace(self, stop=self.rule.resolved_for(penalty))
 
     def without_places(self) -> "StoppingPolicy":

@@ -148,7 +148,10 @@ def _status(
         reason = "It has the best score of all complete hypotheses."
         return (
             "best",
-            reason if complete else "No hypothesis ended within the limit, where this one was cut.",
+            reason
+            if complete
+            else "No hypothesis ended within the length limit, so the best one that was cut "
+            "there was chosen.",
         )
     if seen in snapshot.ended:
         return "ended", f"Its score, {seen.score:.3f}, is not above {best_score:.3f}, the best."

@@ -24,8 +24,9 @@ class AllowedHosts:
     """
     The host names that requests may be addressed to.
 
-    `names`: names from --allow-host, in addition to the names of this machine; ``*`` allows any
-    name. `address`: the address on which the server listens.
+    `names`: names from --allow-host, in addition to localhost and loopback addresses; ``*`` allows
+    any name. `address`: the address on which the server listens; if `names` is empty, an address
+    other than loopback allows any name.
     """
 
     def __init__(self, names: Iterable[str] = (), address: str = "0.0.0.0") -> None:

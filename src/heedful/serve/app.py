@@ -8,7 +8,7 @@ The ASGI application: routes and middleware.
     heedful         /v1/models /v1/translate /v1/stream /v1/attend
     pages           /  /page/…  /docs
 
-This module does not import torch: a server of exported models runs without it.
+This module does not import torch: a server that serves exported models runs without it.
 """
 
 from collections.abc import AsyncIterator
@@ -28,8 +28,8 @@ from heedful.serve.service import Service
 from heedful.serve.static_files import add_pages
 
 _HTTP_MESSAGES = {
-    404: "there is no such address; /docs lists the addresses.",
-    405: "this address does not accept the method of the request; /docs lists its methods.",
+    404: "there is no such endpoint; /docs lists the endpoints.",
+    405: "this endpoint does not accept the method of the request; /docs lists its methods.",
 }
 
 

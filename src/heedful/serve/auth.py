@@ -37,7 +37,7 @@ class RateLimit:
             self._left.popitem(last=False)
 
     def _now(self, client: str | bytes) -> float:
-        """Compute a client's remaining tokens, which grow with time."""
+        """Compute how many tokens a client has left; the number grows with time."""
         full, now = float(self.per_minute), time.monotonic()
         left, before = self._left.get(client, (full, now))
         return min(full, left + (now - before) * self.per_minute / 60)

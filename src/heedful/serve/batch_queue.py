@@ -38,7 +38,7 @@ class Search:
 @dataclass(eq=False)
 class TranslationJob:
     """
-    The sentences of one request, and its future.
+    The sentences of one request, and the future of their translations.
 
     `waiting` contains the sentences that are not in a batch yet; only the queue changes it.
     `translations` contains the finished sentences; only the event loop changes it.
@@ -125,7 +125,7 @@ class Queue:
         return line
 
     def is_enough(self) -> bool:
-        """Return whether the jobs may fill a batch, without comparing models and settings."""
+        """Return whether the waiting jobs might fill a batch, ignoring models and settings."""
         tokens = 0
         for job in self._line:
             if isinstance(job, FunctionJob):

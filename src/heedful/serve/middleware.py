@@ -50,7 +50,7 @@ GONE = HttpError(499, "the client has disconnected.")
 
 class ServerState:
     """
-    Running requests, and whether the server is stopping.
+    The number of running requests, and whether the server is stopping.
 
     `stopping`: whether new requests are refused. `leaving`: whether each connection is closed after
     its response, because the process will end.

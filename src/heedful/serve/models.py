@@ -68,7 +68,7 @@ class ModelSpec:
         return cls(tuple(map(run_path, parts)), tuple((source, target) for source, target in pairs))
 
     def __str__(self) -> str:
-        """Write the folders as on the command line."""
+        """Format the folders as on the command line."""
         return "+".join(map(str, self.paths))
 
 

@@ -108,7 +108,8 @@ def document(app: FastAPI, limits: Limits) -> dict[str, Any]:
         specification = get_openapi(
             title="heedful",
             version=__version__,
-            description="Translation: LibreTranslate's routes, and more under /v1.",
+            description="Translation API with LibreTranslate's routes, and additional routes under "
+            "/v1.",
             routes=app.routes,
             license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         )

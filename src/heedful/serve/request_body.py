@@ -21,7 +21,7 @@ _RULES = {
     "model_type": "must be a JSON object",
     "string_pattern_mismatch": "must have characters other than spaces",
 }
-"""The rules whose words differ from those for settings."""
+"""Descriptions of rules that differ from those for settings."""
 _Body = TypeVar("_Body", bound=RequestBody)
 _JSON = "application/json"
 # Unknown field names are cut to this many characters in messages: a client chooses their length.
@@ -44,7 +44,8 @@ async def read_body(request: Request, kind: type[_Body]) -> _Body:
     sent = _JSON if not sent or sent.endswith("+json") else sent
     if sent not in kind.types:
         raise HttpError(
-            415, f"this address accepts {' or '.join(kind.types)}, but the body is of another type."
+            415,
+            f"this endpoint accepts {' or '.join(kind.types)}, but the body is of another type.",
         )
     is_form = sent in FORMS
     _check_charset(request.headers.get("content-type", ""))

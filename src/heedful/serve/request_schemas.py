@@ -254,8 +254,8 @@ class TranslateV1Request(_BodyWithTexts, SearchRequest):
     )
     reading_notes: Flag = Field(
         False,
-        description="Whether to return notes on how each sentence was read, such as pieces "
-        "that the model did not read and numbers that the translation lacks.",
+        description="Whether to return notes on how each sentence was read, such as text that the "
+        "model did not read and numbers that the translation lacks.",
     )
     glossary: Annotated[dict[_Term, _Term], Field(max_length=_MOST_TERMS)] | None = Field(
         None,

@@ -102,7 +102,7 @@ class TranslateV1Response(ResponseBody):
     The response of ``POST /v1/translate``.
 
     It has one translation for each text, in order. `model` is the model of the first text, or empty
-    if that text is left unchanged. `detected` is the language of the first text.
+    if that text is left unchanged. `detected` is the detected language of the first text.
     """
 
     model: str

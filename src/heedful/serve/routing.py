@@ -129,8 +129,8 @@ def _detect(text: str, sources: Sequence[str], target: str) -> tuple[Guess, str]
     """
     Detect the language of a text, and choose the language to translate it from.
 
-    The choice is the target language if the text is left unchanged: if it is in the target
-    language, or if its confidence is low in every language and `_is_foreign` is true.
+    The target language is chosen if the text stays unchanged: it is in this language, or every
+    confidence is low and `_is_foreign` is true.
     """
     languages = list(dict.fromkeys([*sources, target]))
     guesses = detect(text, languages)
@@ -145,7 +145,7 @@ def _detect(text: str, sources: Sequence[str], target: str) -> tuple[Guess, str]
 
 
 def _is_foreign(text: str, languages: Sequence[str]) -> bool:
-    """Return whether a text is in none of the languages; its confidence is low in all of them."""
+    """Return whether a text is in none of the languages, given a low confidence in all of them."""
     if not any(map(str.isalpha, text)):
         return False
     return not is_short(text) or not any(is_possible(text, language) for language in languages)

@@ -187,8 +187,8 @@ def listen(host: str, port: int) -> socket.socket:
 
     `port`: 0 for any free port.
 
-    Call it before models are opened, so that a port in use is reported at once. Clients that
-    connect meanwhile wait. Raises `SettingError`.
+    Call this function before models are opened, so that a port in use is reported at once. Clients
+    that connect meanwhile wait. Raises `SettingError`.
     """
     listener: socket.socket | None = None
     try:
@@ -238,6 +238,6 @@ def serve(
 
 
 def _address(listener: socket.socket) -> str:
-    """Write the address of a socket."""
+    """Format the address of a socket as a URL."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

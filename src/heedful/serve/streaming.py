@@ -134,7 +134,7 @@ class Stream:
             self._loop.call_soon_threadsafe(self._news.set)
 
     async def _lines(self) -> AsyncIterator[bytes]:
-        """Yield the pending events as lines: first steps, then finished sentences."""
+        """Yield the pending events as lines: the steps, followed by the finished sentences."""
         done, self._done = self._done, []
         steps, self._steps = self._steps, {}
         for number, of_sentence in sorted(steps.items()):
@@ -179,5 +179,5 @@ class Stream:
 
 
 def _line(event: BaseModel) -> bytes:
-    """Write an event as a line."""
+    """Encode an event as one line of JSON."""
     return event.model_dump_json(exclude_none=True).encode() + b"\n"

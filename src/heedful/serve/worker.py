@@ -79,7 +79,7 @@ class Worker:
         self._thread.start()
 
     def stop(self) -> None:
-        """Accept no more jobs and stop after the running batch."""
+        """Accept no more jobs, refuse the waiting jobs, and stop after the running batch."""
         with self._shared:
             self._closed = True
             left = self._queue.clear()
@@ -196,7 +196,7 @@ class Worker:
         self._post(_resolve, call.done, result)
 
     def _translate(self, batch: list[QueuedSentence]) -> None:
-        """Translate a batch; if that fails, translate each request's part separately."""
+        """Translate a batch; if that fails, translate the sentences of each request separately."""
         batch = [row for row in batch if not row.sentences.gone]
         if not batch:
             return

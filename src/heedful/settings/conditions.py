@@ -1,5 +1,5 @@
 """
-Settings that act only if another setting has a certain value.
+Settings that act (have an effect) only if another setting has a certain value.
 
 The annotation of a setting, or of a whole table, contains the condition::
 

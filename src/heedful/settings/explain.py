@@ -42,8 +42,8 @@ def setting_error(error: ValidationError, table: str, known: Collection[str]) ->
     Convert pydantic's errors to one paragraph that names every wrong setting.
 
     Returns the error to raise, which gives for each setting its dotted name, the rule and the value
-    found. Our own checks of several settings name these settings in their messages, which stay
-    unchanged. Every other message is prefixed with the name of its setting.
+    found. The messages of our own checks of several settings already name the settings, so they
+    stay unchanged. Every other message is prefixed with the name of its setting.
     """
     complaints = []
     for details in error.errors(include_url=False):

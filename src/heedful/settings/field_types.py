@@ -35,7 +35,8 @@ def explained(setting: SearchSetting, more: str = "", **field: Any) -> Any:
     """
     Declare a search setting.
 
-    `more`: text that follows its help text. `field`: arguments of `Field` that replace its own.
+    `more`: text to append to the setting's help text. `field`: arguments of `Field` that replace
+    those of the setting.
     """
     text = f"{setting.text} {more}".rstrip()
     own = {"description": text, "ge": setting.least, "le": setting.most}

@@ -71,7 +71,7 @@ class ModelSettings(SettingsTable):
     norm_kind: Annotated[str, TRANSFORMER] = "layer"
     """Kind of normalization; layer is the paper's layer norm."""
     norm: Annotated[Norm, TRANSFORMER, _WITH_NORM] = "post"
-    """Norm after each sum (paper) or before each sub-layer; pre-no-final has no norm at the end."""
+    """Norm after residual sums (paper) or before sub-layers; pre-no-final has no final norm."""
     encoder_norm: Annotated[Norm | None, ENCODER, _WITH_NORM] = None
     """Where the encoder normalizes. None means model.norm."""
     decoder_norm: Annotated[Norm | None, DECODER, _WITH_NORM] = None

@@ -51,7 +51,7 @@ class ValidationMetric:
     """
 
     def of(self, references: Sequence[str], language: str) -> ScoreText:
-        """Return the function that scores translations of the references."""
+        """Return the function that scores translations against the references."""
         build = resolve_name(self.score) if isinstance(self.score, str) else self.score
         score: ScoreText = build(references, language)
         if not callable(score):
@@ -157,7 +157,7 @@ def unknown_rules(names: str) -> list[str]:
 
 def augmentation_shares(text: str) -> dict[str, float]:
     """
-    Parse the share of pairs that each augmentation changes; raise `ValueError` for other text.
+    Parse the share of pairs that each augmentation changes; raise `ValueError` if invalid.
 
     >>> augmentation_shares("capitals:0.05 typos:0.1")
     {'capitals': 0.05, 'typos': 0.1}

@@ -119,7 +119,7 @@ class Registry(Mapping[str, Part]):
             self._notify()
 
     def watch(self, function: Callable[[], None]) -> None:
-        """Call a function after each change to the registry."""
+        """Register a function to call after each change to the registry."""
         self._watchers.append(function)
 
     def _notify(self) -> None:

@@ -23,7 +23,7 @@ BEAM = SearchSetting(
 )
 LENGTH_PENALTY = SearchSetting("Length penalty: gnmt:ALPHA (the paper's), power:ALPHA or none.")
 PENALTY_FORM = r"none|(gnmt|power):(10(\.0+)?|[0-9](\.[0-9]+)?)"
-"""The form of a length penalty."""
+"""Regular expression for a length penalty."""
 # With a beta up to 10, scores stay finite.
 COVERAGE_PENALTY = SearchSetting(
     "Beta of GNMT's coverage penalty, for recurrent decoders; 0 is off.", 0, 10

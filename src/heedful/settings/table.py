@@ -11,7 +11,7 @@ from heedful.settings.explain import setting_error
 
 
 class SettingsTable(BaseModel):
-    """Frozen, strictly typed settings that raise `SettingError`."""
+    """Frozen, strictly typed settings; invalid values raise `SettingError`."""
 
     model_config = ConfigDict(
         frozen=True,

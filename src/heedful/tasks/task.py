@@ -62,7 +62,8 @@ class Task:
         """
         Refuse to fine-tune a run that has another task.
 
-        `run`: the folder of the run. `origin`: its settings. `reset`: parts that are not inherited.
+        `run`: the folder of the run. `origin`: its settings. `reset`: parts of the run that are not
+        inherited.
 
         Raises `SettingError` for another task.
         """

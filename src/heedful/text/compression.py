@@ -98,7 +98,7 @@ _ARCHIVES = (
     (re.compile(rb"7z\xbc\xaf\x27\x1c"), "a 7z archive", "7z x {}"),
     (re.compile(rb"Rar!\x1a\x07"), "a rar archive", "unrar x {}"),
     (re.compile(rb"\x04\x22\x4d\x18"), "a file compressed with lz4", "lz4 -d {}"),
-    (re.compile(rb"\x1f\x9d"), "a file compressed with compress", "gzip -d {}"),
+    (re.compile(rb"\x1f\x9d"), "a file compressed with Unix compress", "gzip -d {}"),
     (re.compile(rb"%PDF-"), "a PDF document", "pdftotext {}"),
 )
 

@@ -40,8 +40,8 @@ def expand(patterns: Sequence[str | Path]) -> list[TextSource]:
     once.
 
     Raises `TextError` if nothing was given, a file is missing or not regular, or a pattern matches
-    no file. Also raises it if a suffix shows that a file is not plain text, or if a part is missing
-    or superfluous.
+    no file. A suffix may also show that a file is not plain text. The name of a column, field,
+    language or side may be missing or superfluous.
     """
     if not patterns:
         raise TextError("At least one text file must be given, but none was.")
@@ -80,7 +80,7 @@ def read_lines(file: TextSource | Path, skipped: SkippedRows | None = None) -> I
 
 def language_of(file: TextSource | Path) -> str:
     """
-    Return the language that a text's name shows, such as its suffix; empty if it shows none.
+    Return the language in a text's name, for example in its suffix; empty if there is none.
 
     >>> language_of(Path("train.en.gz"))
     'en'
@@ -109,7 +109,7 @@ class Corpus:
         self._change: Change | None = None
 
     def changed(self, change: Change) -> "Corpus":
-        """Return a corpus whose pairs `change` modifies without changing their number and order."""
+        """Return a corpus whose pairs pass through `change`, which keeps their number and order."""
         corpus, before = copy(self), self._change
         corpus._change = change if before is None else lambda pairs: change(before(pairs))
         return corpus
@@ -202,7 +202,8 @@ def _refuse_same(source: TextSource, target: TextSource) -> None:
         raise TextError(
             "Source and target must be two texts, but "
             f"{f'got {source} for both' if str(source) == str(target) else alike}; give the "
-            "translation of the source, or a copy of the file if both texts are equal on purpose."
+            "translation of the source, or a copy of the file if both texts are intentionally "
+            "equal."
         )
 
 

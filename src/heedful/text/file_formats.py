@@ -122,8 +122,8 @@ class TextSource:  # numpydoc ignore=PR02
             return
         if not kind.example:
             raise TextError(
-                f"{self.path} must be named without a part, because the whole file is one text; "
-                f"remove “:{self.part}”."
+                f"{self.path} must be named without a column, field, language or side, because "
+                f"the whole file is one text; remove “:{self.part}”."
             )
         actual = f"got “{self.part}”" if self.part else "got none"
         raise TextError(

@@ -31,7 +31,7 @@ _TWO_LETTERS = (
     "ve vi vo wa wo xh yi yo za zh zt zu"
 )
 BARE_CODE = re.compile(r"[a-z]{2,3}_[A-Z][A-Za-z]{1,3}")
-"""Language codes in vocabularies, such as deu_Latn and en_XX; ordinary text has none."""
+"""Matches language codes in vocabularies, such as deu_Latn and en_XX; ordinary text has none."""
 TWO_LETTERS = frozenset(_TWO_LETTERS.split())
 _ENDINGS = "bio bpe csv dat ids low lst out raw ref seg sp spm src tgt tok trg tsv txt"
 ENDINGS = frozenset(_ENDINGS.split())

@@ -155,7 +155,7 @@ def without_controls(text: str) -> tuple[str, int]:
 
 
 def json_line(content: object) -> str:
-    """Write JSON on one line; characters such as U+2028, which may end a line, are escaped."""
+    """Encode as JSON on one line; characters such as U+2028, which may end a line, are escaped."""
     text = json.dumps(content, ensure_ascii=False)
     return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 

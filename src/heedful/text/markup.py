@@ -6,7 +6,8 @@ use. No entity is ever expanded, and no other file or address is opened. A docum
 that only names a DTD, as in every TMX file, is allowed but not read.
 
 Expat decodes UTF-8, UTF-16, ISO-8859-1 and ASCII. Other encodings are decoded here if XML
-processors know them. Python's other encodings, such as unicode_escape, would change the text.
+processors know them. Python's other encodings, such as unicode_escape, are refused, because they
+would change the text.
 
 A character or reference that XML forbids (``&#x1F;``, ``R&D``, ``&nbsp;``) would make a parser
 stop. The reader replaces it with `UNREADABLE`, so only its segment is left out. Files in UTF-16 are
@@ -307,7 +308,7 @@ def _refuse_entities(parser: expat.XMLParserType, name: str) -> None:
 
 
 def _recover(name: str) -> str:
-    """Write the command that repairs a file as far as possible."""
+    """Return the command that repairs a file as far as possible."""
     path = Path(name)
     repair = f"xmllint --recover {shlex.quote(name)}"
     if unpack := UNPACKING.get(path.suffix.lower()):

@@ -58,7 +58,7 @@ def refuse_other_files(path: Path, part: str = "") -> None:
 
 
 def _command(path: Path, plain: Path, ending: str, column: str) -> str:
-    """Write a command that converts one column to text."""
+    """Return a command that converts one column to text."""
     unpack = UNPACKING.get(path.suffix.lower(), "").partition(" ")[0]
     file, name = shlex.quote(str(path)), shlex.quote(column)
     output = shlex.quote(f"{plain.with_suffix('')}.{column}")

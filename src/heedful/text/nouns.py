@@ -3,7 +3,7 @@
 
 def count_noun(number: int, noun: str) -> str:
     """
-    Write a number with its noun.
+    Format a number with its noun.
 
     >>> count_noun(1, "tree"), count_noun(2000, "tree")
     ('1 tree', '2,000 trees')

@@ -13,7 +13,7 @@ Tables are recognized by their attributes, so that their libraries need not be i
 The first column is the source, unless the columns are named after the run's languages in reverse
 order. A `translation` of `datasets` sorts its languages, so their names decide, not their order.
 
-Pairs in memory are stored as two files, one sentence a line. So a sentence must not have a line
+Pairs in memory are stored as two files, one sentence per line. So a sentence must not have a line
 break, a NUL, or anything that UTF-8 cannot encode.
 """
 

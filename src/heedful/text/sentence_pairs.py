@@ -25,9 +25,9 @@ def sentence_pairs(
     """
     Iterate over the pairs of two texts, or over pairs in memory.
 
-    `owner`: the function's name, for messages.
-    `languages`: source and target language, after which a table's columns may be named.
-    `warn`: called at the end with a note on the rows of each table that were skipped.
+    `owner`: the function's name, for messages. `languages`: source and target language; a table's
+    columns may have these names. `warn`: called at the end with notes on how files were read and
+    which rows were skipped.
     """
     if pairs is not None and source is None and target is None:
         return pairs_in_memory(pairs, languages)

@@ -202,7 +202,7 @@ def _is_inside(start: int, end: int, parts: Sequence[Span]) -> bool:
 
 
 def _trim(text: str, start: int, end: int) -> Span:
-    """Shrink a span by its outer spaces."""
+    """Remove the spaces at both ends of a span."""
     part = text[start:end]
     return start + len(part) - len(part.lstrip()), start + len(part.rstrip())
 

@@ -22,7 +22,7 @@ class SkippedRows:
         self._remarks: dict[tuple[str, str], None] = {}
 
     def add(self, name: str, row: int | str, reason: str) -> None:
-        """Count a row of a file, or raise `TextError` if every row must have text."""
+        """Count a skipped row of a file, or raise `TextError` if every row must have text."""
         place = f"line {row:,}" if isinstance(row, int) else row
         if self._refuses:
             raise TextError(

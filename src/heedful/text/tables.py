@@ -46,7 +46,7 @@ Row = tuple[int, Sequence[str] | str]
 def read_tsv(
     lines: Iterable[str], name: str, parts: Sequence[str], skipped: SkippedRows
 ) -> Iterator[tuple[str, ...]]:
-    """Read columns of tab-separated lines; if all parts are numbers, every line is a row."""
+    """Read columns of tab-separated lines; if all are selected by number, every line is a row."""
     if all(part.isdecimal() for part in parts):
         most = min(max(map(int, parts)), sys.maxsize)
         rows = _with_note_on_header(lines, name, most, skipped)
@@ -58,7 +58,7 @@ def read_tsv(
 def read_csv(
     lines: Iterable[str], name: str, parts: Sequence[str], skipped: SkippedRows
 ) -> Iterator[tuple[str, ...]]:
-    """Read columns of CSV; every row must have as many cells as the first."""
+    """Read columns of CSV; rows with more or fewer cells than the first are skipped."""
     rows = _even_rows(_csv_rows(lines, name, skipped))
     if not all(part.isdecimal() for part in parts):
         return _select_named(rows, name, parts, skipped)
@@ -109,7 +109,7 @@ def read_jsonl(
 
 
 def _even_rows(rows: Iterator[Row]) -> Iterator[Row]:
-    """Replace a row of another width by a reason to skip it; its text may contain a comma."""
+    """Replace rows of other widths with reasons to skip them; a text may have an unquoted comma."""
     width = 0
     for number, cells in rows:
         width = width or len(cells)

@@ -74,7 +74,7 @@ def read_units(
 
 
 def join_parts(part: str, other_part: str) -> str:
-    """Restrict a part of a memory to the units that also have another part."""
+    """Restrict a language of a memory to the units that also have the other language."""
     return "+".join(dict.fromkeys([*part.split("+"), *other_part.split("+")]))
 
 
@@ -102,5 +102,5 @@ def _nothing(name: str, needed: Iterable[str], languages: dict[str, str]) -> Tex
             )
     return TextError(
         f"{name} must hold units in “{'” and “'.join(needed)}” together, but each of its units "
-        "lacks one of them; name other languages."
+        "lacks at least one of these languages; name other languages."
     )

@@ -274,7 +274,7 @@ def _character(reference: re.Match[str]) -> str:
 
 
 def _column(document: _Document, part: str, name: str) -> dict[str, str]:
-    """Choose the side of a document that a part names."""
+    """Choose the side of a document that the name `part` selects."""
     matches = [side for side in document if _answers(side, part)]
     if len(matches) > 1:
         sides = ", ".join(f"“{side}”" for side in matches)

@@ -81,7 +81,7 @@ class BpeCodes:
         return self._finish(self._merges.merge(self._symbols(word)))
 
     def _symbols(self, word: str) -> list[str]:
-        """Spell a word in the symbols of the merges."""
+        """Split a word into the symbols from which merging starts."""
         if len(word) < 2:
             return [word]
         return [*word, _END] if self._end_apart else [*word[:-1], word[-1] + _END]
@@ -96,7 +96,7 @@ class BpeCodes:
         return (*parts, *self._split(last, self.known, final=True))
 
     def _split(self, text: str, vocabulary: Collection[str], final: bool = False) -> Iterator[str]:
-        """Undo merges until every part is in the vocabulary or a single character."""
+        """Undo merges until every part is in the vocabulary or is a single character."""
         piece = text if final else text + SEPARATOR
         parts = None if piece in vocabulary else self._parts.get(text + _END if final else text)
         if parts is not None and parts[1] == _END:

@@ -56,7 +56,7 @@ class CharacterLines:
         )
 
     def costliest(self, characters: Iterable[str]) -> list[tuple[int, str]]:
-        """List the lines, numbered from 1, that introduce most of the characters."""
+        """List the lines (from 1) that introduce the most characters, and these characters."""
         brought: dict[int, list[str]] = {}
         for character in characters:
             brought.setdefault(self._first[character], []).append(character)

@@ -187,9 +187,9 @@ def _is_language(name: str) -> bool:
 
 def could_have_given(path: Path, tokenizer: Tokenizer, sides: int = 2) -> bool:
     """
-    Return whether a tokenizer may come from the user's file or folder; no training text is read.
+    Return whether a tokenizer could come from the user's file or folder, without reading text.
 
-    `sides`: 1 if only the source side may come from the file.
+    `sides`: 1 to check only the source side, 2 to check both sides.
 
     Raises the errors of `tokenizer_from_files` for files that cannot be read.
     """

@@ -301,7 +301,7 @@ class _Sentences:
                     yield str(file), number, line
 
     def _examples(self, characters: Sequence[str]) -> str:
-        """Name the lines in which most of the characters occur for the first time."""
+        """Name the lines in which the most characters occur for the first time, with examples."""
         costly = self._counts.costliest(characters)
         places = {}
         wanted = {number for number, _ in costly}

@@ -107,7 +107,7 @@ def learn_codes_vocabulary(
     This equals ``--vocabulary-threshold`` of subword-nmt with a vocabulary of the same text.
 
     Raises `TextError` if the text is empty or cannot be read. Raises `TokenizerError` if the codes
-    cannot be read, or the vocabulary has no room.
+    cannot be read, or the vocabulary has no room for a subword.
     """
     words, tags = _count_words(files, text, words_of, tagged)
     merges = BpeCodes(codes)
@@ -139,14 +139,14 @@ def learn_word_vocabulary(
     Words that are not in the text are left out, because their embeddings would never be trained.
 
     Raises `TextError` if the text is empty, cannot be read, or has none of the words. Raises
-    `TokenizerError` if the vocabulary has no room.
+    `TokenizerError` if the vocabulary has no room for a word.
     """
     word_counts, tags = _count_words(files, text, str.split, tagged)
     counts = {word: word_counts[word] for word in words if word in word_counts}
     if not counts:
         raise TextError(
-            f"A list of words must have words of the text, but none of its {len(words):,} words "
-            f"is in the {text}; give text that is tokenized like the list."
+            f"A list of words must contain words of the text, but none of its {len(words):,} "
+            f"words is in the {text}; give text that is tokenized like the list."
         )
     return VocabularyModel(Vocabulary.from_counts(counts, vocabulary_size, tags))
 

@@ -177,7 +177,7 @@ class TrainingPairs:
 
 
 def _leaves_out(run: Run, machine_settings: MachineSettings) -> int:
-    """Return the maximum length of rows that are computed without padding; 0 for none."""
+    """Return the maximum length of rows that are computed without padding; 0 if all are padded."""
     model, attention = run.config.model, run.config.model.attention
     by_products = (attention.encoder, attention.decoder) == ("attention", "attention")
     by_products &= attention.score in ("scaled", "unscaled") and attention.window is None

@@ -83,12 +83,12 @@ def _check(config: RunConfig, options: TrainingOptions, share: float) -> None:
     """Refuse settings that do not allow a first run on both directions."""
     if not (0.0 < share < 1.0 and config.train.steps > 1):
         raise SettingError(
-            f"{_FLAG} must be a share of the steps above 0 and below 1, such as 0.5, but got "
-            f"{share:g} of {config.train.steps} steps."
+            f"{_FLAG} must be a fraction above 0 and below 1, such as 0.5, of at least 2 steps, "
+            f"but got {share:g} of {config.train.steps} steps."
         )
     if not (options.source and options.target):
         raise SettingError(
-            f"{_FLAG} must have --source and --target, because its first run translates them in "
+            f"{_FLAG} must have --source and --target, because the first run trains on them in "
             "both directions; give both, or train a run on both directions and continue it with "
             "--finetune-from."
         )

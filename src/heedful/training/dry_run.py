@@ -103,8 +103,8 @@ def _by_objective(settings: TrainConfig) -> str:
         return f", by {settings.objective}"
     first = settings.single_pass_steps + 1
     return (
-        f", by {settings.objective} from step {first:,} on, with twice the operations a step; in "
-        f"total {settings.mean_passes:.3g} times the operations of training by likelihood"
+        f", by {settings.objective} from step {first:,} on, with twice the operations per step; "
+        f"in total {settings.mean_passes:.3g} times the operations of training by likelihood"
     )
 
 
@@ -117,7 +117,7 @@ def _kinds(tokenizer: Tokenizer) -> str:
 def _lines(
     setup: TrainingSetup, run: Run, text: list[str], parameters: int, precision: str
 ) -> list[str]:
-    """Format the plan, one line per part."""
+    """Format the plan, one line per topic."""
     config = setup.config
     data, settings = config.data, config.train
     languages = [name or "not named" for name in (data.source_language, data.target_language)]
@@ -130,7 +130,7 @@ def _lines(
         f"model       {parameters:,} parameters, vocabulary {source:,}"
         + ("" if data.shared_vocabulary else f" and {target:,}")
         + f" ({_kinds(run.tokenizer)})",
-        f"training    {settings.steps:,} steps of {settings.batch_tokens:,} tokens a side"
+        f"training    {settings.steps:,} steps of {settings.batch_tokens:,} tokens per side"
         + (f", at most {settings.minutes:g} minutes" if settings.minutes else "")
         + _by_objective(settings),
         f"device      {resolve_device(settings.device)}, {precision}",

@@ -126,8 +126,8 @@ def extend(
         except RunFolderError as error:
             raise TokenizerError(
                 f"the vocabulary of {old.folder.path} cannot be extended, because its model has "
-                "weights for each subword besides embeddings and output layer; train again with "
-                "--reset tokenizer."
+                "weights for each subword besides the embeddings and the output layer; train "
+                "again with --reset tokenizer."
             ) from error
     return Extended(goal, sizes, notes)
 
@@ -283,7 +283,7 @@ def _longer_tables(
     rows: tuple[Rows, Rows],
     multiple: int,
 ) -> dict[str, Tensor]:
-    """Add rows to all weights with a row per token; spare rows repeat the row of the padding."""
+    """Add rows to the weights that have one row per token; spare rows repeat the padding's row."""
     longer = dict(weights)
     for name, side in TABLES.items():
         if name not in weights:

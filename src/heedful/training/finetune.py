@@ -39,7 +39,7 @@ TABLES = {
     "output.weight": "target",
     "output.bias": "target",
 }
-"""The weights with one row for each subword, and the side to which each of them belongs."""
+"""The weights that have one row for each subword, and the side to which each weight belongs."""
 _POSITIONS = ("source_positions.weight", "target_positions.weight")
 
 
@@ -160,8 +160,9 @@ def check_same_optimizer(pretrained: PretrainedRun, settings: TrainConfig) -> No
         of = "{} with momentum" if inherited[1] else "{}"
         raise SettingError(
             f"--keep-state optimizer must continue with the optimizer of {pretrained.run}, "
-            f"{of.format(inherited[0])}, but `train.optimizer` is {needed[0]} and `train.momentum` "
-            f"{settings.momentum}; use the same settings, or leave --keep-state optimizer out."
+            f"{of.format(inherited[0])}, but `train.optimizer` is {needed[0]} and "
+            f"`train.momentum` is {settings.momentum}; use the same settings, or leave "
+            "--keep-state optimizer out."
         )
 
 
@@ -215,13 +216,13 @@ def check_shape(pretrained: PretrainedRun, model: ModelConfig) -> None:
     ]
     raise SettingError(
         f"--finetune-from {pretrained.run} must have a model of the same shape, but "
-        f"{'; '.join(differences)}. Leave these settings out, or train these parts anew with "
-        "--reset."
+        f"{'; '.join(differences)}. Leave these settings out, or train these parts from scratch "
+        "with --reset."
     )
 
 
 def _shapes(model: ModelConfig, pretrained: PretrainedRun) -> dict[str, torch.Size]:
-    """Return the shapes of the inherited weights, computed as if all vocabularies had one size."""
+    """Return the shapes of the inherited weights, as if all vocabularies had the same size."""
     with torch.device("meta"):
         parameters = named_weights(build_model(model, 8, 8, max_length=8)).items()
     anew = {*pretrained.reset, *(TABLES if "embeddings" in pretrained.reset else ())}
@@ -233,7 +234,7 @@ def _shapes(model: ModelConfig, pretrained: PretrainedRun) -> dict[str, torch.Si
 
 
 def check_pretrained(folder: RunFolder, pretrained: PretrainedRun | None) -> None:
-    """Refuse to resume a run with other pretrained weights than those that it began with."""
+    """Refuse to resume a run with pretrained weights other than those that it began with."""
     began = read_pretrained(folder)
     if folder.config.exists() and pretrained != began:
         raise RunFolderError(
@@ -275,7 +276,7 @@ def read_pretrained(folder: RunFolder) -> PretrainedRun | None:
     except (KeyError, TypeError) as error:
         raise RunFolderError(
             f"{path} must say which weights the run began with, but does not ({error}); it is "
-            "damaged or of another version."
+            "damaged or was written by another version of heedful."
         ) from error
 
 
@@ -286,7 +287,7 @@ def subwords_of(pretrained: PretrainedRun, tokenizer: str | Path | None) -> Path
     Returns the folder of the pretrained run, or with ``--reset tokenizer`` the requested tokenizer;
     None to learn new subwords.
 
-    With other subwords the inherited embedding rows would belong to other tokens. Raises
+    With different subwords, the inherited embedding rows would belong to the wrong tokens. Raises
     `SettingError` if a tokenizer is requested without ``--reset tokenizer``.
     """
     if "tokenizer" in pretrained.reset:

@@ -1,7 +1,7 @@
 """
 A progress line in a notebook, which training updates in place.
 
-IPython is not required. Without its kernel there is no such line; a terminal shows a progress bar
+IPython is not required. Outside a notebook there is no such line; a terminal shows a progress bar
 (`heedful.training.log`).
 """
 

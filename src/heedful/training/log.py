@@ -209,7 +209,7 @@ def _lines_up_to(path: Path, step: int) -> bytes | None:
         return None
     except OSError as error:
         raise RunFolderError(
-            f"{path} must be the log of this run, but cannot be read: {error.strerror}; move it "
-            "away, and training begins a new log."
+            f"{path} must be the log of this run, but cannot be read: {error.strerror}; move the "
+            "file elsewhere, and training begins a new log."
         ) from error
     return b"".join(complete)

@@ -84,7 +84,7 @@ class MixedPrecisionOptimizer:
         """
         The fp32 gradients since the last step, in the order of `names`, for the sum over ranks.
 
-        No gradient is None: a rank without a micro-batch contributes zeros.
+        Every gradient is a tensor: a rank without a micro-batch contributes zeros.
         """
         gradients = []
         for master in self.masters:

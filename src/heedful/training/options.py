@@ -69,9 +69,9 @@ class TextOptions:
     """
     Pairs in memory, instead of files: ``[("A dog.", "Ein Hund."), …]``, ``zip(sources, targets)``,
     a finite generator, or a table with two columns (pandas). A split from Hugging Face's `datasets`
-    may have two columns, or one column named ``translation`` (set ``data.source_language`` for its
-    order). The pairs are stored in the run folder; a resumed run needs no pairs and refuses other
-    pairs.
+    may have two columns, or one column named ``translation`` (set ``data.source_language`` to name
+    the source). The pairs are stored in the run folder; a resumed run needs no pairs and refuses
+    other pairs.
     """
     valid_pairs: Pairs | None = field(default=None, metadata={"advice": PAIR_FORMS})
     """Pairs for validation, in the same forms and stored in the same way."""
@@ -131,8 +131,8 @@ class RunOptions:
     )
     """State that is kept in addition to the weights: ``optimizer`` or ``schedule``."""
     reset: Sequence[str] = flag(
-        "Part to learn anew instead of taking it from --finetune-from: tokenizer, embeddings, "
-        "encoder or decoder; may be repeated.",
+        "Part to train from scratch instead of taking it from --finetune-from: tokenizer, "
+        "embeddings, encoder or decoder; may be repeated.",
         (),
         metavar="PART",
     )

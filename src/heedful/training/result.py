@@ -23,7 +23,7 @@ class TrainingCurve:
     """Losses and scores during training as arrays, for your own plots."""
 
     steps: Float64[np.ndarray, " lines"]
-    """Steps of the lines of the log."""
+    """The step of each line of the log."""
     losses: Float64[np.ndarray, " lines"]
     """Training loss per target token in nats, without label smoothing, as in validation."""
     valid_steps: Float64[np.ndarray, " validations"]
@@ -41,7 +41,8 @@ class TrainingResult:
 
     Notes
     -----
-    Functions that take a run folder also take this result. A notebook shows it with its curve.
+    Functions that take a run folder also take this result. A notebook shows the result with curves
+    of loss and scores.
     """
 
     reason: str

@@ -113,7 +113,7 @@ class TrainingSetup:
     """Held-out sources and their translations."""
     held_out: HeldOutPairs | None = None
     """
-    Held-out pairs with line numbers, to find in training text.
+    Held-out pairs with line numbers; the training text is searched for them.
 
     None for trees, or if there are no pairs.
     """
@@ -320,8 +320,8 @@ def _check_same(folder: RunFolder, setup: TrainingSetup) -> None:
     if sides := [side for side in before | now if before.get(side) != now.get(side)]:
         raise RunFolderError(
             f"--resume must continue the run in {folder.path} with its original text, but these "
-            f"texts were added, left out or have different sizes: {', '.join(sides)}. Give the "
-            "same text, or start a new run."
+            f"texts were added, left out or changed: {', '.join(sides)}. Give the same text, or "
+            "start a new run."
         )
     if changed := _of_other_content(began, files):
         raise RunFolderError(
@@ -333,7 +333,7 @@ def _check_same(folder: RunFolder, setup: TrainingSetup) -> None:
 def check_continues(
     run: Run, pairs: Sequence[EncodedPairs], state: Mapping[str, Any], place: Path
 ) -> None:
-    """Refuse to continue a checkpoint with other settings or text than it was trained with."""
+    """Refuse to continue a checkpoint with settings or text other than those of its training."""
     settings = state.get("settings")
     if isinstance(settings, dict):
         may_change = _may_change(run.config) | _OF_THE_MACHINE
@@ -347,9 +347,9 @@ def check_continues(
             )
     if state.get("pairs", digests := pairs_digests(pairs)) != digests:
         raise RunFolderError(
-            f"--resume must continue {place} with the text it was trained with, but the ids of "
-            "the text now have a different digest. Give the same text, or start a new run with "
-            "another --out."
+            f"--resume must continue {place} with the text it was trained with, but the text is "
+            "now encoded to different ids. Give the same text, or start a new run with another "
+            "--out."
         )
 
 
@@ -379,7 +379,7 @@ def _changed_settings(
 
 
 def _without_names(files: Sizes) -> Sizes:
-    """Drop names, empty sides, and digests of validation text, because older runs lack digests."""
+    """Drop names, empty sides, and digests of validation text (older runs have no digests)."""
     return {
         side: without_keys(records, "file", *(("digest",) if side in _VALIDATION else ()))
         for side, records in files.items()

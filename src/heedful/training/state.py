@@ -195,8 +195,8 @@ class TrainState:
         """
         Count the last remembered validation, like torch's ReduceLROnPlateau.
 
-        Returns whether the learning rate is lowered. `patience`: validations without a better
-        result before the rate is lowered.
+        Returns whether the learning rate is lowered. `patience`: number of validations without a
+        better result that do not yet lower the rate.
         """
         self.bad_validations = 0 if self.without_better == 0 else self.bad_validations + 1
         if self.bad_validations <= patience:

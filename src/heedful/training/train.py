@@ -111,7 +111,8 @@ def train(
 
 
 _OLD_AVERAGE = (
-    "; its average lacks the new checkpoints and is no longer the default, so average again"
+    "; its average lacks the new checkpoints and is no longer the default, so run `heedful "
+    "average` again"
 )
 
 
@@ -248,7 +249,7 @@ class _Session:
         return model
 
     def first_state(self, model: EncoderDecoder) -> tuple[TrainState, Checkpoint | None]:
-        """Return the first state and a `Checkpoint` of the weights; None if the weights are new."""
+        """Return the first state, and a `Checkpoint` of the weights or None for new weights."""
         # a checkpoint exists only with --resume: otherwise `check_folder` refuses filled folders
         checkpoint = self.run.last_checkpoint()
         if checkpoint is not None:

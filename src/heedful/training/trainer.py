@@ -135,9 +135,10 @@ class Trainer:
                 raise
             raise DeviceError(
                 f"the largest batch must fit into the memory of {self.model.device}, but "
-                f"{len(rows)} pairs ({self.batches.micro_batch_tokens:,} tokens a side) do not; "
+                f"{len(rows)} pairs ({self.batches.micro_batch_tokens:,} tokens per side) do not; "
                 f"lower train.micro_batch_tokens (it is {self.batches.micro_batch_tokens:,}; the "
-                "batches stay the same, but are computed in more parts) or data.max_length."
+                "batches stay the same, but are split into more micro-batches) or "
+                "data.max_length."
             ) from error
         finally:
             self._restore_averages(before)
@@ -323,10 +324,10 @@ class Trainer:
         rate = "train.learning_rate_factor" if is_paper else "train.learning_rate"
         raise TrainingFailed(
             f"the loss and its gradient must be finite numbers, but at step {step:,} the loss sum "
-            f"is {loss} and the gradient norm {norm}; no step was taken, and the "
-            f"last checkpoint contains all steps before. The {len(rows)} pairs of the batch are in "
-            f"the last line of log.jsonl: look at them, or start a new run with a lower {rate}, "
-            "a longer train.warmup, or train.clip_norm=1.0."
+            f"is {loss} and the gradient norm {norm}; no step was taken, and the last checkpoint "
+            f"contains all earlier steps. The {len(rows)} pairs of the batch are in the last line "
+            f"of log.jsonl: look at them, or start a new run with a lower {rate}, a longer "
+            "train.warmup, or train.clip_norm=1.0."
         )
 
     def _time_is_over(self) -> bool:
@@ -404,8 +405,7 @@ class Trainer:
             self.log.say(
                 f"the {config.minutes:g} minutes {when}, inside the warm-up of "
                 f"{self.schedule.warmup:,} steps (train.warmup), while the learning rate still "
-                "rises: set more minutes, or "
-                "begin a new run with a shorter warm-up, such as "
+                "rises: raise train.minutes, or begin a new run with a shorter warm-up, such as "
                 f"train.warmup={max(1, round(at_end / 4)):,}"
             )
 
@@ -415,7 +415,7 @@ class Trainer:
         return {"flops": flops} if flops else {}
 
     def _validate_if_due(self, step: int, ended: bool) -> tuple[bool, bool]:
-        """Validate if due; return whether the result is a best one and whether patience ran out."""
+        """Validate if due; return whether the result is one of the best and if patience ran out."""
         every = self.config.validate_steps
         if self.validate is None or every is None or (step % every and not ended):
             return False, False

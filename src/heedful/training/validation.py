@@ -128,7 +128,7 @@ def validator(
     """
     Create a function that validates a model on held-out pairs.
 
-    `model`: each call uses its current weights, and requires that it is in evaluation mode.
+    `model`: must be in evaluation mode; each call uses the model's current weights.
 
     The loss is the mean negative log-probability of a target token, without smoothing or dropout.
     BLEU is cased sacreBLEU of greedy translations, which are cheaper than beam search and similar

@@ -42,7 +42,8 @@ def read_constraints(
         if entries is not None and len(entries) != lines:
             raise TextError(
                 f"{name} must have one entry for each line that is translated, but there are "
-                f"{len(entries):,} for {lines:,} lines; an entry without a constraint is empty."
+                f"{len(entries):,} for {lines:,} lines; give an empty entry for a line without a "
+                "constraint."
             )
     beginnings = tokenizer.encode_target(list(map(read_target, target_prefix or [""] * lines)))
     wanted = [_cut(tokenizer, phrases) for phrases in force_phrases or [()] * lines]

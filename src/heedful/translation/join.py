@@ -15,7 +15,7 @@ def join_sentences(translations: Sequence[Translation], fill: Fill) -> Translati
 
     `translations`: in order, at least one. `fill`: inserts them into their text.
 
-    A sentence with fewer alternatives than another repeats its last one.
+    A sentence with fewer alternatives than another repeats its last translation.
     """
     most = max(len(sentence.alternatives) for sentence in translations)
     ranked = [[sentence, *sentence.alternatives] for sentence in translations]

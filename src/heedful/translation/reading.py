@@ -165,8 +165,8 @@ def warn_of_loops(
     for number, result in enumerate(results, start=first_line):
         if result.reading is not None and result.reading.loops:
             warn(
-                f"line {number} has a translation with a repetition that the source lacks; only "
-                "its first occurrence was kept."
+                f"the translation of line {number} repeats text that the source does not repeat; "
+                "only the first occurrence was kept."
             )
 
 

@@ -110,8 +110,8 @@ class Attention:
         """
         Draw one layer as heat maps.
 
-        `layer`: counted from 1, or backward from -1, the last. `head`: counted in the same way; the
-        mean and every head if None.
+        `layer`: number of the layer, from 1, or from the end, where -1 is the last. `head`: counted
+        in the same way; the mean and every head if None.
 
         Rows are query tokens, and columns are key tokens. This needs matplotlib.
         """

@@ -59,7 +59,7 @@ def format_pair(
     Format a scored pair: its score and alignment, or a JSON object with all results.
 
     `number`: number of the pair, counted from 0. `format`: ``text`` or ``jsonl``. `normalize`:
-    whether text holds the mean per token instead of the sum; JSON has both.
+    whether the text format has the mean per token instead of the sum; JSON has both.
     """
     if format == "jsonl":
         entry = {

@@ -42,5 +42,5 @@ def _unequal(name: str, lines: str, path: Path, others: str) -> TextError:
     """Build the error with the names and line counts of both files."""
     return TextError(
         f"{path} must have one line for each line of {name}, but {path} has {others} and {name} "
-        f"has {lines}; a line without a constraint is empty."
+        f"has {lines}; leave a line empty if it has no constraint."
     )

@@ -41,4 +41,6 @@ def check_ids(source: Sequence[int], target: Sequence[int], sizes: tuple[int, in
     """Refuse ids that are not in the source or target vocabulary."""
     for name, ids, size in zip(("source", "target"), (source, target), sizes, strict=True):
         if not all(0 <= number < size for number in ids):
-            raise TextError(f"`{name}` must hold ids from 0 to {size - 1:,}, but holds other ids.")
+            raise TextError(
+                f"`{name}` must hold ids from 0 to {size - 1:,}, but an id is outside this range."
+            )

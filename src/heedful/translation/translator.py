@@ -117,7 +117,7 @@ class Translator(LanguageChoice, AttentionOfPairs):
         plugins : path or sequence of them, optional
             Python files with the run's own parts (`heedful.plugins`); they are executed.
         reading : {'exact', 'text'}, optional
-            How lines are read, instead of the run's `data.reading`.
+            How lines are read; replaces the run's `data.reading`.
 
         Returns
         -------
@@ -445,7 +445,7 @@ class Translator(LanguageChoice, AttentionOfPairs):
 
         Notes
         -----
-        Their sum is the log-probability that a search would report for the same subwords.
+        The sum for a pair is the log-probability that a search would report for the same subwords.
         """
         check_counts(batch_tokens=batch_tokens)
         source_ids, target_ids = self.aligner.pair_ids(*read_pairs(sources, targets))

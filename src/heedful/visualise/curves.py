@@ -142,11 +142,11 @@ def learning_curves(
     Draw learning curves of several runs.
 
     Training and validation perplexity exclude label smoothing and share one scale, so they can be
-    compared. The training loss has its own panel. Panels without values are left out. A curve with
-    too many points for the page is drawn as the mean of neighboring points. A band shows the
-    smallest and largest of these points. Training curves other than the learning rate are averaged
-    over `smooth` lines of the log; if `smooth` is above 1, a faint curve of the unsmoothed values
-    replaces the band.
+    compared. The training loss has its own panel. Panels without values are left out. A training
+    curve with too many points for the page is drawn as means of neighboring points. A band shows
+    the smallest and largest of these points. Training curves other than the learning rate are
+    averaged over `smooth` lines of the log; if `smooth` is above 1, a faint curve of the unsmoothed
+    values replaces the band.
 
     Raises `SettingError` for an unknown suffix of `out`, `ValueError` if there is no run, and
     `StorageError` if the file cannot be written.

@@ -156,6 +156,6 @@ def write_output(out: Path, content: bytes, kind: str) -> None:
         write_whole(out, content)
     except OSError as error:
         raise StorageError(
-            f"The {kind} {out} could not be written ({error.strerror or error}); "
-            "name a file in a folder that exists, has space left and may be written to."
+            f"The {kind} {out} could not be written ({error.strerror or error}); name a file in "
+            "an existing, writable folder with free space."
         ) from error

@@ -77,7 +77,7 @@ def _panels(weights: np.ndarray, rows: int, columns: int) -> dict[str, np.ndarra
             f"dimensions of 0, but have shape {weights.shape}"
         )
     if not np.isfinite(weights).all():
-        raise ValueError("weights must be finite numbers, but some are infinite or not numbers")
+        raise ValueError("weights must be finite numbers, but some are infinite or NaN")
     if weights.ndim == 2:
         return {"": weights}
     if len(weights) == 1:

@@ -90,7 +90,7 @@ def write_heatmap_pages(sheets: Sequence[HeatmapPage], out: Path, *, numbers: bo
 
 
 def _page(sheet: HeatmapPage, numbers: bool) -> "Figure":
-    """Draw one sheet in squares as large as possible."""
+    """Draw one sheet; squares shrink if it has many tokens."""
     longest = max(len(sheet.rows), len(sheet.columns))
     return draw_page(
         dict(sheet.panels),

@@ -85,7 +85,7 @@ class Canvas:
         return axes, squares
 
     def _write_numbers(self, axes: "Axes", weights: np.ndarray, full: float) -> None:
-        """Write two decimals into each square, without the leading zero."""
+        """Write each weight of at least 0.005 into its square: two decimals, no leading zero."""
         for (row, column), weight in np.ndenumerate(weights):
             text = f"{weight:.2f}".removeprefix("0") if weight >= 0.005 else ""
             color = "white" if weight > 0.35 * full else INK

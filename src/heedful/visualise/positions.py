@@ -43,7 +43,7 @@ class PositionTable:
     products: Float[np.ndarray, "positions positions"]
     """Their dot products."""
     by_distance: Float[np.ndarray, " positions"]
-    """Mean product at each distance, divided by the mean product of a position with itself."""
+    """Mean dot product at each distance, divided by that of positions with themselves."""
 
 
 def position_pictures(tables: Sequence[PositionTable], out: Path, sheet: ReportPage) -> None:

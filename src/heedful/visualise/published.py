@@ -34,7 +34,7 @@ class PublishedPanel:
     title: str
     points: tuple[PublishedPoint, ...]
     band: tuple[float, float]
-    """Range within which measured values count as equal."""
+    """Range of values that one model reaches with different seeds."""
 
 
 def draw_published(panels: Sequence[PublishedPanel], out: Path, sheet: ReportPage) -> None:
@@ -62,7 +62,7 @@ def _draw(panels: Sequence[PublishedPanel]) -> "Figure":
 
 
 def _draw_panel(axes: "Axes", panel: PublishedPanel) -> None:
-    """Draw points with their names, and the band of values that count as equal."""
+    """Draw points with their names, and the band that different seeds would reach."""
     axes.set_title(panel.title, loc="left", color=INK, fontweight="bold", fontsize=_LETTERS)
     draw_grid(axes)
     axes.axhspan(*panel.band, color=_BAND, linewidth=0)

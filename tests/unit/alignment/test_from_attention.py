@@ -226,7 +226,7 @@ WRONG = (
 
 @pytest.mark.parametrize("text", WRONG.split())
 def test_what_is_no_extraction_is_refused(text):
-    with pytest.raises(SettingError, match="must be chosen by distinct settings"):
+    with pytest.raises(SettingError, match="must be valid, distinct and separated by commas"):
         Extraction.parse(text)
 
 

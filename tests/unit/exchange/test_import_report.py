@@ -28,9 +28,9 @@ def test_sentences_whose_subwords_change_do_not_count():
 def test_a_report_names_its_proofs_and_what_was_not_done():
     alone = ImportReport(TensorUse(9), 4, 3, None, "results were not compared")
     assert str(alone) == (
-        "all 9 tensors are filled, and each stored tensor is used once; 3 of 4 sentences have "
-        "the same subwords after they are detokenized and tokenized again; results were not "
-        "compared"
+        "all 9 tensors of the run are filled, and each tensor of the original is used once; 3 of 4 "
+        "sentences have the same subwords after they are detokenized and tokenized again; results "
+        "were not compared"
     )
     alone.check_outputs(Path("run"))
 

@@ -104,5 +104,5 @@ def test_seeds_are_explained_where_there_are_some(make):
     seeds = (*systems, make("able-2", bleu=31.5))
     page = Table2(seeds, (difference,), "train.en:7").to_markdown()
     assert "range over seeds, which differ by up to 1.5 BLEU here" in page
-    assert "compared by its first seed" in page
+    assert "its first seed is compared" in page
     assert "| able | 30.8" in page

@@ -84,11 +84,11 @@ def test_other_settings_are_refused_and_named(text, prepared):
 
 
 def test_other_text_is_refused(text, prepared):
-    with pytest.raises(RunFolderError, match="the files of --exclude now have different sizes"):
+    with pytest.raises(RunFolderError, match="the files of --exclude now differ in number"):
         prepare("tiny", **text, out=prepared, settings=SETTINGS, exclude=text["source"])
     with text["source"].open("a", encoding="utf-8") as file:
         file.write("a dog\n")
-    with pytest.raises(RunFolderError, match="the files of --source now have different sizes"):
+    with pytest.raises(RunFolderError, match="the files of --source now differ in number"):
         prepare("tiny", **text, out=prepared, settings=SETTINGS)
 
 

@@ -63,7 +63,7 @@ def test_text_that_translate_would_copy_is_refused_before_any_work(tmp_path):
         with pytest.raises(TextError) as caught:
             door(config)
         assert str(caught.value).startswith(
-            "180 of 200 source lines have no letter and another line as target, such as “1 2” "
+            "180 of 200 source lines have no letters but differ from their targets, such as “1 2” "
             "and “2 1”."
         )
         assert "--set data.reading=exact" in str(caught.value)

@@ -94,7 +94,7 @@ def test_a_name_that_a_folder_here_hides_is_told(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("path", "advice"),
     [
-        ("t5-small", "such as google-t5/t5-small"),
+        ("t5-small", "as in google-t5/t5-small"),
         ("https://huggingface.co/org/name", "write org/name to name a model"),
         ("https://hf.co/org/name/tree/main", "write org/name to name a model"),
         ("hf://org/name", "write org/name to name a model"),

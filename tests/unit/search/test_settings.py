@@ -131,14 +131,14 @@ def test_a_recipe_s_idle_coverage_penalty_is_refused(changes, told) -> None:
         ({"no_repeat_ngram": -1}, "no-repeat-ngram must be at least 0"),
         ({"length_penalty": "1"}, "length penalty"),
         ({"max_length": "-1"}, "length limit"),
-        ({"diversity_strength": 0.5}, "there is one group"),
+        ({"diversity_strength": 0.5}, "there is only one group"),
         (
             {"diversity_strength": -1.0, "diverse_groups": 2},
-            "diversity-strength must be a number of at least 0",
+            "diversity-strength must be a finite number of at least 0",
         ),
         (
             {"diversity_strength": float("nan"), "diverse_groups": 2},
-            "diversity-strength must be a number of at least 0",
+            "diversity-strength must be a finite number of at least 0",
         ),
         ({"coverage_penalty": -0.1}, "coverage-penalty must be a number from 0 to 10, but is -0.1"),
         ({"coverage_penalty": float("nan")}, "coverage-penalty must be a number from 0 to 10"),
@@ -199,7 +199,7 @@ def test_numbers_beyond_64_bits_are_refused_without_their_digits(name):
 
 @pytest.mark.parametrize("temperature", [0.0, -1.0, 1e-320, float("nan"), float("inf")])
 def test_a_temperature_without_finite_quotients_is_refused(temperature):
-    with pytest.raises(SettingError, match="temperature of sampling must be at least"):
+    with pytest.raises(SettingError, match="temperature of sampling must be finite and at least"):
         Sampling(temperature=temperature)
 
 

@@ -12,5 +12,8 @@ def test_seconds_minutes_and_hours_are_read():
 
 @pytest.mark.parametrize("text", ["", "30", "-5m", "0m", "0s", "1d", "m", "99999h", "1e9h"])
 def test_what_is_no_time_is_refused_by_the_name_of_the_option(text):
-    with pytest.raises(SettingError, match="--unload-after must be a time such as 90s"):
+    with pytest.raises(
+        SettingError,
+        match="--unload-after must be a time above 0 and below 10,000,000 seconds, such as 90s",
+    ):
         parse_duration(text, "--unload-after")

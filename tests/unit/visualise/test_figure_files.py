@@ -50,7 +50,7 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path, ending, begins):
 
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path):
-    with pytest.raises(StorageError, match="name a file in a folder that exists"):
+    with pytest.raises(StorageError, match="name a file in an existing"):
         save_figure(figure(), tmp_path / "none" / "a.svg")
 
 

@@ -52,7 +52,7 @@ class Checksums:
 
     folder: Path
     title: str = ""
-    """The content of the folder, written as a comment in the list."""
+    """The name of the folder's corpus, written as a comment in the list."""
     by_name: dict[str, str] = field(default_factory=dict)
     """Each file's checksum by name, as 64 hexadecimal digits."""
 

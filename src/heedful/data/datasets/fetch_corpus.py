@@ -40,8 +40,8 @@ def get_corpus(
     """
     Download a corpus as line-aligned text.
 
-    `watch`: called with the file, the bytes so far and the total bytes, if known. `wait`: called
-    with the seconds to wait before a retry.
+    `watch`: called with the file name, the bytes so far and the total bytes, if known. `wait`:
+    called with the seconds to wait before a retry.
 
     If all texts exist and are unchanged, neither the network nor the archives are needed.
 
@@ -137,8 +137,8 @@ class _Search:
             digest, state = self._check(download, path)
         except _Wrong as wrong:
             raise TextError(
-                f"{path} {wrong}; it is damaged or another file: replace it or move it away, and "
-                "run the command again."
+                f"{path} {wrong}; it is damaged or is a different file: replace it or move it "
+                "away, and run the command again."
             ) from wrong
         self.sums.by_name[download.name] = digest
         self.say(f"{download.name} is already in the folder; {state}")

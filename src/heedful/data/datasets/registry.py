@@ -240,8 +240,8 @@ def _iwslt14() -> KnownCorpus:
         ]
     return KnownCorpus(
         name="iwslt14-de-en",
-        about="TED talks; the test text joins the usual five sets (6,750 pairs); the training "
-        "text contains the usual validation text (every 23rd pair)",
+        about="TED talks; the test text joins the usual five sets (6,750 pairs); every 23rd "
+        "training pair, usually held out for validation, is in the training text",
         languages=("de", "en"),
         pairs=172_000,
         license="CC BY-NC-ND 3.0, TED Conference LLC",

@@ -88,7 +88,7 @@ class KnownCorpus:
 
 def opus(corpus: str, version: str, source: str, target: str) -> KnownCorpus:
     """
-    Describe a corpus of OPUS, given its name and version there.
+    Describe a corpus from OPUS, given its name and version in OPUS.
 
     Addresses and member names have the form that mtdata uses for all of OPUS, with language codes
     in alphabetical order.

@@ -51,7 +51,7 @@ def unpack(folder: Path, texts: Sequence[CorpusText]) -> None:
     """
     Extract the texts of a corpus from its downloads.
 
-    Every archive is read once and to its end, so that its own checksum is verified too; of a zip
+    Every archive is read once, up to its end, so that its own checksum is verified too; in a zip
     file, only the wanted members are read. A text gets its name when it is complete; an existing
     file with the same name and other content is kept.
 

@@ -139,8 +139,8 @@ def _shards(
                 leaks.count(shard.sources, shard.targets, shard.lines)
     if escaped:
         report.notes.append(
-            f"{escaped:,} of {read:,} pairs contain escapes of Moses' tokenizer, such as &apos; or "
-            f"@-@, the first in line {first_escaped:,}; a model learns to write these escapes. "
+            f"{escaped:,} of {read:,} pairs contain escapes of Moses' tokenizer, such as &apos; "
+            f"or @-@, the first on line {first_escaped:,}; a model learns to write these escapes. "
             "data.unescape=true undoes them."
         )
     report.notes += corpus.skipped.notes()

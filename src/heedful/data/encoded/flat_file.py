@@ -29,7 +29,7 @@ _DIGEST_BYTES = 16
 # Number of bytes of a block that are checked at once, so that little memory is needed.
 _PIECE_BYTES = 1 << 20
 OFFSET = np.dtype("<i8")
-"""Type of a position among the values."""
+"""Type of an offset, the position of a row's first value."""
 # Number of offsets that are compared at once, so that little memory is needed.
 _OFFSETS = 1 << 20
 

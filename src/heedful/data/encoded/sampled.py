@@ -207,6 +207,6 @@ def _recorded_inputs(out: Path) -> Any:
     if not isinstance(meta, dict) or "made_from" not in meta:
         raise RunFolderError(
             f"{out} must be empty or contain the sampled subwords of an epoch, but it has other "
-            "content; choose another folder or move it away."
+            "content; choose another folder or move this one away."
         )
     return meta["made_from"]

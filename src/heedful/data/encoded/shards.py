@@ -144,6 +144,6 @@ def _open_shard(path: Path) -> Iterator[Any]:
             yield file
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
         raise RunFolderError(
-            f"{path} must be a part of encoded text, but it cannot be read ({error}); delete "
+            f"{path} must contain encoded text, but it cannot be read ({error}); delete "
             f"{path.parent} and run the command again."
         ) from error

@@ -74,7 +74,7 @@ def write_texts(pairs: Iterable[tuple[str, str]], folder: Path) -> Texts:
     """
     Write the text of the training pairs, in constant memory.
 
-    A sentence may contain anything but lone surrogates, even line feeds.
+    A sentence may contain any characters, even line feeds, except lone surrogates.
 
     Raises `StorageError` if the disk is full or the folder cannot be written.
     """

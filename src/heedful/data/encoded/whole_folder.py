@@ -25,7 +25,7 @@ def whole_folder(folder: Path, mark: str, promise: str = INTACT) -> Iterator[Pat
     if taken and not is_own:
         raise RunFolderError(
             f"{folder} must be a new or empty folder, but it has other content; choose another "
-            "folder or move it away."
+            "folder or move this one away."
         )
     with replacing(folder, promise) as partial:
         yield partial

@@ -145,7 +145,8 @@ def _start() -> Any:
     except OSError as error:
         raise errors.HeedfulError(
             "Text is encoded by several processes, but one could not be started: "
-            f"“{error.strerror or error}”; lower --processes of `heedful data prepare`. {_KEPT}"
+            f"“{error.strerror or error}”; use fewer processes (--processes of `heedful data "
+            f"prepare`, or train.threads). {_KEPT}"
         ) from error
 
 
@@ -158,7 +159,8 @@ def _death(status: int) -> errors.HeedfulError:
         how = f"ended with status {status}"
     return errors.HeedfulError(
         f"Every process that encodes text must finish, but one {how}; its output is above. "
-        f"{_KEPT} A lower --processes of `heedful data prepare` needs less memory."
+        f"{_KEPT} Fewer processes (--processes of `heedful data prepare`, or train.threads) need "
+        "less memory."
     )
 
 

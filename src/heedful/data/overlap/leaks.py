@@ -87,7 +87,7 @@ class Leaks:
                 self._examples[sign].append(f"{lines[place]:,} {sign} {line:,}")
 
     def _held_out_line(self, pair: Sequence[Repetition]) -> int:
-        """Return the line number of the first held-out line that a pair repeats."""
+        """Return the line number of a held-out line that a pair repeats, if possible exactly."""
         for first, match in zip(self._first, pair, strict=True):
             if match.exact is not None:
                 return first[match.exact]
@@ -112,16 +112,18 @@ class Leaks:
         counts = []
         if self.exact:
             both = f" ({self.both:,} of them on both sides)" if self.both else ""
-            counts.append(f"{_pairs(self.exact)} an identical line{both}")
+            counts.append(f"{_pairs(self.exact)} a line that equals a validation line{both}")
         if self.near:
-            counts.append(f"{_pairs(self.near)} at least 90% of the word 4-grams of a line")
+            counts.append(
+                f"{_pairs(self.near)} at least 90% of the word 4-grams of a validation line"
+            )
         text = f"the training text of {self._corpus}" if self._corpus else "the training text"
         return (
             f"warning: {text} repeats {self.repeated:,} of {len(self._lines):,} validation pairs: "
             f"{' and '.join(counts)}. Validation scores can be too high. Examples (training line "
             "= validation line, with ~ for a near repetition): "
-            f"{', '.join(self._examples['='] + self._examples['~'])}. Drop "
-            "such pairs with --exclude and the validation files, or validate with other text."
+            f"{', '.join(self._examples['='] + self._examples['~'])}. To drop such pairs, name "
+            "the validation files with --exclude, or validate with other text."
         )
 
 

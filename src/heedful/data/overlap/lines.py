@@ -109,7 +109,7 @@ class _RareGrams:
     ids: Int64[np.ndarray, " R"]
     """The line of each 4-gram."""
     needed: Int64[np.ndarray, " N"]
-    """How many of them a line must have to be compared."""
+    """How many rare 4-grams of each held-out line another line must have to be compared."""
 
 
 def holds(present: set[Gram], held_out: str) -> bool:

@@ -45,7 +45,7 @@ class AlignedPair(NamedTuple):
     sure: frozenset[tuple[int, int]]
     """Sure links: indices of an English and a French word, from 0; spaces separate words."""
     possible: frozenset[tuple[int, int]]
-    """The sure links and merely possible ones: “did” and the auxiliary, “not” and “ne”."""
+    """The sure links and merely possible ones, such as “not” with “ne”."""
 
 
 def sample_pairs(count: int, seed: int) -> list[Pair]:
@@ -94,7 +94,7 @@ def split_aligned(train: int, held_out: int, seed: int) -> tuple[list[Pair], lis
 
 
 def split_trees(train: int, held_out: int, seed: int) -> tuple[list[Tree], list[Tree]]:
-    """Draw the syntax trees of `split_aligned`; raises `ValueError` for too small a size."""
+    """Draw the syntax trees of `split_aligned`; raises `ValueError` if a size is too small."""
     training, unseen = _split(train, held_out, seed)
     return [tree for _, tree in training], unseen
 

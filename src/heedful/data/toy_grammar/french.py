@@ -71,7 +71,7 @@ def _nominal(subject: Nominal) -> list[TaggedWord]:
 
 
 def _noun_phrase(node: NounPhrase, negated: bool = False) -> list[TaggedWord]:
-    """Realize article and noun, then the adjectives around it from the inside out."""
+    """Realize article, noun, and the adjectives around the noun from the inside out."""
     adjectives = [(a.side, TaggedWord(_agree(a, node), a.group)) for a in node.adjectives]
     before = [word for side, word in adjectives if side == "before"]
     after = [word for side, word in reversed(adjectives) if side == "after"]

@@ -59,7 +59,7 @@ def _story(author: SentenceGenerator) -> list[Clause]:
 
 
 def _simple(clause: Clause) -> Clause | None:
-    """Put a sentence into the past tense; None if it has fewer than two nouns or any modifier."""
+    """Put a sentence into the past tense; None if it has a modifier or fewer than two nouns."""
     assert isinstance(clause.phrase, VerbPhrase)
     phrases = _noun_phrases(clause)
     if len(phrases) < 2 or any(phrase.modifier for phrase in phrases):

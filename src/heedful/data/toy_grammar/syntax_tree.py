@@ -81,7 +81,7 @@ class Relative:
 
     phrase: VerbPhrase
     subject: Nominal | None = None
-    """The subject; the noun itself if None."""
+    """The subject; None if the noun itself is the subject."""
 
 
 @dataclass(frozen=True)

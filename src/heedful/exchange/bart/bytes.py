@@ -16,7 +16,7 @@ from heedful.files import read_within
 
 VOCABULARY, MERGES, WHOLE = "vocab.json", "merges.txt", "tokenizer.json"
 CLASSES = ("BartTokenizer", "RobertaTokenizer", "GPT2Tokenizer", "TokenizersBackend")
-"""Tokenizer classes of transformers with byte-level BPE; exports name the first."""
+"""Byte-level BPE tokenizer classes of the transformers library; exports name the first."""
 _MASK = "<mask>"
 _SAME = {"cls_token": "bos_token", "sep_token": "eos_token"}
 _USUAL = {"bos_token": "<s>", "eos_token": "</s>", "cls_token": "<s>", "sep_token": "</s>"}
@@ -67,7 +67,7 @@ def is_spaced(spelled: Mapping[str, Any]) -> bool:
 
 
 def _check_class(path: Path, spelled: Mapping[str, Any]) -> None:
-    """Refuse tokenizers that split text or add special symbols differently than BART's does."""
+    """Refuse tokenizers that split text or add special symbols differently from BART's."""
     name = str(spelled.get("tokenizer_class") or CLASSES[0]).removesuffix("Fast")
     names = {token: spelling(spelled, token, usual) for token, usual in _USUAL.items()}
     different = [token for token, same in _SAME.items() if names[token] != names[same]]

@@ -52,7 +52,7 @@ def subwords_of(model: ImportedModel) -> set[str]:
 def _places(
     mapping: IdMapping, languages: set[int], subwords: set[str]
 ) -> dict[int, tuple[int, int]]:
-    """Return the sort key of each row by our id: its group and its original id."""
+    """Return a mapping of our ids to the sort keys of their rows: group and original id."""
     numbered = {ours: n for ours, n in enumerate(mapping.origins) if n is not None}
     first = min(numbered[language] for language in languages)
     places = {}

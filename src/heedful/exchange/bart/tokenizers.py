@@ -1,5 +1,5 @@
 """
-Tokenizers of transformers for the languages of a model, including added languages.
+Tokenizers of the transformers library for a model's languages, including added languages.
 
 ::
 

@@ -35,7 +35,7 @@ def license_entries(text: str) -> LicenseEntries:
     """
     Describe a license; a license that the hub does not list becomes ``other`` with its name.
 
-    Raises `ExchangeError` if the text is not a name.
+    Raises `ExchangeError` if `text` cannot be the name of a license.
     """
     if not text:
         return LicenseEntries({}, "Not stated.")

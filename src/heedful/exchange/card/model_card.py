@@ -61,7 +61,7 @@ class CardFacts:
         for name in self.datasets:
             if len(name) > 96 or not _DATASET.fullmatch(name):
                 raise ExchangeError(
-                    "--dataset must be the name of a dataset of the Hugging Face hub, such as "
+                    "--dataset must be the name of a dataset on the Hugging Face hub, such as "
                     f"wmt/wmt14, but got {name!r}; correct it."
                 )
         for path in self.scores:
@@ -272,7 +272,7 @@ def _scores(scores: Sequence[CardScore]) -> list[str]:
 
 def _data(run: Run, facts: CardFacts) -> list[str]:
     """List the datasets and files of the run, with their recorded properties."""
-    lines = [f"- dataset {code(name)} of the Hugging Face hub" for name in facts.datasets]
+    lines = [f"- dataset {code(name)} on the Hugging Face hub" for name in facts.datasets]
     for side, entries in read_corpus(run.folder).items():
         lines += [f"- {code(side)}: {_file_facts(entry)}" for entry in entries]
     lines += list(_pairs(run.folder))

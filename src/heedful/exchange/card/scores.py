@@ -44,7 +44,7 @@ class CardScore(NamedTuple):
     """Name of the metric on the hub."""
     value: float
     signature: str
-    """Signature of the computation; empty if it was not recorded."""
+    """Signature that identifies how the score was computed; empty if it was not recorded."""
 
 
 def recorded_scores(folder: RunFolder, checkpoint: Path) -> list[CardScore]:

@@ -84,8 +84,8 @@ class ModelFile:
             scale = np.array(1000.0, np.float32)
         if scale is not None and not np.all(scale != 0):
             raise ExchangeError(
-                f"model.bin must divide {name} by a scale other than 0, but has a scale of 0; the "
-                "file is damaged or quantized in another way."
+                f"model.bin must have a nonzero scale for {name}, but has a scale of 0; the file "
+                "is damaged or quantized in another way."
             )
         if scale is None or scale.size not in (1, len(stored)):
             raise ExchangeError(
@@ -157,7 +157,7 @@ class _Reader:
             variables[f"{alias}_scale"] = variables[f"{name}_scale"]
 
     def _check_aliases(self, variables: dict[str, Array]) -> None:
-        """Refuse more aliases than any model has; each would become a separate weight."""
+        """Refuse aliases that multiply the memory use; each would become a separate weight."""
         stored = sum({id(array): array.size for array in variables.values()}.values())
         named = sum(array.size for array in variables.values())
         if named > _MOST_TIMES * stored + _ALWAYS:
@@ -213,7 +213,7 @@ class _Reader:
         return number
 
     def _take(self, count: int, label: str) -> bytes:
-        """Read bytes; raise `ExchangeError` if the file ends before them."""
+        """Read `count` bytes; raise `ExchangeError` if the file has fewer left."""
         if count > len(self.content) - self.place:
             raise self._wrong(
                 f"ends too early: its {label} needs {count:,} bytes from byte {self.place:,} on, "

@@ -1,4 +1,4 @@
-"""CTranslate2 as one side of a parity check, in our ids."""
+"""CTranslate2 as one side of a parity check; inputs and outputs are our token ids."""
 
 import sys
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,5 @@
 """
-Search and scoring with a CTranslate2 model, in CTranslate2's tokens.
+Search and scoring with a CTranslate2 model; inputs and outputs are CTranslate2's tokens.
 
 This module does not import torch, so it runs on a small server. CTranslate2's search has one length
 limit for all lines and one length penalty, ``power``. If a hypothesis exceeds the limit of its own
@@ -118,9 +118,9 @@ class Engine:
         (`as-ctranslate2` in `heedful.search.compat`). CTranslate2 gives a prefix a probability of
         one, and scores one token too many in a cut hypothesis. Lines with a prefix or a cut
         hypothesis are therefore scored again. Cut hypotheses are ranked after complete hypotheses.
-        If a hypothesis has a forbidden token, its line is searched again with all forbidden tokens
-        suppressed. Suppression redistributes their probability, so these lines are also scored
-        again.
+        If a hypothesis contains a forbidden token, its line is searched again with all forbidden
+        tokens suppressed. Suppression redistributes their probability, so these lines are also
+        scored again.
         """
         _check_process()
         penalty, alpha = settings.penalty, settings.penalty.alpha

@@ -120,7 +120,7 @@ _Origins = tuple[int | None, ...]
 
 @dataclass(frozen=True)
 class _Vocabularies:
-    """The tokenizer of both sides, and the original rows of our ids."""
+    """The tokenizer of both sides, and the row of CTranslate2's table for each of our ids."""
 
     tokenizer: Tokenizer
     origins: tuple[_Origins, _Origins]

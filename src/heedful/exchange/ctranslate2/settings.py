@@ -1,10 +1,10 @@
 """
 Model settings inferred from CTranslate2's attributes and variable shapes.
 
-A model of an older revision has few attributes. Features that our model lacks (rotary or relative
-positions, gated networks, keys shared by heads) become reasons for refusal. Unusual scales are
-multiplied into the weights: a scale of queries other than 1 / sqrt(d_k), and a scale of embeddings
-other than sqrt(d_model) or 1.
+A model of an older revision has few attributes. Features that the import does not support (rotary
+or relative positions, gated networks, keys shared by heads) become reasons for refusal. Unusual
+scales are multiplied into the weights: a scale of queries other than 1 / sqrt(d_k), and a scale of
+embeddings other than sqrt(d_model) or 1.
 """
 
 import math
@@ -210,7 +210,7 @@ class Variables:
         return {"tie_embeddings": "all"}
 
     def _biases(self) -> dict[str, Any]:
-        """Add missing biases, as zeros: to feed-forward layers; to projections if any has one."""
+        """Add missing zero biases to feed-forward layers, and to projections if any has a bias."""
         projections = [name for name in self.weights if _PROJECTION.search(name)]
         networks = [name for name in self.weights if _NETWORK.search(name)]
         has_bias = any(name.replace("/weight", "/bias") in self.weights for name in projections)

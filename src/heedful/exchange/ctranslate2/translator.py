@@ -190,8 +190,8 @@ class ExportedTranslator:
         if not limit.relative and limit.extra > most:
             raise SettingError(
                 f"max-length must be at most {most:,} with this folder, one less than its number "
-                f"of positions, but is {limit.extra:,}; export the run again with more "
-                "--positions."
+                f"of positions, but is {limit.extra:,}; export the run again with a larger value "
+                "of --positions."
             )
         return [min(limit.tokens(length), most) for length in lengths]
 

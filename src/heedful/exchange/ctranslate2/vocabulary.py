@@ -42,8 +42,8 @@ def special_token(config: Mapping[str, Any], name: str, usual: str) -> str:
     token = config.get(name, usual)
     if not isinstance(token, str):
         raise ExchangeError(
-            f"config.json of CTranslate2 must name a token as {name}, but has {token!r}; models "
-            "that expect this token from the caller cannot be imported."
+            f"{name} in config.json of CTranslate2 must be a token, but is {token!r}; models that "
+            "expect this token from the caller cannot be imported."
         )
     return token
 

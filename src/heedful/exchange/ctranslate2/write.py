@@ -130,7 +130,7 @@ def _refuse(config: RunConfig, options: WriteOptions) -> None:
 
 
 def _variables(model: ModelBundle, positions: int) -> dict[str, Array]:
-    """Convert our weights to CTranslate2's names; a tied table gets each of its names."""
+    """Convert our weights to CTranslate2's names; a tied table appears under all its names."""
     settings = model.config.model
     weights = with_equal_heads(settings, model.weights)
     names = key_map(settings, SAME, SAME, SAME)

@@ -12,7 +12,8 @@ HF_HOME is set. A run gets its final name after its conversion, so every run in 
 complete. Downloaded files stay in the cache of huggingface_hub, which other programs share.
 
 A revision is pinned at its first use: later uses need no network and return the same model, until
-`heedful hub update`. A damaged pins.json or hub.json is reported and counts as missing.
+the user runs `heedful hub update`. A damaged pins.json or hub.json is reported and counts as
+missing.
 """
 
 import fcntl

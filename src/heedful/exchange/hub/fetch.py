@@ -1,5 +1,5 @@
 """
-Conversion of a model from the hub to a run folder: it is downloaded, checked and compared once.
+Conversion of a model from the hub to a run folder: download, checks and a parity check.
 
 config.json determines the class before large files are downloaded. Only settings, subwords and one
 layout of the weights are downloaded; no code of a model is ever downloaded or run.

@@ -1,4 +1,4 @@
-"""Upload of a run to the hub, after an export to a Hugging Face class and a comparison."""
+"""Upload of a run to the hub, after an export to a Hugging Face class and a parity check."""
 
 from pathlib import Path
 
@@ -45,6 +45,6 @@ def push_run(
         parity, notes = export_model(run, HUGGING_FACE, folder, weights=weights, facts=facts)
         if not accept_differences:
             parity.check_outputs(None)
-        commit_message = message or f"Upload a model of heedful {__version__}"
+        commit_message = message or f"Upload a model exported by heedful {__version__}"
         page = client.upload(folder, name, private=private, message=commit_message)
     return page, parity, notes

@@ -110,7 +110,7 @@ def digest_of(path: Path, like: str) -> str:
 
 @contextmanager
 def _answer(url: str, start: int = 0) -> Iterator[Any]:
-    """Request the bytes of a file from an offset on, and open the response."""
+    """Request the bytes of a file after an offset, and open the response."""
     utils = import_module("huggingface_hub.utils")
     headers = {**utils.build_hf_headers(library_name="heedful"), "Accept-Encoding": "identity"}
     if start:

@@ -1,4 +1,4 @@
-"""A model run by Hugging Face's transformers, in our ids, as one side of a parity check."""
+"""A model run by Hugging Face's transformers as one side of a parity check, with our token ids."""
 
 import logging
 import warnings
@@ -22,7 +22,7 @@ from heedful.tokenization.imported_model import ImportedModel
 from heedful.tokenization.special_symbols import END, PAD, START
 from heedful.tokenization.tokenizer import Tokenizer
 
-_PURPOSE = "Comparing with a model of Hugging Face"
+_PURPOSE = "Comparing with a Hugging Face model"
 
 
 class TransformersReference:
@@ -30,8 +30,8 @@ class TransformersReference:
     A model of one of Hugging Face's classes.
 
     `model_class`, `tokenizer_class`: names in transformers. `search`: settings of `generate` in
-    addition to the folder's. `languages`: languages by the tokenizer's attributes, such as
-    ``src_lang``. Nothing is downloaded and no code in the folder is run. Padding and the start
+    addition to the folder's. `languages`: languages by the tokenizer attributes that they set, such
+    as ``src_lang``. Nothing is downloaded and no code in the folder is run. Padding and the start
     symbol are never generated, as in heedful. Raises `MissingExtra` if transformers is not
     installed.
     """

@@ -71,7 +71,7 @@ class GenerateSearch:
     """The search settings of a Hugging Face model, with notes on differences."""
 
     search: SearchConfig
-    """The search in our settings."""
+    """The search, expressed in our settings."""
     notes: tuple[str, ...]
     """Differences between our search and `generate`."""
 
@@ -186,7 +186,7 @@ def _shortest(settings: Mapping[str, Any]) -> int:
 
 
 def _longest(settings: Mapping[str, Any], positions: int) -> int:
-    """Compute the maximum output length, the start symbol included."""
+    """Compute the maximum output length, including the start symbol."""
     new, total = settings.get("max_new_tokens"), settings.get("max_length")
     if isinstance(new, int):
         return min(new + 1, positions)
@@ -196,7 +196,7 @@ def _longest(settings: Mapping[str, Any], positions: int) -> int:
 def _forbidden(
     settings: Mapping[str, Any], id_mapping: IdMapping, reasons: Problems
 ) -> tuple[Sequence[int], tuple[str, ...]]:
-    """List forbidden tokens in our ids, and notes on tokens that only our search forbids."""
+    """List the forbidden tokens as our ids, and notes on tokens that only our search forbids."""
     words, single = (settings.get(name) or [] for name in ("bad_words_ids", "suppress_tokens"))
     reasons.add_if(
         not isinstance(words, list) or not isinstance(single, list),
@@ -217,7 +217,7 @@ def _forbidden(
     unknown = [n for n, known in zip(single, is_known, strict=True) if not known]
     reasons.add_if(
         bool(unknown),
-        f"bad_words_ids and suppress_tokens have {unknown}, which are not symbols",
+        f"bad_words_ids and suppress_tokens contain {unknown}, which are not ids of symbols",
     )
     forbidden = {id_mapping.ours[n] for n in compress(single, is_known)} - {END}
     notes = tuple(

@@ -150,7 +150,7 @@ def _embed(nodes: Nodes, embedding: TokenEmbedding, ids: str) -> str:
 
 
 def _positions(nodes: Nodes, positions: Positions, first: str, end: str) -> str:
-    """Compute the encodings of a range of positions, without a maximum."""
+    """Compute the encodings of a range of positions, which has no upper limit."""
     if isinstance(positions, NoPositions):
         return nodes.constant(np.float32(0.0))
     numbers = nodes.add("Range", first, end, nodes.constant(np.int64(1)))

@@ -1,5 +1,5 @@
 """
-Export as two ONNX graphs, for programs without heedful and torch.
+Export as two ONNX graphs, for programs that use neither heedful nor torch.
 
 ::
 

@@ -35,11 +35,11 @@ class OpaqueObject:
 
 
 Make = Callable[[tuple[Any, ...]], Any]
-"""A function that maps the arguments of a call to a plain value, which replaces the result."""
+"""A function that maps the arguments of a call to the plain value that replaces its result."""
 
 
 def of_type(kind: type, value: Any) -> Any:
-    """Check that an opcode's operand has exactly a given type, or raise `TypeError`."""
+    """Return an opcode's operand if it has exactly the given type, else raise `TypeError`."""
     if type(value) is not kind:
         raise TypeError(f"expected {kind.__name__}, but got {type(value).__name__}")
     return value

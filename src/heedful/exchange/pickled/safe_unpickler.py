@@ -215,7 +215,7 @@ class _Machine:
         of_type(set, self.stack[-1]).update(map(key_of, values))
 
     def _count(self, keys: Iterable[Any]) -> None:
-        """Limit the number of keys that are not text, because numbers can be chosen to collide."""
+        """Limit the number of keys that are not text, because numbers can have equal hashes."""
         self._numbers += sum(not isinstance(key, str | bytes) for key in keys)
         if self._numbers > _MOST_NUMBERS:
             raise ValueError(f"it has more than {_MOST_NUMBERS:,} keys that are not text")

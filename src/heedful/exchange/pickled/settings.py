@@ -8,7 +8,7 @@ from heedful.exchange.pickled.placeholders import OpaqueObject
 _DEEPEST = 8
 _MOST = 100_000
 WIDEST_BEAM, MOST_TOKENS = 201, 10_000
-"""Exclusive upper limits of search settings; larger ones would fill memory in parity checks."""
+"""Exclusive upper limits of search settings; larger values could fill memory in parity checks."""
 
 
 def settings_of(value: Any) -> dict[str, Any]:

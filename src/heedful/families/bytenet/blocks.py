@@ -97,7 +97,7 @@ class ByteNetBlock(nn.Module):
 
 class Unfolding(nn.Module):
     """
-    Room for a longer target: ceil(a |s|) + b columns for a source of |s| tokens.
+    Extension of |s| source tokens to ceil(a |s|) + b columns, for a longer target.
 
     The settings give a and b. Columns beyond the source contain the same vector, learned or zero.
     Their number depends on the sentence alone, not on its batch.
@@ -114,7 +114,7 @@ class Unfolding(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch time width"], real: Bool[Tensor, "batch time"]
     ) -> tuple[Float[Tensor, "batch columns width"], Bool[Tensor, "batch columns"]]:
-        """Extend each sentence to its room; return columns, zero beyond that room, and a mask."""
+        """Extend each sentence to its number of columns; return zero-padded columns and a mask."""
         lengths = real.sum(dim=1, keepdim=True)  # (batch, 1)
         columns = self._room(x.size(1))
         positions = torch.arange(columns, device=x.device)

@@ -33,7 +33,7 @@ def _blocks(model: ModelSettings) -> Iterator[str]:
     if kernels == {1} and bytenet.max_dilation != type(bytenet)().max_dilation:
         yield (
             "`model.bytenet.max_dilation` has an effect only with a kernel wider than one "
-            "position, but all kernels are 1; leave it out, or widen a kernel"
+            "position, but all kernels have width 1; leave it out, or widen a kernel"
         )
     if model.encoder == "bytenet" and bytenet.encoder_kernel % 2 == 0:
         yield (

@@ -26,10 +26,10 @@ class ByteNetConfig(SettingsTable):
     max_dilation: Annotated[int, Field(ge=1, le=1024)] = 16
     """Largest dilation; dilations double from block to block, then start again at 1."""
     join: Annotated[Literal["concatenated", "summed"], DECODER] = "concatenated"
-    """How an encoder column and an embedding are joined: concatenated and projected, or summed."""
+    """How an encoder state and an embedding are joined: concatenated and projected, or summed."""
     unfolding_factor: Annotated[float, Field(ge=1, le=10), DECODER] = 1.2
-    """Encoder columns per source subword (ByteNet's a); beyond them, the decoder reads zeros."""
+    """Encoder states per source subword (ByteNet's a); after the last, the decoder reads zeros."""
     unfolding_offset: Annotated[int, Field(ge=0, le=10_000), DECODER] = 0
-    """Columns added to unfolding_factor times the source's length (ByteNet's b)."""
+    """Encoder states in addition to unfolding_factor times the source length (ByteNet's b)."""
     unfolding_padding: Annotated[Literal["learned", "zero"], DECODER] = "learned"
-    """Vector that fills the columns beyond the source: a learned vector, or zeros."""
+    """Vector at the positions beyond the source: a learned vector, or zeros."""

@@ -110,8 +110,8 @@ class ByteNetDecoder(ByteNetStack, TargetDecoder):
 
     Notes
     -----
-    Section 3 of Kalchbrenner et al. 2016. Columns beyond the room are zero; the decoder continues
-    until the end symbol.
+    Section 3 of Kalchbrenner et al. 2016. Beyond the last column, the decoder reads zeros and
+    continues until the end symbol.
     """
 
     attends = False

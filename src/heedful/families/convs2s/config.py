@@ -28,8 +28,8 @@ ConvolutionalLayers = Annotated[
     str,
     written_as(
         rf"{_PART}(?: {_PART})*",
-        "must be parts such as 9x(512,3), separated by spaces: a number of layers, their "
-        "channels and their kernel width, all below a million",
+        "must be groups of layers such as 9x(512,3), separated by spaces: a number of layers, "
+        "their channels and their kernel width, all below a million",
     ),
     AfterValidator(_check_depth),
 ]

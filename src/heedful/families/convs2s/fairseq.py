@@ -3,8 +3,9 @@ fairseq's convolutional models, `fconv`: ConvS2S as Gehring et al. (2017) traine
 
 fairseq stores a convolution's weight as (kernel, inputs, 2 outputs), and every weight as its
 direction `weight_v` and its length `weight_g`. Our output matrix has no weight normalization, so
-its two parts are multiplied. The options of fairseq give the shapes of layers as Python
-expressions, such as ``[(512, 3)] * 9 + [(1024, 3)] * 4``. They are parsed, never executed.
+fairseq's direction and length of this matrix are combined. The options of fairseq give the shapes
+of layers as Python expressions, such as ``[(512, 3)] * 9 + [(1024, 3)] * 4``. These expressions are
+parsed, never executed.
 """
 
 import ast
@@ -172,7 +173,7 @@ class Lengths:
 
 
 def _normalized_by_output(tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """Give each weight one length per output; compute the output matrix from its two parts."""
+    """Give each weight one length per output; combine direction and length of the output matrix."""
     # Checkpoints older than version 2 have one length for each position of a decoder's kernel.
     # Their weights are multiplied out, and then get one length per output.
     changed = dict(tensors)

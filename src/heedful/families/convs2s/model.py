@@ -209,7 +209,7 @@ class ConvS2SState(RowState):
     length: int = 0
     """Number of target tokens read so far."""
     attention: Tensor | None = None
-    """Weights of the last step, averaged over the layers, shape (rows, source)."""
+    """Attention weights of the last step, averaged over the layers, shape (rows, source)."""
 
 
 class ConvS2SDecoder(ConvS2SStack, TargetDecoder):
@@ -291,7 +291,7 @@ class ConvS2SDecoder(ConvS2SStack, TargetDecoder):
         convolve: Callable[[int, Tensor], Tensor],
         packing: Packing | None = None,
     ) -> tuple[Tensor, list[Tensor]]:
-        """Run all layers; return the input of the output matrix, and each layer's weights."""
+        """Run all layers; return the output matrix's input, and each layer's attention weights."""
         recorded: list[Tensor] = []
 
         def attend(number: int, y: Tensor) -> Tensor:
@@ -326,7 +326,7 @@ class ConvS2SAttention(nn.Module):
         packing: Packing | None = None,
     ) -> tuple[Float[Tensor, "_ queries channels"], Float[Tensor, "batch _ source"]]:
         """
-        Return the sum of states and context, and the weights, whose rows sum to one.
+        Return the sum of states and context, and the attention weights, whose rows sum to one.
 
         Section 3.5 multiplies the context by m sqrt(1/m), where m is the number of real source
         tokens. `embeddings`: embeddings of the target tokens, including positions. `packing`:

@@ -30,7 +30,7 @@ class Experts(Family):
         return layers_with_mixtures(model, side)
 
     def module_counts(self, model: ModelSettings) -> Mapping[str, int]:
-        """Return the setting for the number of experts."""
+        """Return the number of experts by its dotted setting name."""
         return {"model.experts.count": model.part(ExpertsConfig).count or 0}
 
     def beyond_transformer(self, model: ModelSettings) -> list[tuple[str, object]]:

@@ -32,7 +32,7 @@ class ExpertsConfig(SettingsTable):
     count: Annotated[int, Field(ge=1, le=100_000)] | None = None
     """Number of experts in a mixture. None means no mixtures."""
     per_token: Annotated[Width, EXPERTS] = 2
-    """Experts per token; with groups, number of groups per token and of experts chosen in each."""
+    """Experts per token; with groups, this many groups per token and experts per chosen group."""
     gating: Annotated[Literal["noisy", "balanced"], EXPERTS] = "noisy"
     """Noisy top-k, or balanced: experts get equal numbers of tokens per training micro-batch."""
     groups: Annotated[Annotated[int, Field(ge=2, le=10_000)] | None, EXPERTS] = None
@@ -40,7 +40,7 @@ class ExpertsConfig(SettingsTable):
     d_ff: Annotated[Width | None, EXPERTS] = None
     """Inner width of an expert. None means the feed-forward width, or 4 * d_model if recurrent."""
     encoder_layers: Annotated[MixtureLayers, EXPERTS, _ENCODER] = "all"
-    """Encoder layers with a mixture, as the feed-forward network or after a recurrent layer."""
+    """Encoder layers with a mixture, in place of a feed-forward network or after recurrence."""
     decoder_layers: Annotated[MixtureLayers, EXPERTS, _DECODER] = "all"
     """Decoder layers with a mixture."""
     sigmoid: Annotated[bool, EXPERTS] = False

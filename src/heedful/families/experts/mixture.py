@@ -42,7 +42,7 @@ class MixtureConfig:
     """Number of groups of a gate on two levels; None means one level."""
     activation: str = "relu"
     sigmoid: bool = False
-    """Whether a sigmoid follows (Shazeer et al. 2017, appendix E)."""
+    """Whether a sigmoid follows the mixture (Shazeer et al. 2017, appendix E)."""
     importance_loss: float = 0.01
     load_loss: float = 0.01
 

@@ -87,7 +87,7 @@ class Fastformer(Mixer):
         return layout.mask
 
     def initialize(self, generator: torch.Generator) -> None:
-        """Initialize each matrix by Glorot's uniform distribution, and biases with zero."""
+        """Initialize each matrix from Glorot's uniform distribution, and biases with zero."""
         for linear in self._maps():
             glorot(linear.weight, generator)
             if linear.bias is not None:

@@ -12,7 +12,8 @@ class Pooled(Family):
 
     encoders = ("average", "sum")
     help: ClassVar = {
-        "model.encoder": "average and sum give every position the mean or sum of the embeddings"
+        "model.encoder": "average gives every position the mean of all embeddings, "
+        "and sum gives their sum"
     }
     traits = frozenset({"one-state", "unscored"})
     builder = "heedful.families.pooled.build"

@@ -1,4 +1,4 @@
-"""Queries and keys of length one, head by head, with a learned scale (Henry et al. 2020)."""
+"""Queries and keys with an L2 norm of one in each head, and a learned scale (Henry et al. 2020)."""
 
 from collections.abc import Iterable
 from typing import ClassVar
@@ -10,7 +10,7 @@ NAME = "l2"
 
 
 class QkL2NormFamily(Family):
-    """Normalization of queries and keys by their length."""
+    """Normalization of queries and keys by their L2 norm."""
 
     qk_norms = (NAME,)
     help: ClassVar = {

@@ -1,5 +1,5 @@
 """
-Normalization of queries and keys by their length (Henry et al. 2020, arXiv 2010.04245).
+Normalization of queries and keys by their L2 norm (Henry et al. 2020, arXiv 2010.04245).
 
 ::
 

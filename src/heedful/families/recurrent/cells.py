@@ -131,8 +131,8 @@ class RecurrentLayer(nn.Module):
         Run one direction as torch's module does, position by position, with cheaper gradients.
 
         `data`: shape (tokens, inputs); `sizes`: number of rows at each position, in descending
-        order. On a CPU, torch's own backward pass fills and adds a matrix of the size of all gates
-        at each position.
+        order. On a CPU, torch's own backward pass fills and adds, at each position, a matrix as
+        large as the gates of all positions.
         """
         products = LoopProducts() if torch.is_grad_enabled() else PLAIN
         weights = dict(self.rnn.named_parameters())
@@ -195,7 +195,7 @@ class RecurrentLayer(nn.Module):
     def step(
         self, gates: Float[Tensor, "rows gates"], state: CellState, products: StepProducts = PLAIN
     ) -> CellState:
-        """Compute the next state from the input's part of all gates; its first tensor is h."""
+        """Compute the next state, whose first tensor is h, from the input's part of all gates."""
         projection = getattr(self.rnn, "weight_hr_l0", None)
         weights = self.rnn.weight_hh_l0, self.rnn.bias_hh_l0, projection
         return self._advance(gates, state, weights, products)  # type: ignore[arg-type]

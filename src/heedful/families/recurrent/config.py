@@ -31,7 +31,7 @@ class RecurrentConfig(SettingsTable):
     direction: Annotated[
         Literal["forward", "bidirectional", "first-bidirectional", "interleaved"], ENCODER
     ] = "bidirectional"
-    """Direction of the encoder: forward, both, both only in layer 1, or two alternating stacks."""
+    """Encoder direction: forward, both, both only in layer 1, or alternating in two stacks."""
     reverse_source: Annotated[bool, ENCODER] = False
     """Whether the encoder reads the source in reverse order."""
     residual_from: Annotated[int, Field(ge=1)] | None = None

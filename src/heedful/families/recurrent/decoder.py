@@ -57,7 +57,7 @@ class RecurrentState(RowState):
     length: int = 0
     """Number of target tokens read so far."""
     attention: Tensor | None = None
-    """Weights of the last step, shape (rows, source)."""
+    """Attention weights of the last step, shape (rows, source)."""
 
 
 class RecurrentDecoder(RecurrentStack, TargetDecoder):

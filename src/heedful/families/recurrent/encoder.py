@@ -1,5 +1,5 @@
 """
-Recurrent encoders: one direction, two directions, or two columns with alternating directions.
+Recurrent encoders: one direction, two directions, or two stacks with alternating directions.
 
 ::
 

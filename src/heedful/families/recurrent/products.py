@@ -67,7 +67,7 @@ class LoopProducts(StepProducts):
     Matrix multiplications of a training loop; gradients of shared tensors are computed only once.
 
     Each loop has its own object, with one query for each sentence. Shared tensors are recognized by
-    their id, so they must be the same objects at every step.
+    Python's `id`, so they must be the same objects at every step.
     """
 
     def __init__(self) -> None:

@@ -37,7 +37,7 @@ class RecurrentWiring:
     memory_width: int = 0
     """Width of the states that a decoder attends to."""
     final_width: int = 0
-    """Width of the encoder's last states from which a decoder starts; 0 if it uses none."""
+    """Width of the encoder vector that gives a decoder's first state; 0 if there is none."""
     score: Score | Literal["none"] = "none"
     attention_size: int = 0
     """Inner width of additive and product scores."""
@@ -94,7 +94,7 @@ class RecurrentWiring:
 
     @property
     def top_is_bidirectional(self) -> bool:
-        """Whether an encoder's last layer, or its pair of last layers, reads both directions."""
+        """Whether an encoder's last layer, or its pair of last layers, reads in both directions."""
         only_first = self.direction == "first-bidirectional" and self.layers > 1
         return self.direction != "forward" and not only_first
 
@@ -108,5 +108,5 @@ class RecurrentWiring:
         return self.readout_size
 
     def inputs_above(self, below: int) -> int:
-        """Return a layer's input width above a layer of width `below`, without the fed vector."""
+        """Return the input width of a layer above one of width `below`, without the fed vector."""
         return below + (self.gates // 2 if self.fast_forward else 0)

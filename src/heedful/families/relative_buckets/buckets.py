@@ -6,10 +6,11 @@ Buckets of distances, as in T5 (Raffel et al. 2020, arXiv 1910.10683, section 2.
     distance of the key    0  1  2  ...  e-1 | e ................... max_distance and beyond
     bucket                 0  1  2  ...  e-1 | e + floor(log(distance / e) / log(max / e) * (n - e))
 
-The first e = ⌊n / 2⌋ of the n buckets have one distance each. The other buckets are spaced
-logarithmically, so large distances are coarse. An encoder has n buckets for keys before a query and
-n for keys after it; a decoder sees no later keys. Each head has one learned number per bucket,
-which is added to the score before the softmax. All layers of a side share these numbers.
+The first e = ⌊n / 2⌋ of the n buckets have one distance each. The bounds of the other buckets are
+spaced logarithmically, so buckets of large distances are wider. In an encoder, n is half of
+`count`, once for keys before a query and once for keys after it. In a decoder, n is `count`. Each
+head has one learned number per bucket, which is added to the score before the softmax. All layers
+of a side share these numbers.
 """
 
 import math

@@ -61,7 +61,7 @@ class RelativeMaps(Mixer):
         return (out if layout.query_packing is None else layout.query_packing.pack(out)), None
 
     def initialize(self, generator: Generator) -> None:
-        """Draw within Glorot's bound for the matrix from all neighbors to one position."""
+        """Draw weights within Glorot's bound for the matrix from all neighbors to one position."""
         glorot(self.convolution.weight.flatten(1), generator)
         nn.init.zeros_(self.convolution.bias)
 

@@ -17,4 +17,4 @@ class RotarySettings(SettingsTable):
     table: ClassVar[str] = "model.rotary"
 
     base: Annotated[float, Field(gt=1.0, le=1e12)] = 10000.0
-    """Base of the angles: of h pairs, pair j rotates by base^(-j/h) radians per position."""
+    """Base of the angles: component pair j of h rotates by base^(-j/h) radians per position."""

@@ -31,7 +31,7 @@ _LOAD = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
 
 
 Functions = Callable[[ctypes.CDLL], Sequence[str]]
-"""A function that prepares a loaded library and returns the names that the library must have."""
+"""Maps a loaded library to the names of the functions that it must have."""
 
 
 class NoLibrary(Exception):
@@ -40,7 +40,7 @@ class NoLibrary(Exception):
 
 def native_library(name: str, functions: Functions = lambda _: ()) -> ctypes.CDLL:
     """
-    Load the library of a C file of this package, or compile it. `name`: the file's stem.
+    Load the library of a C file of this package, or compile the file. `name`: the file's stem.
 
     ``HEEDFUL_NATIVE`` in the environment: ``0`` disables compiled functions, ``compile`` compiles
     for this processor even if the wheel has a library. Raises `NoLibrary` if no library with all
@@ -138,7 +138,9 @@ def _compile(command: list[str], folder: Path, stem: str, functions: Functions) 
             code = f"exit code {error.returncode}"
             raise NoLibrary(f"the compiler {command[0]} failed: {why or code}") from error
         except subprocess.TimeoutExpired as error:
-            raise NoLibrary(f"the compiler {command[0]} took over {_SECONDS} seconds") from error
+            raise NoLibrary(
+                f"the compiler {command[0]} took more than {_SECONDS} seconds"
+            ) from error
         if tried.returncode < 0:
             raise NoLibrary(f"the library that the compiler {command[0]} wrote is incomplete")
         library = _load(library_file, functions)
@@ -153,7 +155,7 @@ def _load(path: Path, functions: Functions) -> ctypes.CDLL:
     missing = [name for name in functions(library) if not hasattr(library, name)]
     if missing:
         raise NoLibrary(
-            f"the library {path} has no {', '.join(missing)}; CC may not be a C compiler"
+            f"the library {path} has no {', '.join(missing)}; perhaps CC is not a C compiler"
         )
     return library
 

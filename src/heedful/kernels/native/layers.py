@@ -101,9 +101,9 @@ class AttendedStates:
     filled: int
     """Number of slots in use."""
     distances: Float[Tensor, "heads distances"] | None = None
-    """Score bias for each distance, key position minus query position; zero is in the middle."""
+    """Score bias by distance, key position minus query position; distance 0 is in the middle."""
     is_step: bool = False
-    """Whether a key's position is its rank among open slots; otherwise, it is the slot's index."""
+    """Whether a key's position is its rank among unmasked slots; else it is the slot's index."""
 
     def describe(self) -> _Attended:
         """Fill the C struct ``Attended`` of ``steps.c``."""

@@ -108,7 +108,7 @@ def is_plain(x: Tensor) -> bool:
 
 def kernels_kind(device: torch.device) -> str:
     """
-    Name the kernels of attention, loss and dropout in training; kinds differ in rounding.
+    Return the kind of training kernels for attention, loss and dropout; kinds differ in rounding.
 
     On a CPU, `torch` means functions of torch alone, and `plain` means uncompiled kernels.
     `compiled-16` and `compiled-8` give the number of values in a vector, which determines the order
@@ -162,7 +162,8 @@ class NativeLinear(nn.Module):
 
     The result for a row does not depend on the other rows.
 
-    Raises `RuntimeError` if there are no compiled functions on this machine.
+    Raises `RuntimeError` if this machine has no compiled functions, or if `d_in` is not a multiple
+    of four.
     """
 
     kind = FP32
@@ -190,7 +191,7 @@ class NativeLinear(nn.Module):
             self.bias[: self.outer] = bias.detach()
 
     def _panels(self, filled: Tensor, together: int) -> Tensor:
-        """Arrange a matrix in panels, in which several inputs of each output are adjacent."""
+        """Arrange a matrix in panels; an output's weights for several inputs are adjacent."""
         shape = (self.filled // self.lanes, self.lanes, filled.size(1) // together, together)
         return filled.view(shape).transpose(1, 2).contiguous()
 

@@ -26,9 +26,9 @@ INTRODUCTION = (
 )
 RESERVATION = (
     "Every verdict holds only for these models, this text and this machine. Where no seeds are "
-    "named, one model of each kind was trained, and its interval is over sentences. Intervals of "
-    "times are over rounds. Only intervals over seeds also hold for other seeds, and no interval "
-    "holds for another size or text."
+    "named, one model of each kind was trained, and the interval is computed over sentences. "
+    "Intervals of times are computed over rounds of measurement. Only intervals over seeds also "
+    "hold for other seeds, and no interval holds for another model size or text."
 )
 
 

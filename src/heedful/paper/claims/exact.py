@@ -37,7 +37,7 @@ def measure_convolution() -> Measured:
             "A convolution and a sum of linear maps, one for each relative position, differ by at "
             f"most {_round_up(max(errors))}."
         ],
-        "The sum of one map for each relative position equals the convolution within "
+        "The sum of one map for each relative position equals the convolution to within "
         f"{_round_up(max(errors))}.",
         (panel,),
     )
@@ -67,10 +67,10 @@ def measure_shift() -> Measured:
             f"{_round_up(max(errors))}.",
             f"A model's table differs from the exact encodings by up to {_round_up(rounded)}.",
         ],
-        "One rotation for each distance, the same at all 512 positions, gives the encoding of the "
-        f"later position within {_round_up(max(errors))} in double precision. A model's table of "
-        "encodings is in single precision, and differs from the exact encodings by at most "
-        f"{_round_up(rounded)}.",
+        "One rotation for each distance, the same at all 512 positions, gives the encoding of "
+        f"the later position to within {_round_up(max(errors))} in double precision. A model's "
+        "table of encodings is in single precision, and differs from the exact encodings by at "
+        f"most {_round_up(rounded)}.",
         (panel,),
     )
 

@@ -176,14 +176,14 @@ def measure_additive_cost() -> Measured:
             for at, ratio in zip(where, slower, strict=True)
         ],
         f"Additive attention takes {min(times):.1f} to {max(times):.1f} times as long as "
-        f"dot-product attention. The lowest limit of the 95% intervals is {surely:.1f}; the claim "
-        f"holds if it is above {_MUCH:g}. Additive attention takes {min(larger):.1f} to "
+        f"dot-product attention. The smallest lower limit of the 95% intervals is {surely:.1f}; "
+        f"the claim holds if it is above {_MUCH:g}. Additive attention takes {min(larger):.1f} to "
         f"{max(larger):.1f} times the memory. Forward passes with {_HEADS} heads were timed in "
         f"{_ROUNDS} rounds on this machine. Sequences have {_LENGTHS[2]} positions where d_k "
         f"varies, and d_k is {_D_MODEL} where their length varies. Each additive score needs d_k "
         "sums, which are computed for a few queries at a time, in at most "
-        f"{MOST_NUMBERS * 4 / 1e6:.0f} MB. In larger layers only the scores themselves take more "
-        "memory, so memory does not decide the claim.",
+        f"{MOST_NUMBERS * 4 / 1e6:.0f} MB. In larger layers, only the memory for the scores "
+        "themselves grows, so memory does not decide the claim.",
         tuple(panels),
     )
 

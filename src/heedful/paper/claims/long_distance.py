@@ -22,7 +22,7 @@ from heedful.visualise.size_curves import SizeCurve, SizePanel
 _KNOWN = 0.5
 """Minimum mean probability of the correct name at which a model counts as knowing the name."""
 _KEPT = 0.1
-"""Largest fall of a name's probability up to `DISTANCES[-1]` at which a model keeps the name."""
+"""Largest drop of a name's probability, at `DISTANCES[-1]`, that counts as keeping the name."""
 _AXIS = "distance in words"
 _GRADIENTS = 20  # number of lines of each distance for which gradients are computed
 
@@ -54,13 +54,14 @@ def measure_long_distance(trained: Trainings) -> Measured:
         evidence if learned else [None],
         [_headline(model.title, falls[model.name]) for model in LONG] if learned else [doubt],
         "Each translation ends with a name that the source does not contain. The numbers are the "
-        f"probability of the correct name among all names; chance is {1 / len(NAMES):.1f}. First "
-        f"{DISTANCES[0]} word, then {DISTANCES[-1]} words separate the name from its previous "
-        f"occurrence. {' '.join(sentences)}"
-        f"{'' if learned else f' {doubt}'} A model keeps the name if the whole interval of this "
-        f"difference is below {_KEPT:g}. It loses the name if the whole interval is above "
-        f"{_KEPT:g}. A convolution with 2 layers of kernel width 3 sees only 5 tokens, whatever it "
-        f"learns; a convolution with 5 layers of width 9 sees 41. {_practice(trained)} Weights: "
+        f"probability of the correct name among all names; chance is {1 / len(NAMES):.1f}. In the "
+        f"first number of each pair, {DISTANCES[0]} word separates the name from its previous "
+        f"occurrence; in the second, {DISTANCES[-1]} words. "
+        f"{' '.join(sentences)}{'' if learned else f' {doubt}'} A model keeps the name if the "
+        f"whole interval of this difference is below {_KEPT:g}. It loses the name if the whole "
+        f"interval is above {_KEPT:g}. A convolution with 2 layers of kernel width 3 sees only 5 "
+        "tokens, whatever it learns; a convolution with 5 layers of width 9 sees 41. "
+        f"{_practice(trained)} Weights: "
         + "; ".join(f"{model.title} {trained.systems[model.name].parameters:,}" for model in LONG)
         + ".",
         (

@@ -13,8 +13,8 @@ _RECURRENT = (
     "train.learning_rate=4e-3",
 )
 TUNED = (
-    "The learning rate and the initial weights of the recurrent model were chosen by trials, and "
-    "the Transformer's were not."
+    "The learning rate and the initial weights of the recurrent model were tuned in trial runs; "
+    "those of the Transformer were not."
 )
 """A note for every comparison with the recurrent model."""
 TUNED_ENCODER = (

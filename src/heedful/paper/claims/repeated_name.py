@@ -54,9 +54,9 @@ def _join_pairs(pairs: list[Pair], distance: int, generator: random.Random) -> P
     while len(words) <= max(DISTANCES):
         if len(sources) == _MOST_JOINED or not pairs:
             raise TextError(
-                "the text for the claim `long` must have translations of 2 to "
-                f"{_LONGEST} words separated by spaces, but {len(sources)} translations together "
-                f"have {len(words)} words; give another text."
+                f"the text for the claim `long` must have translations of 2 to {_LONGEST} words "
+                f"separated by spaces, but {len(sources)} translations together have only "
+                f"{len(words)} words; give another text."
             )
         source, target = generator.choice(pairs)
         sources.append(source)

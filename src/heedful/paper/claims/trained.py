@@ -53,7 +53,9 @@ def measure_mask(trained: Trainings) -> Measured:
     low, high = unmasked.interval
     number = f"translations have {unmasked.bleu:.1f} BLEU ({low:.1f} to {high:.1f})"
     if ratio >= _AS_LOW:
-        number = f"the perplexity of references is {ratio:.2f} times that with a mask"
+        number = (
+            f"the perplexity on reference translations is {ratio:.2f} times as high as with a mask"
+        )
     apart = trained.difference(with_mask, without_mask)
     return Measured(
         [unmasked.bleu < LEARNED if ratio < _AS_LOW else None],
@@ -280,16 +282,16 @@ def measure_heads(trained: Trainings) -> Measured:
             f"{_say_gain(*stricter, _HEADS_OF[2])}{doubt}",
             _say_gain(*milder, _HEADS_OF[1]),
         ],
-        f"Of {_list_numbers(HEAD_COUNTS)} heads of a layer, {counted['trained']} are "
-        f"different after training, and {counted['untrained']} before training. The number is two "
-        "to the power of the heads' Jensen-Shannon divergence. It is averaged over "
+        f"Of {_list_numbers(HEAD_COUNTS)} heads of a layer, {counted['trained']} are different "
+        f"after training, and {counted['untrained']} before training. The number of different "
+        "heads is two to the power of the heads' Jensen-Shannon divergence. It is averaged over "
         f"{len(after[0])} sentences, the encoder's self-attention and the decoder's attention to "
-        "the source. Sharpness alone makes heads differ: "
-        f"{counted['untrained and sharpened']} are different in an untrained model whose queries "
-        "are multiplied until each layer's attention is as sharp as after training. Its heads "
-        "attend to random positions, so heads can hardly differ more. The statement is supported "
-        "if a trained model has more different heads than this untrained model. It is refuted if "
-        "training leaves fewer different heads than there were before.",
+        f"the source. Sharpness alone makes heads differ: {counted['untrained and sharpened']} "
+        "are different in an untrained model whose queries are multiplied until each layer's "
+        "attention is as sharp as after training. Its heads attend to random positions, so heads "
+        "can hardly differ more. The statement is supported if a trained model has more "
+        "different heads than this untrained model. It is refuted if training leaves fewer "
+        "different heads than there were before.",
         (
             SizePanel("heads", HEAD_COUNTS, curves, "different heads of a layer", "x"),
             SizePanel("heads", HEAD_COUNTS, (bleu,), "BLEU", "x"),
@@ -304,7 +306,7 @@ def _list_numbers(numbers: Sequence[object]) -> str:
 
 
 def _deciding_gain(gains: Sequence[Estimate]) -> tuple[Estimate, int]:
-    """Find the gain that decides whether all gains are above 0, and the number of heads for it."""
+    """Find the gain that decides whether all gains are above 0, and its number of heads."""
     ranked = sorted(zip(gains, HEAD_COUNTS, strict=True), key=lambda pair: pair[0].interval)
     return ranked[every([sign(gain.interval) for gain, _ in ranked])]
 

@@ -71,7 +71,7 @@ class Trainings(NamedTuple):
 
     def growth(self, ours: str, theirs: str) -> ScoreDifference | None:
         """
-        Compare two models' difference on the longest sentences with their difference elsewhere.
+        Compare two models' BLEU difference on the longest sentences with that on the others.
 
         Returns None if all lines are equally long.
         """

@@ -23,7 +23,7 @@ from heedful.paper.parsing.unary import best_chains
 
 @dataclass(frozen=True)
 class BinaryRules:
-    """Arrays of a grammar; indices number tags, labels, then prefixes of at least two symbols."""
+    """Arrays of a grammar, indexed by tags, then labels, then prefixes of two or more symbols."""
 
     symbols: list[Symbol]
     tags: int

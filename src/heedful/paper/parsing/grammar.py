@@ -56,7 +56,7 @@ class TreebankRules:
         return self.rules[rule] / max(1, self.labels[rule[0]])
 
     def root_probability(self, root: Symbol) -> float:
-        """Return the share of the trees that have this root."""
+        """Return the fraction of the trees that have this root."""
         return self.roots[root] / max(1, self.roots.total())
 
 

@@ -57,7 +57,7 @@ class Archive:
             ) from error
 
     def _check_names(self) -> None:
-        """Refuse encrypted members, macros, and member names that no document has."""
+        """Refuse encrypted members, macros, too many members, and duplicate or unsafe names."""
         names = [member.filename for member in self.members]
         if len(names) > _MOST_MEMBERS or len(set(names)) < len(names):
             raise TextError(
@@ -91,8 +91,8 @@ class Archive:
             left -= len(content)
             if left < 0:
                 raise TextError(
-                    f"{self.kind} must hold at most {_MOST_BYTES >> 20} MiB, but it holds "
-                    "more when unpacked; translate it in parts."
+                    f"{self.kind} must hold at most {_MOST_BYTES >> 20} MiB, but it holds more "
+                    "when unpacked; split it into smaller documents."
                 )
             contents[member.filename] = content
         return contents
@@ -102,14 +102,14 @@ class Archive:
         content = self.contents[name]
         if len(content) > _MOST_XML:
             raise TextError(
-                f"{self.kind} must have parts of at most {_MOST_XML >> 20} MiB, but "
-                f"“{name}” is larger; translate it in parts."
+                f"{self.kind} must have members of at most {_MOST_XML >> 20} MiB, but “{name}” is "
+                "larger; split it into smaller documents."
             )
         self._tags += content.count(b"<")
         if self._tags > _MOST_TAGS:
             raise TextError(
-                f"{self.kind} must have at most {_MOST_TAGS:,} tags, but it has more; translate it "
-                "in parts."
+                f"{self.kind} must have at most {_MOST_TAGS:,} tags, but it has more; split it "
+                "into smaller documents."
             )
         if b"<!DOCTYPE" in content:  # before anything is parsed
             raise self._declares(name)
@@ -128,7 +128,7 @@ class Archive:
         return tree
 
     def _declares(self, name: str) -> TextError:
-        """Build the error for a document type."""
+        """Build the error for a document type declaration."""
         return TextError(
             f"{self.kind} must not declare a document type, but “{name}” does; save it again."
         )

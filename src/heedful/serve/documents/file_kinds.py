@@ -1,8 +1,8 @@
 """
 The kinds of files that are translated as a whole, by their suffixes.
 
-The text of a file is split according to its form. The translation is written as a file of the same
-kind. Markdown and office documents need the extra `documents`.
+The kind of a file determines how its text is split. The translation is written as a file of the
+same kind. Markdown and office documents need the extra `documents`.
 """
 
 from collections.abc import Callable

@@ -77,7 +77,7 @@ class AtomKind(Enum):
     CLOSE = auto()
     """An end tag."""
     POINT = auto()
-    """An atom without text: an image, a comment, a control character, an untranslated element."""
+    """An atom without text: an image, comment, control character or hidden untranslated element."""
     KEPT = auto()
     """An untranslated element whose text the model sees."""
 
@@ -96,7 +96,7 @@ class Atom(NamedTuple):
 
 def paragraphs(source: str) -> Iterator[str | list[Atom]]:
     """
-    Split HTML into blocks of running text.
+    Split HTML into blocks of running text and the markup between them.
 
     ``translate="no"`` and the class ``notranslate`` leave an element unchanged, up to its end tag
     or the tag that closes it implicitly.

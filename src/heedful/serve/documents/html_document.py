@@ -92,7 +92,7 @@ class Markup:
 
 
 def fill_parts(parts: Sequence[str | Sentence], pairs: Iterator[tuple[str, Links | None]]) -> str:
-    """Replace the sentences with the next translations, each with its word links."""
+    """Replace each sentence with the next translation in `pairs`, using its word links."""
     return "".join(part if isinstance(part, str) else part.filled(*next(pairs)) for part in parts)
 
 

@@ -59,7 +59,8 @@ class HtmlTokenKind(Enum):
     """
     The kind of an HTML token.
 
-    A tag without its closing ``>`` is `OTHER`, with everything after it, because browsers drop it.
+    A tag without its closing ``>`` is `OTHER` and includes all text after it, because browsers drop
+    both.
     """
 
     TEXT = auto()

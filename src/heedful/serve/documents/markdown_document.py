@@ -1,5 +1,5 @@
 """
-Markdown: text is translated in place; code, addresses and the layout of blocks stay unchanged.
+Markdown: text is translated in place; code, URLs and the layout of blocks stay unchanged.
 
 A CommonMark parser with tables enabled finds the lines of running text. Their inline markup is
 parsed here, because the parser does not report its positions. HTML blocks are read like web pages::
@@ -51,7 +51,7 @@ _BLOCK_START = re.compile(r"(\s*)((?:\d{1,9}[.)]|[-+>#=~]+)(?=\s|$))")
 
 
 def parse_markdown(text: str, language: str, fits: Fits | None = None) -> Markup:
-    """Find the sentences of Markdown; this never fails, because every text is Markdown."""
+    """Find the sentences of Markdown; this never fails, because every text is valid Markdown."""
     parts: list[str | Sentence] = []
     here = 0
     references, spans = _text_spans(text)
@@ -87,7 +87,7 @@ class _Run(list[str]):
 
 
 def _text_spans(text: str) -> tuple[Collection[str], Iterator[tuple[int, list["str | _Run"]]]]:
-    """Find the labels of link references, and the start and lines of each running text."""
+    """Find the labels of link references, and the start and lines of each block of text."""
     front = _FRONT_MATTER.match(text)
     offset = front.end() if front else 0
     # the parser would replace line ends; these replacements preserve all positions
@@ -247,7 +247,7 @@ def _tag(raw: str) -> Atom:
 
 
 def _flanking(line: str, match: "re.Match[str]") -> str:
-    """Decide by its neighbors whether a delimiter may open (o) or close (c) emphasis."""
+    """Return whether a delimiter may open (o) or close (c) emphasis, given its neighbors."""
     before = line[match.start() - 1] if match.start() else " "
     after = line[match.end()] if match.end() < len(line) else " "
     may_open = not after.isspace() and (after.isalnum() or not before.isalnum())

@@ -12,8 +12,8 @@ Subtitles: SubRip (``.srt``) and WebVTT (``.vtt``).
 
 Numbers, time stamps, blank lines, notes and styles stay unchanged, byte for byte. The lines of a
 cue are read as one text, and its translation is wrapped to the same number of lines. A line that
-begins with a dash belongs to another speaker. Tags such as ``<i>`` and ``{\an8}`` follow their
-words.
+begins with a dash starts the text of another speaker. Tags such as ``<i>`` and ``{\an8}`` follow
+their words.
 """
 
 import html

@@ -1,5 +1,5 @@
 """
-Projection of inline tags onto a translation, with the help of its word links.
+Projection of inline tags onto a translation by means of word alignment.
 
 ::
 
@@ -195,7 +195,7 @@ class _Words:
         return [self.stretch(j, j, span) for j in self._translated[source] if j in inside]
 
     def weights(self, source_words: Span) -> list[float]:
-        """Score each target word: 1 if all its links go to the source words, -1 if none does."""
+        """Score target words: 1 if all links go to `source_words`, -1 if none; unlinked near 0."""
         weights = self._unrelated.copy()
         for j in {j for i in range(*source_words) for j in self._translated[i]}:
             sources = self.linked[j]
@@ -378,7 +378,7 @@ def _point(position: int, words: _Words, parent: _Element) -> int:
 
 
 def _write_element(element: _Element, target: str, escape: Callable[[str], str]) -> str:
-    """Write an element and its content."""
+    """Format an element and its content as text."""
     here, end = element.place
     if element.kept is not None:
         apart = here == end

@@ -7,7 +7,7 @@ from heedful.arguments import Files, flag
 
 @dataclass(frozen=True)
 class TreeOptions:
-    """The text of a parser."""
+    """The trees for training and validating a parser."""
 
     trees: Files | None = flag(
         "File of bracketed trees, each on one or several lines; may be compressed, repeated or a "

@@ -95,7 +95,7 @@ def quickstart(
     say(f"predicted    {predicted}")
     say(f"tree         {picture}")
     say(f"explore it   {page}")
-    say(f'go on with   echo "{SENTENCE}" | {command_name()} parse predict {run}')
+    say(f'try next     echo "{SENTENCE}" | {command_name()} parse predict {run}')
     return score.f1
 
 

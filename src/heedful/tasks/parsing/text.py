@@ -54,7 +54,7 @@ class TreeText(UnpreparedText):
     """The corpus that was written from the trees."""
 
     def configure(self, config: RunConfig) -> RunConfig:
-        """Set the names of source and target, unless they have names."""
+        """Name the source “words” and the target “trees”, unless they have names."""
         return config.with_settings(
             {
                 "data.source_language": config.data.source_language or "words",
@@ -87,7 +87,7 @@ class TreeText(UnpreparedText):
                     yield f"warning: {warning}"
 
     def prepare(self, job: Preparation) -> None:
-        """Write the trees as text, unless it was already written, and encode the text."""
+        """Write the trees as text, unless this text already exists, and encode it."""
         place = job.folder.path / _FOLDER
         sides = [place / f"train.{side}" for side in ("words", "symbols")]
         if not sides[-1].exists():

@@ -7,7 +7,8 @@ Normalization that changes no content: white space, invisible characters, compos
 
 With ``data.reading = text``, training, validation, scoring and translation begin with this
 normalization. A letter and the accent after it become one character (Unicode's form NFC). Invisible
-characters are dropped. A joiner stays where its script needs it and inside an emoji sequence.
+characters are dropped. A zero-width joiner stays where its script needs it and inside an emoji
+sequence.
 """
 
 import re

@@ -79,7 +79,7 @@ def in_case_of(source: str, target: str, language: str = "") -> str:
 
 def lower_forms(word: str, language: str = "") -> list[str]:
     """
-    List the words in lower case that a word in capitals may stand for, the plainest first.
+    List the lower-case words that a word in capitals may stand for, the one without “ß” first.
 
     >>> lower_forms("STRASSE", "de")
     ['strasse', 'straße']

@@ -22,7 +22,7 @@ def loops_of_words(
     words: Sequence[str], least: int = _LEAST_ROUNDS
 ) -> Iterator[tuple[int, int, int]]:
     """
-    Find loops: the index of the first word, and the numbers of words in a round and in all rounds.
+    Find loops; yields the index of the first word, the words per round, and the words in total.
 
     `least`: minimum number of rounds.
 
@@ -45,7 +45,7 @@ def loops_of_words(
 
 
 def cut_word_loops(words: Sequence[str], source: Sequence[str]) -> list[Span]:
-    """Find the spans of the rounds in a translation that exceed the rounds in its source."""
+    """Find the spans of a translation's rounds beyond the number of rounds in its source."""
     # a loop needs a letter, because “1 000 000 000” is a number
     loops = [
         (start, size, length)

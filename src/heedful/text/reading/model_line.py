@@ -1,4 +1,4 @@
-"""The text of a line for the model, and the positions of pieces that were cut out."""
+"""The text of a line that the model reads, and the positions of pieces that were cut out."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,7 +18,7 @@ class Gap(NamedTuple):
     seen: Span
     """Its span in the text for the model; empty for a held piece."""
     spaced: tuple[bool, bool] = (True, True)
-    """Whether it has a space, or an end of the line, before and after it."""
+    """Whether a space or an end of the line is before it, and whether one is after it."""
 
 
 class ModelLine(NamedTuple):
@@ -26,7 +26,7 @@ class ModelLine(NamedTuple):
 
     text: str
     origins: tuple[tuple[int, int], ...]
-    """For each of its parts, the start in this text and the start in the prepared line."""
+    """For each part of `text`, its start in `text` and its start in the prepared line."""
     gaps: tuple[Gap, ...]
 
     def origin(self, place: int) -> int:

@@ -38,7 +38,7 @@ class ReadingNote:
     held: tuple[HeldNote, ...] = ()
     """Pieces that were held back, and their replacements."""
     case: str = ""
-    """Case that was taken from the source and restored; ``lost`` if links were missing."""
+    """Kind of case that was restored, such as ``upper``; ``lost`` if word links were missing."""
     numbers: tuple[str, ...] = ()
     """Numbers of the source that the translation lacks."""
     loops: int = 0
@@ -108,7 +108,8 @@ class ReadingCounts:
             )
         if self.at_end:
             yield (
-                "pieces that the model did not read are now at the end of their translations "
-                f"({count_noun(self.at_end, 'piece')} in {count_noun(self.end_lines, 'line')}), "
-                "because no alignment shows their positions."
+                "text that the model did not read, such as emoji, is at the end of its "
+                f"translation ({count_noun(self.at_end, 'piece')} in "
+                f"{count_noun(self.end_lines, 'line')}), because no alignment shows their "
+                "positions."
             )

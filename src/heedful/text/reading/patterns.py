@@ -1,8 +1,8 @@
 r"""
 Patterns of text that no model translates: placeholders, addresses, paths, versions.
 
-Only forms that never occur in running text are included: ``50 % sure`` contains no format
-specifier, and ``and/or`` is not a path. Users name further strings with `protected`.
+Only forms that ordinary words never have are included: ``50 % sure`` contains no format specifier,
+and ``and/or`` is not a path. Users name further strings with `protected`.
 """
 
 import re

@@ -1,5 +1,5 @@
 """
-Choice of the position in a translation for a piece held back from its source, by word links.
+Positions in a translation for pieces held back from its source, chosen by word links.
 
 ::
 
@@ -7,8 +7,8 @@ Choice of the position in a translation for a piece held back from its source, b
     target  le gros chien rouge dort
 
 A position between two target words is good if source words before the gap are linked to target
-words before the position. The same applies to words after the gap and the position. Words near the
-gap count most.
+words before the position. Likewise, source words after the gap should be linked to target words
+after the position. Words near the gap count most.
 """
 
 import re
@@ -71,7 +71,7 @@ def best_place(gap: int, words: int, links: Links) -> Boundary:
 
 def linked_run(source: Iterable[int], words: int, links: Links) -> tuple[Span | None, bool]:
     """
-    Find the target words that translate source words: the longest run of them.
+    Find the longest run of target words that are linked to some source words.
 
     Returns the run (None if there is none), and whether there is exactly one run.
     """

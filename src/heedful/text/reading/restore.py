@@ -1,5 +1,5 @@
 """
-Restoration of a translation: loops, case, terms, and held pieces.
+Restoration of a translation: loops are cut; case, terms and held pieces are restored.
 
 Each step edits a `Draft`, which keeps the links of the words valid.
 """
@@ -52,7 +52,7 @@ def restore_case(
     languages: Languages = UNKNOWN,
     fixed: int = 0,
 ) -> tuple[Draft, str]:
-    """Restore the case of the source from character `fixed` on; also return this case."""
+    """Restore the case of the source from character `fixed` on; also return the kind of case."""
     if not any(cased.changed):
         return translation, ""
     words = restore_line(translation.words, cased.line, languages.target)
@@ -78,7 +78,7 @@ def restore_case(
 
 
 class _Put(NamedTuple):
-    """The text for a gap and its position in the translation."""
+    """The edit that fills a gap, and how its position was chosen."""
 
     gap: Gap
     edit: Edit
@@ -171,7 +171,7 @@ def _put_term(
 
 
 def _is_its_own(translation: Draft, gap: Gap, text: str, run: Span, seen: Sequence[Span]) -> bool:
-    """Whether a run of words translates only a term; without spaces, this is seldom clear."""
+    """Whether a run of words translates only a term; often unclear in scripts without spaces."""
     inside = _touched_words(seen, gap.seen)
     around = text[seen[inside[0]][0] : gap.seen[0]] + text[gap.seen[1] : seen[inside[-1]][1]]
     if any(map(str.isalnum, around)):

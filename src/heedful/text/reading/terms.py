@@ -97,8 +97,8 @@ class Glossary(dict[str, str]):
         read = cls({" ".join(term.split()): _on_a_line(put) for term, put in terms.items()})
         if empty := [term for term, put in read.items() if not term or not put]:
             raise TextError(
-                f"`glossary` must have a translation for each term, but the translation of "
-                f"“{empty[0]}” is empty; name it in `protected` to keep it unchanged."
+                f"`glossary` must have nonempty terms and translations, but “{empty[0]}” or its "
+                "translation is empty; to keep a term unchanged, name it in `protected`."
             )
         return read
 

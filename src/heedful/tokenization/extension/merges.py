@@ -33,7 +33,7 @@ class NewPiece(NamedTuple):
     piece: str
     """Its text; a leading space is written as in sentencepiece."""
     parts: tuple[str, ...]
-    """The old subwords of which it consists; empty for a character that was unknown."""
+    """The old subwords or bytes that spell it; empty if there are none."""
     halves: Pair | None = None
     """The two subwords that were merged; None for a character or a word."""
 
@@ -61,8 +61,8 @@ def learn_pieces(
     Learn at most `count` new subwords from some words.
 
     `words`: words of the new language, split by the old vocabulary into `known` subwords and single
-    unknown characters. `unchanged`: words that must be split as before. `split`: the old subwords
-    of an unknown character, such as its bytes.
+    unknown characters. `unchanged`: words that must be split as before. `split`: returns the old
+    subwords that spell an unknown character, such as its bytes.
 
     Unknown characters take at most half of the new subwords, the most frequent first. The same
     words always give the same subwords.

@@ -54,7 +54,7 @@ class ExtensibleModel:
     model: SubwordModel
 
     def __post_init__(self) -> None:
-        """Refuse models that are not sentencepiece models."""
+        """Refuse models that cannot be extended."""
         model = self.model
         imported = isinstance(model, ImportedModel) and model.kind == f"{PREFIX}sentencepiece"
         if not (imported or isinstance(model, SentencePieceModel)):
@@ -131,7 +131,7 @@ class ExtensibleModel:
 
     @cached_property
     def _content(self) -> bytes:
-        """The file of the model."""
+        """The content of the model's file."""
         return self.model.files()["model"]
 
     @cached_property

@@ -1,1 +1,1 @@
-"""Training on a GPU: steps of fixed shapes, replayed from graphs."""
+"""Training on a GPU: steps with tensors of fixed shapes, replayed as CUDA graphs."""

@@ -63,7 +63,7 @@ class PlannedTraining:
     state_bytes: int
     """Bytes per parameter for weights, gradients and moments."""
     token_bytes: float | None
-    """Bytes kept for the backward pass per source token and target token; None if unknown."""
+    """Bytes kept for the backward pass per pair of a source and a target token; None if unknown."""
     mean_passes: float = 1.0
     """Mean number of passes over the batch in a step."""
 

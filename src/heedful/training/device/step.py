@@ -145,7 +145,8 @@ class DeviceStep:
         """
         Start a step; return its results, which can be read later.
 
-        `slots`: the micro-batches. `seed`: seeds the dropout of the micro-batch with a given index.
+        `slots`: the micro-batches. `seed`: called with the index of each micro-batch to seed its
+        dropout.
         """
         self.prepare(slots[0], len(slots))
         for number, slot in enumerate(slots):

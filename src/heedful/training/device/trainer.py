@@ -37,7 +37,7 @@ class _Started(NamedTuple):
 
 class DeviceTrainer(Trainer):
     """
-    `Trainer` with steps of fixed shapes; their results are read one step later.
+    `Trainer` with tensors of fixed shapes; the results of a step are read one step later.
 
     The model, optimizer and objective must be supported by `heedful.training.device.optimizations`.
     """
@@ -182,7 +182,7 @@ class DeviceTrainer(Trainer):
                 raise
             tokens = self.batches.micro_batch_tokens
             raise DeviceError(
-                f"a step must fit into the memory of {self.model.device}, but {tokens:,} tokens a "
-                f"side do not; lower train.micro_batch_tokens (it is {tokens:,}; the batches stay "
-                "the same, but are computed in more parts) or data.max_length."
+                f"a step must fit into the memory of {self.model.device}, but {tokens:,} tokens "
+                f"per side do not; lower train.micro_batch_tokens (it is {tokens:,}; the batches "
+                "stay the same, but are split into more micro-batches) or data.max_length."
             ) from error

@@ -106,7 +106,7 @@ class AttentionUse:
         )
 
     def summary(self, figures: Figures) -> str:
-        """Describe to which positions the decoder attends."""
+        """Describe where the decoder attends, and how far the loss rises without attention."""
         costs = (
             f"the loss would rise by {figures['nats_of_uniform']:.2f} nats per token with uniform "
             f"attention, and by {figures['nats_of_other_source']:.2f} with another sentence's "

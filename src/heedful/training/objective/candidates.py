@@ -66,7 +66,7 @@ class PairLosses(NamedTuple):
     value: float
     """Sum of the objective over the pairs."""
     figure: float
-    """Sum over the pairs of the figure that the log shows."""
+    """Sum, over the pairs, of the objective's figure in the log."""
 
 
 @dataclass(kw_only=True)

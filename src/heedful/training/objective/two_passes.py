@@ -63,7 +63,7 @@ class TwoPasses:
 
     def describe(self) -> str:
         """Describe the objective for the messages at the start of training."""
-        cut = f", {100 * self.cut:g}% of the tokens cut in the second" if self.cut else ""
+        cut = f", {100 * self.cut:g}% of the tokens cut in the second pass" if self.cut else ""
         start = f" from step {self.single_pass_steps + 1:,}" if self.single_pass_steps else ""
         return f"{self.name}, two passes{start}{cut}"
 

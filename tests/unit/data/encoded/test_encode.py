@@ -230,7 +230,7 @@ def test_what_a_process_refuses_is_raised_here(text, tokenizer, tmp_path, monkey
 
 def test_a_process_that_cannot_start_says_why(text, tokenizer, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nonexistent/python")
-    with pytest.raises(HeedfulError, match="“No such file or directory”; lower --processes"):
+    with pytest.raises(HeedfulError, match="“No such file or directory”; use fewer processes"):
         encode_corpus(text, tokenizer, FILTER, tmp_path / "ids", processes=2)
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(HeedfulError, match="ended with status 1"):

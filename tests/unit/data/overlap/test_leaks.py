@@ -31,10 +31,11 @@ def test_each_kind_is_counted_and_named_by_line():
     assert (leaks.exact, leaks.both, leaks.near, leaks.repeated) == (3, 1, 1, 3)
     assert leaks.note() == (
         "warning: the training text of europarl repeats 3 of 3 validation pairs: 3 training pairs "
-        "have an identical line (1 of them on both sides) and 1 training pair has at least 90% of "
-        "the word 4-grams of a line. Validation scores can be too high. Examples (training line = "
-        "validation line, with ~ for a near repetition): 1 = 1, 3 = 4, 6 = 4, 4 ~ 1,205. Drop such "
-        "pairs with --exclude and the validation files, or validate with other text."
+        "have a line that equals a validation line (1 of them on both sides) and 1 training pair "
+        "has at least 90% of the word 4-grams of a validation line. Validation scores can be too "
+        "high. Examples (training line = validation line, with ~ for a near repetition): 1 = 1, "
+        "3 = 4, 6 = 4, 4 ~ 1,205. To drop such pairs, name the validation files with --exclude, or "
+        "validate with other text."
     )
 
 

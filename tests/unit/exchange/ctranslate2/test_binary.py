@@ -85,7 +85,7 @@ def test_a_hostile_file_is_refused_in_a_sentence(tmp_path, content, said):
     ("scale", "said"),
     [
         (None, "scale for each row of a/weight, but has none"),
-        (np.zeros(2, np.float32), "divide a/weight by a scale other than 0"),
+        (np.zeros(2, np.float32), "have a nonzero scale for a/weight"),
         (np.ones(5, np.float32), "scale for each row of a/weight, but has 5"),
     ],
 )

@@ -48,7 +48,7 @@ def test_a_list_of_forbidden_symbols_is_no_longer_than_the_vocabulary():
         reasons = Problems()
         read_rule({"bad_words_ids": words}, id_mapping, 64, reasons)
         assert len(reasons.messages) == count
-    assert "[9, 9.5, 'a'], which are not symbols" in reasons.messages[0]
+    assert "[9, 9.5, 'a'], which are not ids of symbols" in reasons.messages[0]
 
 
 def test_repeated_unigrams_are_refused_for_the_start_symbol_counts_there():

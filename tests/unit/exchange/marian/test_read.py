@@ -124,7 +124,7 @@ def test_without_transformers_a_model_is_imported_but_not_compared(folder, tmp_p
     report, _ = import_model("marian", folder, tmp_path / "run")
     assert report.parity is None
     assert (report.sentences, report.round_trips) == (12, 12)
-    assert "results were not compared: Comparing with a model of Hugging Face needs" in str(report)
+    assert "results were not compared: Comparing with a Hugging Face model needs" in str(report)
     report.check_outputs(tmp_path / "run")
 
 

@@ -62,6 +62,6 @@ def test_an_odd_width_needs_its_channels():
 def test_guided_attention_is_refused():
     settings = {"model.encoder": "bytenet", "model.decoder": "bytenet"}
     with pytest.raises(
-        SettingError, match=r"guides attention .* none \(`model.decoder` is bytenet"
+        SettingError, match=r"guides attention .* no such attention \(`model.decoder` is bytenet"
     ):
         RunConfig().with_settings(settings | {"train.guided_attention": 1.0})

@@ -23,7 +23,7 @@ def test_layers_that_attend_are_named_or_numbered():
 
 @pytest.mark.parametrize("text", ["", "3", "(512)", "0x(512,3)", "(512,0)", "(512,3)(512,3)"])
 def test_a_shape_of_another_form_is_refused(text):
-    with pytest.raises(SettingError, match=r"must be parts such as 9x\(512,3\)"):
+    with pytest.raises(SettingError, match=r"must be groups of layers such as 9x\(512,3\)"):
         load_config("tiny", [*BOTH, f"model.convs2s.encoder_layers={text}"])
 
 

@@ -56,7 +56,7 @@ def test_gradients_reach_both_tables():
 
 
 def test_a_gpu_s_packed_rows_are_not_for_it():
-    reason = "RelativeBuckets needs padded rows, because it is added to the scores"
+    reason = "RelativeBuckets is added to the scores and so needs padded rows"
     assert why_not_packed(small(**SETTINGS)) == reason
 
 
@@ -88,7 +88,7 @@ def test_layers_in_python_have_the_same_refusals():
         return RelativeBuckets(config.heads)
 
     assert Encoder(LayerConfig(**sizes, score_bias=build), 1)(torch.randn(1, 3, 8)).shape[1] == 3
-    with pytest.raises(SettingError, match="`window` must be None where `score_bias` is set"):
+    with pytest.raises(SettingError, match="`window` must be None if `score_bias` is set"):
         LayerConfig(**sizes, score_bias=build, window=3)
 
 

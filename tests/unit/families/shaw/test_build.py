@@ -58,7 +58,7 @@ def test_gradients_reach_all_tables():
 def test_recorded_graphs_have_it_and_compiled_layers_and_packed_rows_do_not():
     model = small(**SETTINGS)
     assert can_record(model) and not is_known(model.decoder)
-    reason = "DistanceVectors needs padded rows, because it changes the scores"
+    reason = "DistanceVectors changes the scores and so needs padded rows"
     assert why_not_packed(model) == reason
 
 

@@ -86,7 +86,7 @@ def test_a_mask_is_needed_where_loss_falls_and_translation_fails(
     assert values(checked, 1)["without mask"] == (0.0, 0.1)
     number = f"translations have {bleu:.1f} BLEU ("
     if seen > 5.5:
-        number = "the perplexity of references is 1.12 times that with a mask."
+        number = "the perplexity on reference translations is 1.12 times as high as with a mask."
     assert checked.headline.startswith(f"Without a mask, {number}")
 
 

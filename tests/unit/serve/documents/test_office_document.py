@@ -394,7 +394,10 @@ OUTSIDE = b"<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><a>&x;</a>"
         (packed({"word/document.xml": b"<a/>"}), "must be in Word's default format"),
         (packed({"word/document.xml": b"<a>"}), "must hold well-formed XML"),
         (packed({"word/document.xml": b"<a>" * 9_000}), "must hold well-formed XML"),
-        (packed({"word/document.xml": b" " * (1 << 25)}), "is larger; translate it in parts"),
+        (
+            packed({"word/document.xml": b" " * (1 << 25)}),
+            "is larger; split it into smaller documents",
+        ),
         (packed({"word/media/a.bin": bytes(1 << 27)}), "it holds more when unpacked"),
         (packed({f"word/{n}": b"" for n in range(6_000)}), "at most 5,000 members"),
         (packed({"../../etc/passwd": b"x"}), "a member is outside that folder"),

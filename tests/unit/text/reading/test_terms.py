@@ -49,7 +49,7 @@ def test_terms_of_a_script_without_spaces_stand_beside_any_character():
 
 def test_terms_must_have_text():
     assert Terms.of(None, None) is None and Terms.of({}, []) is None
-    with pytest.raises(TextError, match="the translation of “dog” is empty"):
+    with pytest.raises(TextError, match="“dog” or its translation is empty"):
         Terms.of({"dog": " "}, None)
     with pytest.raises(TextError, match="one is empty"):
         Terms.of(None, [" "])

@@ -130,7 +130,7 @@ def draw(
 
 
 def _print(drawings: list[_Drawing]) -> None:
-    """Print trees at the width of the terminal, in color unless the user has disabled color."""
+    """Print trees at the terminal's width, in color only in a terminal with color enabled."""
     width = shutil.get_terminal_size((_WIDTH, 24)).columns
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     text = "\n".join(_lines(drawings, width, color=sys.stdout.isatty() and not plain))
@@ -156,7 +156,7 @@ def _lines(drawings: list[_Drawing], width: int, *, color: bool = False) -> Iter
 
 
 def _choose(drawings: list[_Drawing], numbers: list[int], file: Path) -> list[_Drawing]:
-    """Choose the trees of some lines by their numbers."""
+    """Choose the trees on the lines with the given numbers."""
     from heedful.errors import TextError
 
     by_line = {drawing.number: drawing for drawing in drawings}

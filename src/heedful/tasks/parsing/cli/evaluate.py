@@ -39,8 +39,8 @@ def evaluate(
         bool,
         typer.Option(
             "--evalb",
-            help="Print EVALB's own table instead. The table covers the unchanged lines, or "
-            "cleaned trees if the files have different numbers of lines.",
+            help="Print EVALB's own table instead. It is computed from the lines as they are, "
+            "or from cleaned trees if the files have different numbers of lines.",
         ),
     ] = False,
     as_json: Json = False,
@@ -48,8 +48,9 @@ def evaluate(
     """
     Score predicted trees against gold trees by EVALB's rules.
 
-    No sentence is left out: a sentence whose predicted tree is missing or has other words counts as
-    unparsed. EVALB leaves such sentences out; its score is printed below heedful's.
+    No sentence is left out: a sentence whose predicted tree is missing or does not have the gold
+    tree's words counts as unparsed. EVALB leaves such sentences out; its score is printed below
+    heedful's.
     """
     from heedful.evaluation.significance import Resampling
     from heedful.tasks.parsing.trees.evalb_table import evalb_table

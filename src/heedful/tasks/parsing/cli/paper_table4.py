@@ -40,10 +40,10 @@ def table4(
     """
     List published parsers, and score your own.
 
-    Without RUN and --trees, only the paper's rows are printed. With --train-trees, two grammars
-    learned from these trees are scored, too. Scores of your parsers have 95% confidence intervals,
-    and the command reports which of their differences are significant. `heedful parse train` trains
-    a parser.
+    Without --trees, only the paper's rows are printed; RUN and --train-trees need --trees. With
+    --train-trees, two grammars learned from these trees are scored, too. Scores of your parsers
+    have 95% confidence intervals. The command also compares each parser with the next best, and
+    reports whether the difference is significant. `heedful parse train` trains a parser.
     """
     from heedful.experiments.page import write_table
     from heedful.files import make_folder

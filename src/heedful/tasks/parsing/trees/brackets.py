@@ -53,7 +53,9 @@ class BracketedSentence:
 
     def counted_brackets(self, counts: Sequence[int], parameters: EvalbParameters) -> list[Bracket]:
         """
-        List the brackets that count, with bare labels and spans of the words that count.
+        List the brackets that count, with bare labels.
+
+        Positions in their spans number only the words that count.
 
         `counts`: how often each word counts.
         """

@@ -23,7 +23,7 @@ _FUNCTION_TAG = re.compile(r"(?<=.)[-=|].*", re.S)
 
 @dataclass
 class TreeCleaning:
-    """Counts of the parts that cleaning has removed from trees."""
+    """Counts of what cleaning has kept in trees and removed from them."""
 
     trees: int = 0
     words: int = 0

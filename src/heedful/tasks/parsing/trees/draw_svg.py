@@ -228,7 +228,7 @@ def _picture(
 
 
 def _document(width: float, height: float, title: str, described: str, parts: list[str]) -> str:
-    """Write an SVG; `width` and `height` include the margins."""
+    """Build an SVG document; `width` and `height` include the margins."""
     size = f'width="{_number(width)}" height="{_number(height)}"'
     return "\n".join(
         [

@@ -261,7 +261,7 @@ def evalb_sentence(
 
 
 def percent(part: int, total: int) -> float:
-    """Compute a share in percent; 0 if the total is 0."""
+    """Compute a percentage; 0 if the total is 0."""
     return 100 * part / total if total else 0.0
 
 
@@ -270,7 +270,7 @@ def _keep_quotes(
     test: tuple[BracketedSentence, list[int]],
     parameters: EvalbParameters,
 ) -> None:
-    """Count quotation marks that only one side deletes because of their tags."""
+    """Let quotation marks count as words if only one side leaves them out because of their tags."""
     # This changes the counts of each side, which state how often each word counts. Two marks
     # correspond if equally many words before them count. EVALB may count a mark twice, and this
     # function does the same.
@@ -312,7 +312,7 @@ def _quotes(
 
 
 def _put_back(quotes: list[_Quote], number: int, counts: list[int]) -> None:
-    """Count a quotation mark; this shifts the mark and all marks after it by one word."""
+    """Let a quotation mark count as a word; this shifts it and all later marks by one word."""
     counts[quotes[number].word] += 1
     for quote in quotes[number:]:
         quote.before += 1

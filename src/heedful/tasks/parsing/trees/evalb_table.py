@@ -44,7 +44,7 @@ def _row(number: int, sentence: EvalbSentence) -> str:
 
 
 def _total_row(totals: EvalbTotals) -> str:
-    """Format the line of all sentences; if a side has no brackets, EVALB omits their figures."""
+    """Format the line of totals; if a side has no brackets, EVALB omits all bracket statistics."""
     matched, gold, test, crossing, words, tags = map(
         totals.total, ("matched", "gold", "test", "crossing", "words", "tags")
     )
