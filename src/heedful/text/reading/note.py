@@ -110,6 +110,5 @@ class ReadingCounts:
             yield (
                 "text that the model did not read, such as emoji, is at the end of its "
                 f"translation ({count_noun(self.at_end, 'piece')} in "
-                f"{count_noun(self.end_lines, 'line')}), because no alignment shows their "
-                "positions."
+                f"{count_noun(self.end_lines, 'line')}); no alignment shows their positions."
             )
