@@ -203,9 +203,9 @@ def _layout_table(parts: dict[str, Any]) -> str:
     return (
         f"{layouts}\n\nA size is the number of tokens on the larger side of a batch, divided by "
         "`train.batch_tokens`. The spread is the standard deviation of target lengths within a "
-        f"batch; for the whole text it is {spread:.1f}. While the slowest rank "
-        "computes its part of a batch, all ranks together could compute a number of tokens, "
-        "padding included; “useful” is the share of real tokens in this number."
+        f"batch; for the whole text it is {spread:.1f}. “Useful” is the ratio of a batch's real "
+        "tokens to the tokens, padding included, that all ranks could compute in the slowest "
+        "rank's time."
     )
 
 
@@ -250,7 +250,7 @@ def _run_table(parts: dict[str, Any], recipe: str) -> str:
     )
     machines = dict(zip(KINDS.values(), (run["machine"] for run in runs), strict=True))
     if len({*machines.values()}) == 1:
-        trained = f"Machine of both trainings: {runs[0]['machine']}."
+        trained = f"Machine of both training runs: {runs[0]['machine']}."
     else:
         trained = " ".join(f"Machine of “{kind}”: {name}." for kind, name in machines.items())
     return f"{validations}\n\nOne seed. {described.capitalize()}. {trained}"
@@ -265,8 +265,8 @@ def _cost_table(parts: dict[str, Any]) -> str:
             "| {equal_microseconds_a_token:.1f} | {ratio:.2f}",
             parts["after-cost"]["recipes"],
         )
-        + "\n\nEach recipe is trained on Europarl, once with batches of mixed lengths, and once "
-        "with batches of about equal lengths."
+        + "\n\nEach recipe is trained on Europarl, once with batches of mixed lengths, and "
+        "once with batches of sentences of about equal length."
     )
 
 

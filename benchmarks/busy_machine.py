@@ -131,13 +131,13 @@ def body(record: Record) -> str:
     steps = table(heads, "{way} | {alone} | {busy} | {times}", rows)
     values = " and ".join(f"`{name}={value}`" for name, value in WAITING.items())
     return (
-        f"The table shows how many training steps `tiny` takes in {measured['seconds']:g} "
-        f"seconds on {measured['cores']} cores, alone and next to {busy} processes that compute "
-        "without a pause. The trainings take turns; each cell has the median of "
-        f"{rounds} trainings, with their range in parentheses.\n\n{steps}\n\n`import heedful` sets "
-        f"{values} before torch is imported; `heedful train` sets a tenth of this spin count. "
-        "`HEEDFUL_OMP=0` keeps OpenMP's defaults, with which idle threads take cores from working "
-        "threads ([more](../reference.md#on-a-busy-machine))."
+        f"The table shows how many training steps `tiny` takes in {measured['seconds']:g} seconds "
+        f"on {measured['cores']} cores, alone and next to {busy} processes that compute without a "
+        f"pause. The training runs take turns; each cell has the median of {rounds} runs, with "
+        f"their range in parentheses.\n\n{steps}\n\n`import heedful` sets {values} before torch "
+        "is imported; `heedful train` sets a tenth of this spin count. `HEEDFUL_OMP=0` keeps "
+        "OpenMP's defaults, with which idle threads take cores from working threads "
+        "([more](../reference.md#on-a-busy-machine))."
     )
 
 

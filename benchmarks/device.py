@@ -219,8 +219,8 @@ PAGE = ResultPage(
         "gpu/peers-search": partial(rows_body, "The search compared with other toolkits", "who"),
         "gpu/training": training_body,
     },
-    "[`heedful bench device`](../howto/benchmark.md) measures steps and searches on your GPU. A "
-    "share of products is the rate of operations on real tokens, divided by the rate of large "
+    "[`heedful bench device`](../howto/benchmark.md) measures steps and searches on your GPU. "
+    "“Share of products” is the rate of operations on real tokens, divided by the rate of large "
     "matrix products on the same device. A training step has four optimizations: layers are "
     "compiled, steps are replayed from CUDA graphs, the next batch is prepared in advance, and "
     "batches have no padding.",

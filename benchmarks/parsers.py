@@ -388,7 +388,7 @@ def _durations(seeds: Mapping[str, Any]) -> list[str]:
     if not minutes:
         return []
     times = f"{min(minutes):.0f} to {max(minutes):.0f} minutes"
-    return [f"The recorded trainings took {times}, next to other programs."]
+    return [f"The recorded training runs took {times}, while other programs were running."]
 
 
 def _commits(parts: Mapping[str, Any]) -> str:
@@ -422,16 +422,17 @@ _DIFFERENCES = (
     "F1 are averaged over seeds."
 )
 _TRAINING = (
-    f"Each neural parser is trained for as many steps as take {MINUTES:.0f} minutes on one thread. "
-    "The steps are computed from speeds that were measured separately on an idle machine. The "
-    f"average of the last ten checkpoints parses with beam {BEAM} and length penalty {PENALTY}. "
-    "The recipes, the beam and the penalty were chosen by scores on files 160 to 179, with "
-    "[parsers](parsing.md) trained on files 1 to 159."
+    f"Each neural parser is trained for as many steps as fit in {MINUTES:.0f} minutes on one "
+    "thread. The steps are computed from speeds that were measured separately on an idle "
+    f"machine. The average of the last ten checkpoints parses with beam {BEAM} and length penalty "
+    f"{PENALTY}. The recipes, the beam and the penalty were chosen by scores on files 160 to 179, "
+    "with [parsers](parsing.md) trained on files 1 to 159."
 )
 _TRIALS = (
-    "Each neural parser is trained with five learning rates, each time for as many steps as take "
-    f"{TRIAL_MINUTES:.0f} minutes. The rate with the lowest perplexity on files 160 to 179 is "
-    "chosen. “F1 in training” is that of greedy search and counts punctuation, unlike the F1 above."
+    "Each neural parser is trained with five learning rates, each time for as many steps as fit "
+    f"in {TRIAL_MINUTES:.0f} minutes. The rate with the lowest perplexity on files 160 to 179 is "
+    "chosen. “F1 in training” is that of greedy search and counts punctuation, unlike the F1 "
+    "above."
 )
 PAGE = ResultPage("parsers", "Three parsers with the same tuning", {"parsers": body})
 

@@ -106,10 +106,10 @@ def body(record: Record) -> str:
     return (
         f"`heedful data prepare` encodes {PAIRS:,} pairs of Europarl French-English "
         f"({measured['text_bytes'] / 1e6:.0f} MB of .xz files) with 32,000 shared byte-pair "
-        "subwords. Peak memory is the largest sum over all processes, with shared pages counted "
-        f"for each process.\n\n{times}\n\nIn the first row, the subwords are learned from up to a "
-        "million lines, held in memory. Runs with the same settings wrote identical "
-        f"bytes.\n\nCleaning kept {measured['kept']:,} pairs:\n\n{dropped}\n\n"
+        "subwords. Peak memory is the largest total memory of all processes at one time; shared "
+        f"pages are counted for each process.\n\n{times}\n\nIn the first row, the subwords are "
+        "learned from up to a million lines, held in memory. Runs with the same settings wrote "
+        f"identical bytes.\n\nCleaning kept {measured['kept']:,} pairs:\n\n{dropped}\n\n"
         + code_block(
             (
                 'heedful data prepare paper-base --source "train.0[0-9].fr.xz" \\',

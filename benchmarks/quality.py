@@ -274,8 +274,8 @@ _RATES = (
 )
 _TRIALS = (
     "Each trial changes settings of the recipe `multi30k`. Its number of steps follows from its "
-    "measured speed, so that all trials take the same time on one thread of an idle machine. "
-    "The table shows the minutes that each trial took here."
+    "measured speed, so that all trials take the same time on one thread of an idle machine. The "
+    "table shows the minutes that each trial actually took."
 )
 PAGE = ResultPage("quality", "BLEU on small corpora", {"quality": body})
 

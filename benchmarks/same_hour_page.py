@@ -173,8 +173,9 @@ _TRIALS = (
     "show which dropout is best for an hour."
 )
 _SPEEDS = (
-    "The trials and the one-hour trainings use the toolkit's fastest combination of precision "
-    "and threads. The number of steps of a training follows from the mean speed of its trial. Joey "
-    "NMT has no setting for bf16 on a CPU, so the benchmark sets the precision of autocast."
+    "The trials and the one-hour training runs use each toolkit's fastest combination of "
+    "precision and threads. The number of steps of a training run follows from the mean speed of "
+    "its trial. Joey NMT has no setting for bf16 on a CPU, so the benchmark sets the precision of "
+    "autocast."
 )
 PAGE = ResultPage("same-hour", "The same hour for four toolkits", {"same-hour": body})

@@ -140,7 +140,7 @@ def _steps(measured: Mapping[str, Any]) -> str:
     planned = Plan.of(measured["plan"]).systems
     minutes = sorted(system.seconds / 60 for system in planned)
     return (
-        "Each training has as many steps as its system takes in "
+        "Each training run has as many steps as its system takes in "
         f"{minutes[len(minutes) // 2]:.0f} minutes on one thread, computed from measured speeds "
         "(for GNMT + RL, from an estimated speed)."
     )
@@ -153,11 +153,11 @@ def table3(record: Record) -> str:
     return "\n\n".join(
         [
             "## Table 3: variations of the Transformer",
-            "These are scaled-down models, trained on Multi30k English-German, raw (29,000 pairs), "
-            f"with {VOCABULARY:,} subwords. Perplexity is per subword at the last validation. BLEU "
-            "is cased, on the validation text, with beam 4 and the average of the last "
-            f"checkpoints. The plan shares {measured['plan']['budget'] / 3600:.0f} hours "
-            f"(`--threads 1`) among {len(ROWS)} trainings.",
+            "These are scaled-down models, trained on Multi30k English-German, raw (29,000 "
+            f"pairs), with {VOCABULARY:,} subwords. Perplexity is per subword at the last "
+            "validation. BLEU is cased, on the validation text, with beam 4 and the average of "
+            f"the last checkpoints. The plan divides {measured['plan']['budget'] / 3600:.0f} "
+            f"hours (`--threads 1`) among {len(ROWS)} training runs.",
             markdown(table.rows),
             "![Published and measured perplexity and BLEU](table3.svg)",
             f"{table.verdict} After so few steps, rows that learn fast are ahead.",

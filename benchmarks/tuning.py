@@ -263,13 +263,13 @@ _KINDS = {
 _HEADS = " | perplexity | BLEU | first | diagonal | nats"
 _CELLS = "{title} | {name} | {perplexity:.1f} | {bleu:.1f} | {first} | {diagonal} | {nats}"
 _HEAD = (
-    "Short trainings on Multi30k English-German compare ways to train the systems of [Table "
+    "Short training runs on Multi30k English-German compare ways to train the systems of [Table "
     "2](tables.md). The first trials compare ways to make a decoder use its attention. Each trial "
     "has as many steps as its system, with all layers, takes in {minutes} minutes on one thread. "
     "The warm-up is an eighth of the steps. Perplexity and greedy BLEU are measured on the "
-    "validation text. The chosen trial of a system has the lowest perplexity among the trials that "
-    "[use their attention](../howto/training-health.md), or among all trials if none does. A trial "
-    "with fewer layers is chosen only if no trial with all layers uses its attention."
+    "validation text. The chosen trial of a system has the lowest perplexity among the trials "
+    "that [use their attention](../howto/training-health.md), or among all trials if none does. A "
+    "trial with fewer layers is chosen only if no trial with all layers uses its attention."
 )
 _COLUMNS = (
     "In the tables below, chosen trials are bold. “First” is the share of target tokens that "

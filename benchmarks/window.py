@@ -90,14 +90,14 @@ def body(record: Record) -> str:
     )
     return (
         "The tables show time and memory of an encoder's [self-attention in "
-        "windows](../explain/attention.md#windows). Each position attends to r neighbors, half "
-        "before it and half after it. One attention layer with 4 heads and width 256 runs forward "
-        "and backward on one sequence, in fp32 on one thread. “mask” is full attention with a "
-        "banded mask; “blocks” computes only blocks that contain the band. A block has 128 keys "
-        "for r = 64, and 512 keys for r = 256. heedful uses blocks for sequences longer than 256 "
-        "positions and longer than twice the keys of a block. Shorter sequences use the "
-        f"mask.\n\nProcessor time in milliseconds:\n\n{seconds}\n\nPeak memory in MiB, without "
-        f"weights and input:\n\n{memory}"
+        "windows](../explain/attention.md#windows). Each position attends to itself and to r "
+        "neighbors, half before it and half after it. One attention layer with 4 heads and width "
+        "256 runs forward and backward on one sequence, in fp32 on one thread. “mask” is full "
+        "attention with a banded mask; “blocks” computes only blocks that contain the band. A "
+        "block has 128 keys for r = 64, and 512 keys for r = 256. heedful uses blocks for "
+        "sequences longer than 256 positions and longer than twice the keys of a block. Shorter "
+        f"sequences use the mask.\n\nProcessor time in milliseconds:\n\n{seconds}\n\nPeak memory "
+        f"in MiB, without weights and input:\n\n{memory}"
     )
 
 

@@ -39,12 +39,12 @@ def body(record: Record) -> str:
         f"to `/v1/translate`. Half of the {load['answers']:,} answers arrived within "
         f"{load['p50']:.2f} s, and 99 of 100 within {load['p99']:.2f} s. The server used "
         f"{_mib(load['memory'])} of memory at the end and {_mib(load['peak'])} at most. `heedful "
-        f"translate` translated the same sentences before and after, {load['clients']} at a time; "
-        "its startup time is not counted.",
+        f"translate` translated the same sentences before and after this test, {load['clients']} "
+        "at a time; its startup time is not counted.",
         "## A stop signal under load",
-        f"Requests that began after the signal ended with {_counts(stop['after'])}. The server "
-        f"ended {stop['seconds']:.1f} s after the signal, with exit code {stop['code']}. A request "
-        "counts as accepted if it began before the signal.",
+        f"For requests that began after the signal, the results were {_counts(stop['after'])}. "
+        f"The server ended {stop['seconds']:.1f} s after the signal, with exit code "
+        f"{stop['code']}. A request counts as accepted if it began before the signal.",
         f"## {flat['requests']:,} requests",
         "The requests to a tiny model contain texts, lists or HTML, or ask for streams or language "
         f"detection. One in five requests is invalid. In {flat['seconds']:.0f} s, requests ended "

@@ -45,7 +45,7 @@ INTRODUCTION = """`make bench-speed` (`python -m benchmarks.speed --out FOLDER`)
 with other toolkits, which take turns with it, each in its own process. All get the same text, model
 sizes, beam, output length and number of threads. They also get the same subwords, except in the
 training command, and the same weights for translation. Times are medians after one warm-up, with
-the shortest and the longest in parentheses. A share of products is the rate of operations on real
+the shortest and the longest in parentheses. “Share of products” is the rate of operations on real
 tokens, divided by the rate of large matrix products in the same precision. Up to commit 4bc27d6,
 large fp32 products were computed by MKL, which is slow on AMD's processors. So shares measured up
 to this commit can exceed 100%."""

@@ -98,10 +98,10 @@ _THREE_SEEDS = (
 _AT_EQUAL_COST = (
     "The last column is validation BLEU of greedy translations by single checkpoints, as in the "
     "picture. It compares the systems at the same number of operations: the total of the cheapest "
-    "training. At this number of operations, the cheapest training has ended, but the learning "
-    "rates of the others have not yet fallen as far."
+    "training run. At this number, the cheapest run has ended, but the learning rates of the "
+    "other runs have not yet fallen as far."
 )
-_UNKNOWN_COST = "Operations are not shown if a training did not count all of them."
+_UNKNOWN_COST = "Operations are not shown if a training run did not count all of them."
 _DIFFERENCES = (
     f"BLEU of the row minus BLEU of the column; {SURE} marks differences whose 95% interval over "
     "sentences excludes zero."

@@ -199,16 +199,15 @@ class Table3:
         others = [system for _, system in self.compared if system.name != "base"]
         apart = sum(map(self._differs, others))
         return (
-            "The numbers of the base row are means over seeds, ± their standard deviation. A star "
-            "marks a number that differs from the mean of the base row's "
-            f"{len(self.seeds)} trainings by more than another seed would: by more than "
+            "The numbers of the base row are means over seeds, ± their standard deviation. A "
+            f"star marks a number that differs from the mean of the base row's {len(self.seeds)} "
+            "training runs by more than another seed would: by more than "
             f"{perplexity.margin:.{_digits(perplexity)}f} in perplexity or "
-            f"{bleu.margin:.{_digits(bleu)}f} in BLEU. {apart} of "
-            f"{len(others)} rows have stars. {marks}Row names give the paper's sizes, "
-            f"but our models are {_PARTS[_WIDTH * self.narrow]} as wide and half as deep, and are "
-            "trained on a small text. Rank correlation "
-            f"with the published rows: {_with_sign(self.correlations[0])} for perplexity, "
-            f"{_with_sign(self.correlations[1])} for BLEU."
+            f"{bleu.margin:.{_digits(bleu)}f} in BLEU. {apart} of {len(others)} rows have stars. "
+            f"{marks}Row names give the paper's sizes, but our models are "
+            f"{_PARTS[_WIDTH * self.narrow]} as wide and half as deep, and are trained on a small "
+            f"text. Rank correlation with the published rows: {_with_sign(self.correlations[0])} "
+            f"for perplexity, {_with_sign(self.correlations[1])} for BLEU."
         )
 
     @property
@@ -243,12 +242,13 @@ class Table3:
         )
         return [
             *first,
-            f"{len(self.seeds)} trainings of the base row have perplexity {perplexity.mean:.2f} "
-            f"with a standard deviation of {perplexity.deviation:.3f}, and BLEU {bleu.mean:.2f} "
-            f"with a standard deviation of {bleu.deviation:.2f}. By chance, one number in twenty "
-            f"gets a star, and the table has {2 * len(others)} numbers besides the base row. They "
-            f"are all compared with the same standard deviation of {len(self.seeds)} trainings. So "
-            "if one star is due to chance, others probably are, too.",
+            f"{len(self.seeds)} training runs of the base row have perplexity "
+            f"{perplexity.mean:.2f} with a standard deviation of {perplexity.deviation:.3f}, and "
+            f"BLEU {bleu.mean:.2f} with a standard deviation of {bleu.deviation:.2f}. By chance, "
+            f"one number in twenty gets a star, and the table has {2 * len(others)} numbers "
+            "besides the base row. They are all compared with the same standard deviation of "
+            f"{len(self.seeds)} training runs. So if one star is due to chance, others probably "
+            "are, too.",
             f"Rows with stars: {'; '.join(apart) or 'none'}.",
             *([without_big] if "big" in names else []),
             *_by_chance(self.compared),

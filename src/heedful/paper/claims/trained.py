@@ -289,9 +289,9 @@ def measure_heads(trained: Trainings) -> Measured:
         f"the source. Sharpness alone makes heads differ: {counted['untrained and sharpened']} "
         "are different in an untrained model whose queries are multiplied until each layer's "
         "attention is as sharp as after training. Its heads attend to random positions, so heads "
-        "can hardly differ more. The statement is supported if a trained model has more "
-        "different heads than this untrained model. It is refuted if training leaves fewer "
-        "different heads than there were before.",
+        "can hardly differ more. The claim is supported if the number of different heads is "
+        "larger in a trained model than in this untrained model. It is refuted if training "
+        "reduces this number.",
         (
             SizePanel("heads", HEAD_COUNTS, curves, "different heads of a layer", "x"),
             SizePanel("heads", HEAD_COUNTS, (bleu,), "BLEU", "x"),
@@ -371,10 +371,10 @@ def measure_cost(trained: Trainings) -> Measured:
             for level, ratio in zip(levels, ratios, strict=True)
         ],
         "The recurrent model takes the following multiples of the Transformer's cost, with 95% "
-        f"intervals: {'; '.join(comparisons)}. Seconds are computed from speeds that were measured "
-        "before the trainings. There are "
-        f"{len(curves['transformer'])} seeds of each model. The Transformer has {next(weights):,} "
-        f"weights, and the recurrent model has {next(weights):,}. {_published_costs()}",
+        f"intervals: {'; '.join(comparisons)}. Seconds are computed from speeds that were "
+        f"measured before the training runs. There are {len(curves['transformer'])} seeds of each "
+        f"model. The Transformer has {next(weights):,} weights, and the recurrent model has "
+        f"{next(weights):,}. {_published_costs()}",
         tuple(panels),
     )
 
