@@ -53,7 +53,10 @@ class SearchConfig(SettingsTable):
     ] = "when-none-can-win"
     """Stop when no open hypothesis can win, when `beam` hypotheses end, or like another toolkit."""
     length_limit_policy: Literal["cut", "end", "force", "keep"] = "cut"
-    """Hypotheses at the length limit rank last, get EOS (free or scored), or count as complete."""
+    """
+    At the length limit: `cut` ranks a hypothesis last, `end` adds EOS at no cost, `force` adds EOS
+    with its score, `keep` counts it as complete.
+    """
     renormalise: bool = False
     """Whether the probabilities of the allowed subwords are normalized to sum to one."""
     forbidden_ids: Ids = ""

@@ -343,16 +343,19 @@ def _refuse_other_parts(run: Run, kind: str) -> None:
         others += task.beyond_transformer(flat_settings(run.config))
     for family in families():
         others += family.beyond_transformer(model)
-    if run.tokenizer.frame is not None:
-        others.append(("languages of the tokenizer", "tokens around each text"))
     if model.tie_embeddings == "embeddings":
         others.append(("model.tie_embeddings", "embeddings"))
     if rules := run.config.search.rules:
         others.append(("search.rules", rules))
     others += model.attention.changed()
     expressed = getattr(load_writer(kind), "EXPRESSES", ())
-    if others := [(name, value) for name, value in others if name not in expressed]:
-        named = " and ".join(f"`{name}` is {format_value(value)}" for name, value in others)
+    reasons = [
+        f"`{name}` is {format_value(value)}" for name, value in others if name not in expressed
+    ]
+    if run.tokenizer.frame is not None and "languages of the tokenizer" not in expressed:
+        reasons.append("its tokenizer puts language tokens around each text")
+    if reasons:
+        named = " and ".join(reasons)
         raise ExchangeError(
             f"{kind} cannot express the model in {run.folder.path}, because {named}; `heedful "
             "serve` and `heedful translate` run this model as it is."

@@ -74,7 +74,7 @@ def check_given_tokenizer(
     folder: RunFolder, tokenizer_path: str | Path | None, config: RunConfig, option: str
 ) -> None:
     """
-    Refuse a tokenizer that differs from the one in a continued folder.
+    Refuse a tokenizer that differs from the one in the folder that is resumed.
 
     `tokenizer_path`: the user's tokenizer; None for the folder's own. `option`: the option that
     names the folder, for the message.

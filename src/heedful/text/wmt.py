@@ -99,10 +99,8 @@ def read_sides(
     for part in parts:
         if not any(_answers(side, part) for side in available):
             sides = ", ".join(f"“{side}”" for side in available)
-            raise TextError(
-                f"{name} must hold the side “{part}” of a test set, but it holds "
-                f"{sides or 'no document with text'}; give a side that it holds."
-            )
+            holds = f"it has only {sides}; name one of these" if sides else "it has no documents"
+            raise TextError(f"{name} must have the side “{part}” of a test set, but {holds}.")
 
 
 def read_numbers(stream: BufferedIOBase, name: str) -> Iterator[tuple[str, str]]:

@@ -482,7 +482,8 @@ def prepare_data(
     Prepare subwords and encoded pairs, or reopen them.
 
     Each file is written atomically, so a killed run can continue here. `train.threads` is also the
-    number of processes. Raises `SettingError` for forbidden ids that the target vocabulary lacks.
+    number of worker processes that prepare the text. Raises `SettingError` for forbidden ids that
+    the target vocabulary lacks.
     """
     training_data = setup.training_data
     if ranks.is_first:

@@ -205,7 +205,7 @@ def test_every_side_has_a_line_for_every_segment_of_the_source(tmp_path: Path) -
 def test_sides_that_are_not_there_or_not_clear_are_named(tmp_path: Path) -> None:
     path = write_xml(tmp_path / "set.xml", {"src": ["a"], "ref:A": ["b"], "ref:B": ["c"]})
     for side, said in (
-        ("ref:C", "the side “ref:C” of a test set, but it holds “src”, “ref:A”, “ref:B”"),
+        ("ref:C", "the side “ref:C” of a test set, but it has only “src”, “ref:A”, “ref:B”"),
         ("hyp", "“hyp”"),
         ("ref", "holds “ref:A”, “ref:B”; choose one of these"),
     ):
@@ -214,7 +214,7 @@ def test_sides_that_are_not_there_or_not_clear_are_named(tmp_path: Path) -> None
         assert said in str(caught.value)
         assert str(path) in str(caught.value)
     path.write_text("<html><p>words</p></html>")
-    with pytest.raises(TextError, match="no document with text"):
+    with pytest.raises(TextError, match="but it has no documents"):
         list(read_lines(TextSource(path, "src")))
     one = write_xml(tmp_path / "one.xml", {"src": ["a"], "ref": ["b"]})
     assert list(read_lines(TextSource(one, "ref"))) == ["b"]

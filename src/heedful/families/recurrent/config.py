@@ -37,7 +37,7 @@ class RecurrentConfig(SettingsTable):
     residual_from: Annotated[int, Field(ge=1)] | None = None
     """First of the layers with a residual connection, counted from 1. None means no layer."""
     fast_forward: bool = False
-    """Whether a layer also reads half of the gate projections of the layer below."""
+    """Whether a layer also reads half of the product of the lower layer's input and weights."""
     score: Annotated[
         Literal["none", "dot", "general", "scaled", "additive", "normed-additive", "product"],
         DECODER,

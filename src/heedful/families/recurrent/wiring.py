@@ -24,7 +24,7 @@ class RecurrentWiring:
     residual_from: int | None = None
     """First layer, counted from 1, with a residual connection."""
     fast_forward: bool = False
-    """Whether a layer also reads half of the gate projections of the layer below."""
+    """Whether a layer also reads half of the product of the lower layer's input and weights."""
     embedding_dropout: float = 0.0
     layer_dropout: float = 0.0
     """Dropout probability of the input of every layer except the first."""

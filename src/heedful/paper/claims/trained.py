@@ -62,8 +62,8 @@ def measure_mask(trained: Trainings) -> Measured:
         [f"Without a mask, {number}."],
         f"Without a mask, the model has perplexity {unmasked.curve[-1].perplexity:.2f} on "
         f"reference translations (with a mask, {masked.curve[-1].perplexity:.2f}). Its own "
-        f"translations have {unmasked.bleu:.1f} BLEU. With a mask minus without a mask: "
-        f"{apart.difference:+.1f} BLEU ({say_interval(apart.interval)}).",
+        f"translations have {unmasked.bleu:.1f} BLEU. BLEU with a mask minus BLEU "
+        f"without a mask: {apart.difference:+.1f} ({say_interval(apart.interval)}).",
         (
             SizePanel("steps", steps, curves["perplexity"], "perplexity of references"),
             SizePanel("steps", steps, curves["bleu"], "validation BLEU", "x"),

@@ -6,9 +6,9 @@ A grammar as arrays, in which long rules are binarized from the left.
     NP -> DT JJ NN     becomes   DT+JJ -> DT JJ    DT+JJ+NN -> DT+JJ NN    NP -> DT+JJ+NN
     NP -> DT JJ NNS              DT+JJ+NNS -> DT+JJ NNS                    NP -> DT+JJ+NNS
 
-Every beginning of a right-hand side is a prefix, shared by all rules with this beginning. A prefix
-is derived in one way, with probability 1; the step from prefix to phrase has the probability of the
-rule. Trees therefore keep their probability.
+Each prefix of two or more symbols of a right-hand side becomes a new symbol, which all rules with
+this prefix share. A prefix is derived in one way, with probability 1; the step from prefix to
+phrase has the probability of the rule. Trees therefore keep their probability.
 """
 
 import math

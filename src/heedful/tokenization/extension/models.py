@@ -2,9 +2,9 @@
 Extension of subword models; old ids are kept.
 
 New subwords come after the old subwords. In a byte-pair model they are merged last. In a unigram
-model each new subword is slightly more probable than its two halves together, so it replaces only
-these halves. Subwords that were learned earlier get better scores, so that no scores are equal:
-programs break ties differently.
+model, a subword merged from two others gets a score slightly above the sum of their scores (their
+log-probabilities), so it replaces only this pair. Subwords that were learned earlier get better
+scores, so that no scores are equal: programs break ties differently.
 """
 
 import math

@@ -100,7 +100,7 @@ def read_parameters(path: Path) -> EvalbParameters:
 
 
 def _violated_rule(key: str, values: list[str]) -> str:
-    """Return the rule that a line violates; an empty text if the line is valid."""
+    """Return the rule that a line violates, or an empty string if the line is valid."""
     if key not in _PARAMETERS:
         return f"the first word must be a parameter ({', '.join(_PARAMETERS)})"
     if key in _SETS:
