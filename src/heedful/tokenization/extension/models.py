@@ -2,8 +2,8 @@
 Extension of subword models; old ids are kept.
 
 New subwords come after the old subwords. In a byte-pair model they are merged last. In a unigram
-model, a subword merged from two others gets a score slightly above the sum of their scores (their
-log-probabilities), so it replaces only this pair. Subwords that were learned earlier get better
+model, a subword merged from two others replaces only this pair: its score, a log-probability, is
+slightly above the sum of their scores. Subwords that were learned earlier get better
 scores, so that no scores are equal: programs break ties differently.
 """
 
