@@ -12,6 +12,7 @@ from benchmarks.speed.whole import command_seconds
 from heedful.bench.measurement import speed_rows
 from heedful.experiments.page import code_block, fold, markdown, table, with_names
 from heedful.experiments.record import Record
+from heedful.text.nouns import count_noun
 
 TITLES = {
     "training": "Training, time of the whole command",
@@ -141,12 +142,17 @@ def _extras(report: Measured) -> list[str]:
 
 def _what(report: Measured) -> str:
     """Describe the measured task."""
-    facts = ", ".join(
-        _fact(name, value)
-        for name, value in report["what"].items()
-        if name not in ("run", "weights")
-    )
-    return f"{facts[:1].upper()}{facts[1:]}.{_products(report['machine'], ' ')}"
+    what = {name: value for name, value in report["what"].items() if name not in ("run", "weights")}
+    batch = ""
+    if "steps" in what:
+        names = ("steps", "pairs", "source tokens", "target tokens", "tokens")
+        steps, pairs, source, target, _ = (what.pop(name) for name in names)
+        batch = (
+            f"; {count_noun(steps, 'step')}, each of {pairs:,} pairs with {source:,} source and "
+            f"{target:,} target tokens"
+        )
+    facts = ", ".join(_fact(name, value) for name, value in what.items())
+    return f"{facts[:1].upper()}{facts[1:]}{batch}.{_products(report['machine'], ' ')}"
 
 
 def _fact(name: str, value: object) -> str:
