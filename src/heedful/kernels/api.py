@@ -54,6 +54,7 @@ from heedful.kernels.native.product import (
     can_multiply,
     can_multiply_bf16,
     compiled_origin,
+    is_plain,
     kernels_kind,
     native_products,
     why_not_native,
@@ -75,6 +76,7 @@ from heedful.kernels.recurrent import (
     sigmoid_gradient,
     wants_flat_weights,
 )
+from heedful.kernels.rotation import can_rotate, rotate
 from heedful.kernels.torch_internals import (
     approach_all,
     change_count,

@@ -274,18 +274,12 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         queries, keys, values = self.project(queries_from, keys_from)
         layout = Layout.of(layout)
         if self.rotation is not None:
-            places = layout.places(queries)
-            queries, keys = self.rotation(queries, places), self.rotation(keys, places)
+            rotate = self.rotation.rotate_both
+            queries, keys, values = rotate(queries, keys, values, layout.places(queries))
         keys, values = (repeat_heads(part, self.kv_heads, self.heads) for part in (keys, values))
         projected = queries, keys, values
         context, weights = attend(*projected, self.heads, layout, need_weights, self.scoring)
         return self.out_proj(context), weights  # (batch, queries, d_model)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the layer computes only equation 1, so that compiled layers can replace it."""
-        parts = (self.compare, self.norms, self.rotation, self.relation)
-        return self.kv_heads == self.heads and all(part is None for part in parts)
 
     @property
     def scoring(self) -> Scoring:

@@ -42,6 +42,7 @@ from heedful.model.known_layers import is_known, native_activation
 from heedful.model.kv_cache import KVCache, mask_to_bias
 from heedful.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
 from heedful.model.parts import KeyValue, TargetCache
+from heedful.model.relations import Places, Rotation
 from heedful.model.residual import ScaledNorm
 from heedful.model.score_bias import DistanceTable
 from heedful.model.weights import HasWeightNorm
@@ -213,6 +214,7 @@ class CompiledDecoder(Decoder):
     def __init__(self, plain: Decoder) -> None:
         _take_over(self, plain)
         self.native, self.distances = _compiled_layers(plain), _distances(plain)
+        self.rotation = _rotation(plain)
 
     def _cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
         return self.native.dtype
@@ -224,7 +226,11 @@ class CompiledDecoder(Decoder):
         assert isinstance(cache, KVCache)  # `can_compile` has checked this
         distances = None if self.distances is None else self.distances.up_to(cache.filled)
         own_mask = cache.mask_bias.float()
-        own = AttendedStates(cache.layers, own_mask, cache.filled, distances, is_step=True)
+        circle = None
+        if self.rotation is not None:
+            place = Places.of_newest(own_mask.unsqueeze(1)).numbers  # (1, 1)
+            circle = _rows_of_circle(self.rotation, int(place), 1)
+        own = AttendedStates(cache.layers, own_mask, cache.filled, distances, True, circle)
         source = AttendedStates(memory, mask_bias.flatten(1, 2).float(), mask_bias.size(3))
         return self.native.run(x, own, source)
 
@@ -250,6 +256,7 @@ class CompiledEncoder(Encoder):
     def __init__(self, plain: Encoder) -> None:
         _take_over(self, plain)
         self.native, self.distances = _compiled_layers(plain), _distances(plain)
+        self.rotation = _rotation(plain)
 
     def encode(self, x: States, mask: SourceMask, weights: list[Tensor] | None = None) -> Memory:
         """Run all layers."""
@@ -283,7 +290,9 @@ class CompiledEncoder(Encoder):
         # every layer overwrites the keys and values
         layers = [(keys, values)] * len(self.layers)
         distances = None if self.distances is None else self.distances.up_to(time)
-        attended = AttendedStates(layers, _rows_of_mask_bias(mask), time, distances)
+        circle = None if self.rotation is None else _rows_of_circle(self.rotation, 0, time)
+        mask_bias = _rows_of_mask_bias(mask)
+        attended = AttendedStates(layers, mask_bias, time, distances, circle=circle)
         return self.native.run(x, attended)
 
 
@@ -323,6 +332,18 @@ def _compiled_layers(plain: Encoder | Decoder) -> NativeLayers:
 def _distances(plain: Encoder | Decoder) -> DistanceTable | None:
     """Tabulate the bias that a stack adds to the scores of self-attention, if any."""
     return None if plain.score_bias is None else DistanceTable(plain.score_bias)
+
+
+def _rotation(plain: Encoder | Decoder) -> Rotation | None:
+    """Return the rotation of self-attention, which is the same in all layers (`can_compile`)."""
+    return plain.layers.first.self_attention.rotation
+
+
+def _rows_of_circle(rotation: Rotation, first: int, count: int) -> tuple[Tensor, Tensor]:
+    """Return the cosines and sines of some positions."""
+    circle = rotation.circle(first + count)
+    assert circle is not None  # `can_compile` has checked this
+    return circle[0][first : first + count], circle[1][first : first + count]
 
 
 def _with_factor(norm: nn.Module) -> nn.Module:

@@ -39,6 +39,8 @@ def _obstacles(stack: Encoder | Decoder) -> Iterator[str]:
     # norms
     for layer in layers:
         yield from _beyond_equation_1(layer.self_attention)
+    if len({_first_angles(layer.self_attention) for layer in layers}) > 1:
+        yield "layers have different rotations"
     last = stack.norm.norm if isinstance(stack.norm, ScaledNorm) else stack.norm
     is_closed = is_known_norm(last)
     if not (is_closed or isinstance(stack.norm, nn.Identity)):
@@ -59,17 +61,28 @@ def _obstacles(stack: Encoder | Decoder) -> Iterator[str]:
         yield "the stack has no final norm"
 
 
+def _first_angles(own: nn.Module) -> tuple[float, ...]:
+    """Return the cosines of position 1, which show whether two layers rotate alike."""
+    rotation = own.rotation if isinstance(own, MultiHeadAttention) else None
+    circle = None if rotation is None else rotation.circle(2)
+    return () if circle is None else tuple(circle[0][1].tolist())
+
+
 def _beyond_equation_1(own: nn.Module) -> Iterator[str]:
     """Yield the parts of self-attention that equation 1 does not have."""
     if not isinstance(own, MultiHeadAttention):
         yield f"{type(own).__name__} replaces self-attention"
-    elif not own.is_plain:
-        query_norm = None if own.norms is None else own.norms.query
-        for part in (own.scorer, query_norm, own.rotation, own.relation):
-            if part is not None:
-                yield f"attention has {type(part).__name__}"
-        if own.kv_heads != own.heads:
-            yield "heads share keys"
+        return
+    query_norm = None if own.norms is None else own.norms.query
+    rotation = own.rotation
+    if rotation is not None and rotation.circle(1) is not None:
+        rotation = None  # compiled layers rotate, too
+    for part in (own.scorer, query_norm, rotation, own.relation):
+        if part is not None:
+            yield f"attention has {type(part).__name__}"
+    if own.kv_heads != own.heads:
+        yield "heads share keys"
+    if own.energy is not None:
         yield f"scores are {own.score}"
 
 

@@ -75,6 +75,32 @@ class Rotation(nn.Module, ABC):
         Dot products must not change if a whole sentence is shifted or its end is cut.
         """
 
+    def rotate_both(
+        self,
+        queries: Float[Tensor, "batch time width"],
+        keys: Float[Tensor, "batch time kv_width"],
+        values: Float[Tensor, "batch time width_v"],
+        places: Places,
+    ) -> tuple[
+        Float[Tensor, "batch time width"],
+        Float[Tensor, "batch time kv_width"],
+        Float[Tensor, "batch time width_v"],
+    ]:
+        """Rotate queries and keys; a subclass may also move the values, unchanged."""
+        return self(queries, places), self(keys, places), values
+
+    def circle(
+        self, positions: int
+    ) -> tuple[Float[Tensor, "positions half"], Float[Tensor, "positions half"]] | None:
+        """
+        Return the cosines and sines of all angles, from which compiled layers rotate.
+
+        Numbers j and j + half of each head form a pair. The tables may have more positions. Returns
+        None if the rotation is of another kind; then searches use plain layers.
+        """
+        del positions
+        return None
+
 
 class Relation(nn.Module, ABC):
     """

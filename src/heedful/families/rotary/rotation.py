@@ -15,13 +15,20 @@ Angles are computed in double precision, so that position 100,000 is as exact as
 with fewer bits than fp32 are rotated in fp32.
 """
 
+from functools import lru_cache
+
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.arguments import check_counts, checked
 from heedful.errors import SettingError
+from heedful.kernels.api import can_rotate, is_plain, join, rotate, split
 from heedful.model.relations import Places, Rotation
+
+States = Float[Tensor, "batch time _"]
+Circle = Float[Tensor, "positions half"]
+"""Cosines or sines of the angle of each pair at each position."""
 
 
 class RotaryPositions(Rotation):
@@ -47,28 +54,59 @@ class RotaryPositions(Rotation):
         self, x: Float[Tensor, "batch time width"], places: Places
     ) -> Float[Tensor, "batch time width"]:
         """Rotate the heads, which are concatenated on the last axis."""
-        wide = torch.promote_types(x.dtype, torch.float32)
-        cos, sin = (part.to(wide).unsqueeze(-2) for part in self.circle(places))
-        # (batch, time, heads, d_k / 2), times (rows, time, 1, d_k / 2)
-        first, second = x.unflatten(-1, (-1, 2, self.d_k // 2)).to(wide).unbind(-2)
-        turned = torch.stack((first * cos - second * sin, first * sin + second * cos), dim=-2)
-        return turned.flatten(-3).to(x.dtype)
+        return rotate(x, *self._angles(x, places))
 
-    def circle(
-        self, places: Places
-    ) -> tuple[Float[Tensor, "rows time half"], Float[Tensor, "rows time half"]]:
-        """Compute cosine and sine of the angle of each pair at each position."""
+    def rotate_both(
+        self, queries: States, keys: States, values: States, places: Places
+    ) -> tuple[States, States, States]:
+        if not can_rotate(queries):
+            return super().rotate_both(queries, keys, values, places)
+        # the compiled kernel of attention reads the three side by side, too
+        widths = [part.size(-1) for part in (queries, keys, values)]
+        together = join(queries, keys, values)
+        rotated = rotate(together, *self._angles(together, places), widths[0] + widths[1])
+        queries, keys, values = split(rotated, widths)
+        return queries, keys, values
+
+    def circle(self, positions: int) -> tuple[Circle, Circle]:
+        return _stored_circle(_rounded(positions), self.d_k, self.base, torch.float32)
+
+    def _angles(self, x: Tensor, places: Places) -> tuple[Int[Tensor, "rows time"], Circle, Circle]:
+        """Return the row of a table for each position, and the table's cosines and sines."""
+        wide = torch.promote_types(x.dtype, torch.float32)
         numbers, longest = places
-        # in rows of several sentences, many tokens have the same position
-        if longest is not None and longest < numbers.numel():
-            every = Places.in_order(longest, numbers.device)
-            cos, sin = (part[0][numbers] for part in self.circle(every))
-            return cos, sin
-        half = self.d_k // 2
-        powers = torch.arange(half, device=numbers.device, dtype=torch.float64) / half
-        angles = numbers.double().unsqueeze(-1) * self.base**-powers
-        return angles.cos(), angles.sin()
+        if longest is None:  # the newest tokens of a search
+            every = torch.arange(numbers.numel(), device=numbers.device)
+            return every.view_as(numbers), *_circle(numbers.flatten(), self.d_k, self.base, wide)
+        if is_plain(numbers) and not torch.compiler.is_compiling():
+            return numbers, *_stored_circle(_rounded(longest), self.d_k, self.base, wide)
+        every = torch.arange(longest, device=numbers.device)
+        return numbers, *_circle(every, self.d_k, self.base, wide)
 
     def extra_repr(self) -> str:
         """Show the sizes in the printed module."""
         return f"d_k={self.d_k}, base={self.base:g}"
+
+
+def _rounded(positions: int) -> int:
+    """Round to a power of two, so that few tables are stored."""
+    return 1 << (positions - 1).bit_length()
+
+
+@lru_cache(maxsize=16)
+def _stored_circle(
+    positions: int, d_k: int, base: float, dtype: torch.dtype
+) -> tuple[Circle, Circle]:
+    """Compute the table for a CPU once, for all layers and batches."""
+    with torch.inference_mode(False):  # training uses it, too
+        return _circle(torch.arange(positions), d_k, base, dtype)
+
+
+def _circle(
+    numbers: Int[Tensor, " positions"], d_k: int, base: float, dtype: torch.dtype
+) -> tuple[Circle, Circle]:
+    """Compute cosine and sine of the angle of each pair at each position."""
+    half = d_k // 2
+    powers = torch.arange(half, device=numbers.device, dtype=torch.float64) / half
+    angles = numbers.double().unsqueeze(-1) * base**-powers
+    return angles.cos().to(dtype), angles.sin().to(dtype)

@@ -63,6 +63,8 @@ class _Attended(ctypes.Structure):
         *((name, _INT) for name in ("stride", "same", "slots", "filled")),
         ("distances", _POINTER),
         *((name, _INT) for name in ("reach", "is_step")),
+        *((name, _POINTER) for name in ("cosines", "sines")),
+        ("turn_apart", _INT),
     )
 
 
@@ -104,6 +106,12 @@ class AttendedStates:
     """Score bias by distance, key position minus query position; distance 0 is in the middle."""
     is_step: bool = False
     """Whether a key's position is its rank among unmasked slots; else it is the slot's index."""
+    circle: tuple[Float[Tensor, "positions half"], Float[Tensor, "positions half"]] | None = None
+    """
+    Cosines and sines of the angles by which queries and keys are rotated (`Rotation.circle`).
+
+    They have a row for each newest position, or one row for all of them.
+    """
 
     def describe(self) -> _Attended:
         """Fill the C struct ``Attended`` of ``steps.c``."""
@@ -119,6 +127,10 @@ class AttendedStates:
                 self.distances.size(1) // 2,
             )
             attended.is_step = self.is_step
+        if self.circle is not None:
+            attended.cosines, attended.sines = (part.data_ptr() for part in self.circle)
+            rows, half = self.circle[0].shape
+            attended.turn_apart = half if rows > 1 else 0
         return attended
 
 

@@ -6,17 +6,6 @@ row becomes the probabilities, minus `excess` at the right class. The rest of th
 for every class (heedful.kernels.loss).
 */
 
-static inline __attribute__((always_inline)) float read_number(const void *row, int i, int is_fp32) {
-    return is_fp32 ? ((const float *)row)[i] : from_bfloat16(((const uint16_t *)row)[i]);
-}
-
-static inline __attribute__((always_inline)) void write_number(void *row, int i, float x, int is_fp32) {
-    if (is_fp32)
-        ((float *)row)[i] = x;
-    else
-        ((uint16_t *)row)[i] = to_bfloat16(x);
-}
-
 static inline __attribute__((always_inline)) void loss_row(
     const void *row, int64_t target, int classes, float excess, int is_fp32, float *kept, void *out,
     float *right, float *normalizer) {

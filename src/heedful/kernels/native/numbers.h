@@ -31,6 +31,18 @@ static inline uint16_t to_bfloat16(float x) {
     return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
+/* A number of a tensor that is either in fp32 or in bfloat16. */
+static inline __attribute__((always_inline)) float read_number(const void *row, int i, int is_fp32) {
+    return is_fp32 ? ((const float *)row)[i] : from_bfloat16(((const uint16_t *)row)[i]);
+}
+
+static inline __attribute__((always_inline)) void write_number(void *row, int i, float x, int is_fp32) {
+    if (is_fp32)
+        ((float *)row)[i] = x;
+    else
+        ((uint16_t *)row)[i] = to_bfloat16(x);
+}
+
 /* e to the power of x for x <= 0, to about 4e-6 of the value; the series of Cephes' expf. */
 static inline float power_of_e(float x) {
     x = x < -87.0f ? -87.0f : x;

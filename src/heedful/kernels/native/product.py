@@ -38,7 +38,7 @@ _FUNCTIONS = (
     *("lanes", "can_multiply_bfloat16", "inputs_at_once", "most_levels", "memory_for"),
     "run_layers",
     *("log_probabilities", "product_rows", "best_of_rows", "best_continuations"),
-    *("loss_rows", "add_thinned", "lstm_cell", "lstm_cell_gradients"),
+    *("loss_rows", "add_thinned", "lstm_cell", "lstm_cell_gradients", "rotate"),
     *("short_attention_memory", "short_attention", "short_attention_gradients"),
 )
 
@@ -71,6 +71,10 @@ def load_products() -> ctypes.CDLL:
     ]
     library.lstm_cell.argtypes = [*[pointer] * 3, *[number] * 3, *[pointer] * 3]
     library.lstm_cell_gradients.argtypes = [*[pointer] * 5, *[number] * 3, *[pointer] * 2]
+    library.rotate.argtypes = [
+        *(pointer, ctypes.c_int64, pointer, ctypes.c_int64, pointer, pointer),
+        *(ctypes.c_int64, ctypes.c_int64, number, number, ctypes.c_float, number, number, pointer),
+    ]
     library.short_attention_memory.argtypes = [number] * 4
     library.short_attention.argtypes = [pointer] * 3
     library.short_attention_gradients.argtypes = [pointer] * 6

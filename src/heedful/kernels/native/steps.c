@@ -18,6 +18,7 @@ int inputs_at_once(void) { return TOGETHER; }
 int most_levels(void) { return MOST_LEVELS; }
 
 #if CAN_MULTIPLY
+#include "rotation.h"
 #include "attention.h"
 #include "activations.h"
 
@@ -47,7 +48,8 @@ typedef struct {
 `mask_bias` is negative where a position must not attend. The row for position w of sentence s begins
 at (s * width + w) * stride, or at s * stride if all positions of a sentence have the same mask.
 `distances`, if not NULL, has a bias for each head and each distance from -reach to reach
-(`add_distances`).
+(`add_distances`). `cosines` and `sines`, if not NULL, have the angles by which queries and keys are rotated,
+a row for each of `width` positions; if `turn_apart` is 0, all positions have the first row.
 */
 typedef struct {
     const KeyValue *layers;
@@ -55,6 +57,8 @@ typedef struct {
     int stride, same, slots, filled;
     const float *distances;
     int reach, is_step;
+    const float *cosines, *sines;
+    int turn_apart;
 } Attended;
 
 /* `normal` receives the last norm of a pre-norm stack. */
@@ -192,6 +196,19 @@ typedef struct {
     float *scratch;
 } Part;
 
+/* Rotate the queries and keys of one head, which follow each other in the rows of a product. */
+static void rotate_newest(const Stack *stack, const Attended *view, float *product, int in_width, int head,
+                          int width) {
+    int d_k = stack->d_k;
+    for (int w = 0; w < width; w++) {
+        float *query = product + (size_t)w * in_width + head * d_k, *key = query + stack->heads * d_k;
+        const float *cosines = view->cosines + (size_t)w * view->turn_apart;
+        const float *sines = view->sines + (size_t)w * view->turn_apart;
+        rotate_head(query, cosines, sines, d_k / 2, 1.0f, 1, query);
+        rotate_head(key, cosines, sines, d_k / 2, 1.0f, 1, key);
+    }
+}
+
 static void project_and_attend(const Stack *stack, const Work *work, const Product *by, int newest,
                                int layer, const Part *part) {
     const Attended *view = newest ? &work->own : &work->source;
@@ -203,9 +220,10 @@ static void project_and_attend(const Stack *stack, const Work *work, const Produ
     WAIT
     for (int unit = units * me / team; unit < units * (me + 1) / team; unit++) {
         int local = unit / stack->heads, row = local * width;
-        const float *in = room->product + (size_t)row * by->outer;
+        float *in = room->product + (size_t)row * by->outer;
         float *out = room->context + (size_t)row * wide;
         int line = view->same ? local : row, sentence = part->first + local, head = unit % stack->heads;
+        if (newest && view->cosines) rotate_newest(stack, view, in, by->outer, head, width);
         if (stack->kind != FP32)
             attend(stack, view, list, line, in, by->outer, newest, layer, sentence, head, width, 0,
                    part->scratch, out);

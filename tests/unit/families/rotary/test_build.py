@@ -27,10 +27,13 @@ def test_self_attention_turns_and_attention_to_the_source_does_not():
     assert parameter_count(model) == parameter_count(small(positions="none"))
 
 
-def test_recorded_graphs_and_packed_rows_have_it_and_compiled_layers_do_not():
+def test_recorded_graphs_packed_rows_and_compiled_layers_have_it():
     model = small(positions="rotary")
     assert can_record(model) and why_not_packed(model) == ""
-    assert not is_known(model.decoder) and is_known(small().decoder)
+    assert is_known(model.decoder) and is_known(model.encoder)
+    [*_, last] = model.decoder.layers
+    last.self_attention.rotation = RotaryPositions(8, 7.0)
+    assert not is_known(model.decoder)
 
 
 @pytest.mark.parametrize(

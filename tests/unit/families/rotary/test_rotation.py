@@ -90,3 +90,34 @@ def test_what_cannot_turn_is_refused():
     with pytest.raises(SettingError, match="`base` must be above 1"):
         RotaryPositions(4, 1.0)
     assert "d_k=6, base=10000" in repr(RotaryPositions(6))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_queries_and_keys_are_rotated_together_as_they_are_alone(dtype):
+    module = RotaryPositions(4)
+    qkv = torch.randn(2, 5, 8 + 4 + 6, dtype=dtype)
+    queries, keys, values = qkv.split([8, 4, 6], dim=-1)
+    places = Places.in_order(5, qkv.device)
+    rotated = module.rotate_both(queries, keys, values, places)
+    assert torch.equal(rotated[0], module(queries, places))
+    assert torch.equal(rotated[1], module(keys, places))
+    assert torch.equal(rotated[2], values)
+    apart = module.rotate_both(queries.clone(), keys.clone(), values.clone(), places)
+    assert all(map(torch.equal, rotated, apart))
+
+
+def test_a_table_that_a_search_computed_serves_training():
+    module, x = RotaryPositions(6, base=4321.0), torch.randn(1, 3, 6, requires_grad=True)
+    places = Places.in_order(3, x.device)
+    with torch.inference_mode():
+        expected = module(x, places).clone()
+    out = module(x, places)
+    out.sum().backward()
+    assert torch.equal(out, expected) and x.grad is not None
+
+
+def test_a_table_is_as_exact_as_the_angle_of_the_position():
+    module, x = RotaryPositions(2), torch.tensor([[[1.0, 0.0]]]).double()
+    for position in (0, 1, 1023, 1024, 99_999):
+        here = module(x, Places(torch.tensor([[position]]), position + 1))[0, 0]
+        assert here.tolist() == [np.cos(float(position)), np.sin(float(position))]
