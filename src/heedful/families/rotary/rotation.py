@@ -69,7 +69,7 @@ class RotaryPositions(Rotation):
         return queries, keys, values
 
     def circle(self, positions: int) -> tuple[Circle, Circle]:
-        return _stored_circle(_rounded(positions), self.d_k, self.base, torch.float32)
+        return _stored_circle(_table_size(positions), self.d_k, self.base, torch.float32)
 
     def _angles(self, x: Tensor, places: Places) -> tuple[Int[Tensor, "rows time"], Circle, Circle]:
         """Return the row of a table for each position, and the table's cosines and sines."""
@@ -79,7 +79,7 @@ class RotaryPositions(Rotation):
             every = torch.arange(numbers.numel(), device=numbers.device)
             return every.view_as(numbers), *_circle(numbers.flatten(), self.d_k, self.base, wide)
         if is_plain(numbers) and not torch.compiler.is_compiling():
-            return numbers, *_stored_circle(_rounded(longest), self.d_k, self.base, wide)
+            return numbers, *_stored_circle(_table_size(longest), self.d_k, self.base, wide)
         every = torch.arange(longest, device=numbers.device)
         return numbers, *_circle(every, self.d_k, self.base, wide)
 
@@ -88,7 +88,7 @@ class RotaryPositions(Rotation):
         return f"d_k={self.d_k}, base={self.base:g}"
 
 
-def _rounded(positions: int) -> int:
+def _table_size(positions: int) -> int:
     """Round to a power of two, so that few tables are stored."""
     return 1 << (positions - 1).bit_length()
 
