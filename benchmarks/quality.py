@@ -1,17 +1,20 @@
 """
 BLEU on small corpora: trials of settings on Multi30k, then one row for each corpus.
 
-    python -m benchmarks.quality rates
-    python -m benchmarks.quality trials [--name NAME ...] [--minutes M] [--runs FOLDER]
+    python -m benchmarks.quality rates [--name NAME ...]
+    python -m benchmarks.quality trials [--name NAME ...] [--again] [--minutes M] [--runs FOLDER]
     python -m benchmarks.quality corpora [--name NAME ...] [--seed S] [--runs FOLDER]
 
 `rates` needs an idle machine. It measures the speed of each trial's settings, on one thread with
 sentences of Multi30k and on two threads with sentences of each corpus. A training's number of steps
 follows from its rate and its minutes, so the trainings themselves may run at other times or on
-other machines. Trials read the validation text only. `corpora` trains a model on each corpus with
-the settings of the trial CHOSEN on two threads, and scores the corpus's test set. Each training is
-added to `docs/results/quality.json` when it ends, and the page is written from this record.
-Recorded trainings are not repeated.
+other machines. With `--name`, only these trials are measured, in turns with the trial BASE: their
+rates are multiples of the recorded rate of BASE.
+
+Trials read the validation text only. `corpora` trains a model on each corpus with the settings of
+the trial CHOSEN on two threads, and scores the corpus's test set. Each training is added to
+`docs/results/quality.json` when it ends, and the page is written from this record. Recorded
+trainings are repeated only with `--again`.
 """
 
 import json
@@ -55,7 +58,14 @@ TRIALS: dict[str, tuple[str, ...]] = {
     "wide, SimCut, sampled subwords": (*_WIDE_SIMCUT, "data.subword_sampling=0.1"),
     "wide, rotary": (*_WIDE, "model.positions=rotary"),
     "wide, rotary, SimCut": (*_WIDE_SIMCUT, "model.positions=rotary"),
+    "rotary": (*_COSINE, "train.learning_rate=5e-3", "model.positions=rotary"),
+    "wide, rotary, small batches": (
+        *_WIDE,
+        *("model.positions=rotary", "train.batch_tokens=2048"),
+    ),
 }
+BASE = "wide"
+"""The trial with which later trials are timed in turns, because the speed of machines varies."""
 CHOSEN = "wide"
 """The trial whose settings the trainings on the corpora have."""
 
@@ -65,21 +75,23 @@ def main() -> None:
     parser = arguments(__doc__, "quality")
     parser.add_argument("kind", choices=("rates", "trials", "corpora"))
     parser.add_argument("--name", action="append", default=[])
+    parser.add_argument("--again", action="store_true")
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    if options.kind == "rates":
-        measured = dict(zip(ORIGIN, (options.commit, machine()), strict=True))
-        _keep({"rates": measure_rates() | measured}, {}, options.commit)
-        return
-    is_trial = options.kind == "trials"
+    is_trial = options.kind != "corpora"
     names = TRIALS if is_trial else CORPORA
     if unknown := sorted({*options.name} - {*names}):
         parser.error(f"--name must be one of {'; '.join(names)}; but is {unknown[0]}")
+    if options.kind == "rates":
+        origin = dict(zip(ORIGIN, (options.commit, machine()), strict=True))
+        rates = add_rates(options.name, origin) if options.name else measure_rates() | origin
+        _keep({"rates": rates}, {}, options.commit)
+        return
     for name in options.name or names:
         trainings = measurements_of("quality").get(options.kind, {})
         key = name if is_trial else f"{name}, seed {options.seed}"
-        if key in trainings:
+        if key in trainings and not options.again:
             continue
         print(key, flush=True)
         run = options.runs / key.replace(", ", "-").replace(" ", "-")
@@ -100,22 +112,37 @@ def _keep(measured: dict[str, Any], outputs: dict[str, list[str]], commit: str) 
     PAGE.keep("quality", earlier[0] | measured, commit, outputs=earlier[1] | outputs)
 
 
-def measure_rates() -> dict[str, dict[str, float]]:
+def measure_rates(names: Iterable[str] = TRIALS) -> dict[str, dict[str, float]]:
     """
-    Measure the target tokens per second of each trial's settings.
+    Measure the target tokens per second of the settings of trials.
 
     Returns rates by trial: of trials on one thread, and of each corpus on two threads.
     """
-    trials = _rates(CORPORA["multi30k"], threads=1)
-    corpora = {name: _rates(corpus, threads=2) for name, corpus in CORPORA.items()}
+    trials = _rates(names, CORPORA["multi30k"], threads=1)
+    corpora = {name: _rates(names, corpus, threads=2) for name, corpus in CORPORA.items()}
     return {"trials": trials} | corpora
 
 
-def _rates(corpus: SmallCorpus, threads: int) -> dict[str, float]:
+def add_rates(names: Sequence[str], origin: Mapping[str, str]) -> dict[str, Any]:
+    """Measure trials in turns with BASE, and add their rates, relative to BASE, to the record."""
+    known = measurements_of("quality")["rates"]
+    measured = measure_rates(dict.fromkeys((BASE, *names)))
+    added = {
+        kind: {name: known[kind][BASE] * rates[name] / rates[BASE] for name in names}
+        for kind, rates in measured.items()
+    }
+    origins_of_added = known.get("added", {}) | dict.fromkeys(names, origin)
+    return (
+        known
+        | {kind: known[kind] | rates for kind, rates in added.items()}
+        | {"added": origins_of_added}
+    )
+
+
+def _rates(names: Iterable[str], corpus: SmallCorpus, threads: int) -> dict[str, float]:
     """Measure the target tokens per second of each trial with likelihood."""
     by_likelihood = {
-        name: (*_without_second_pass(settings), *corpus.settings)
-        for name, settings in TRIALS.items()
+        name: (*_without_second_pass(TRIALS[name]), *corpus.settings) for name in names
     }
     distinct = list(dict.fromkeys(by_likelihood.values()))
     timed = [TimedSettings(row, *corpus.lengths) for row in distinct]
@@ -234,7 +261,9 @@ def body(record: Record) -> str:
         title = "Trials on Multi30k, scored on the validation text"
         parts.append(fold(title, [_TRIALS, shown, *origins(trials)]))
     if rates := measured.get("rates"):
-        parts.append(fold("Speeds", [_RATES, _rate_table(rates), *origins({"all speeds": rates})]))
+        added = {f"{name}, relative to {BASE}": row for name, row in rates.get("added", {}).items()}
+        measured_at = origins({"all other speeds" if added else "all speeds": rates} | added)
+        parts.append(fold("Speeds", [_RATES, _rate_table(rates), *measured_at]))
     return "\n\n".join(parts)
 
 

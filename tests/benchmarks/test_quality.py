@@ -5,7 +5,7 @@ import json
 
 import pytest
 from benchmarks import quality, small_corpora
-from benchmarks.quality import CORPORA, TRIALS, body, measure_rates, steps_in
+from benchmarks.quality import CORPORA, TRIALS, add_rates, body, measure_rates, steps_in
 from benchmarks.small_corpora import Part
 
 from heedful.config.load import load_config
@@ -59,6 +59,19 @@ def test_trials_that_differ_by_the_objective_are_timed_once(monkeypatch):
         assert rates["wide"] == rates["wide, SimCut"] == rates["wide, R-Drop"]
     assert [threads for threads, _ in timed] == [1, *(2 for _ in CORPORA)]
     assert all(len({*settings}) == len(settings) < len(TRIALS) for _, settings in timed)
+
+
+def test_later_trials_are_timed_beside_the_base_whose_rate_stays(monkeypatch):
+    known = {kind: {quality.BASE: 100.0, "rotary": 7.0} for kind in ("trials", *CORPORA)}
+    monkeypatch.setattr(
+        quality, "measurements_of", lambda name: {"rates": known | {"commit": "c1"}}
+    )
+    monkeypatch.setattr(quality, "rates_in_turns", lambda recipe, timed, threads: [50.0, 40.0])
+    rates = add_rates(["rotary"], {"commit": "c2", "machine": "m2"})
+    for kind in ("trials", *CORPORA):
+        assert rates[kind] == {quality.BASE: 100.0, "rotary": 80.0}
+    assert rates["commit"] == "c1" and rates["added"]["rotary"]["commit"] == "c2"
+    assert known["trials"]["rotary"] == 7.0
 
 
 def test_the_settings_of_every_corpus_are_valid(rates, monkeypatch, tmp_path):
