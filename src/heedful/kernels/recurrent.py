@@ -23,11 +23,17 @@ def lstm_cell(from_input: Gates, from_state: Gates, c: Rows) -> tuple[Rows, Rows
 
     A compiled function computes a row in one pass; `plain_lstm_cell` is its plain equivalent.
     """
-    tensors = (from_input, from_state, c)
-    alike = all(is_plain(x) and x.dtype == c.dtype for x in tensors)
-    if alike and c.dtype in FLOATS and native_products() is not None:
-        return _NativeLstmCell.apply(*tensors)
-    return plain_lstm_cell(*tensors)
+    parts = (from_input, from_state)
+    fits = c.dim() == 2 and all(part.shape == (len(c), 4 * c.size(1)) for part in parts)
+    alike = all(is_plain(x) and x.dtype == c.dtype for x in (*parts, c))
+    if not (fits and alike and c.dtype in FLOATS) or torch.compiler.is_compiling():
+        return plain_lstm_cell(*parts, c)
+    if native_products() is None:
+        return plain_lstm_cell(*parts, c)
+    if not torch.is_grad_enabled():
+        return _compute_cell(*parts, c, None)
+    h, new_c, _ = _NativeLstmCell.apply(*parts, c)
+    return h, new_c
 
 
 def plain_lstm_cell(from_input: Gates, from_state: Gates, c: Rows) -> tuple[Rows, Rows]:
@@ -38,37 +44,70 @@ def plain_lstm_cell(from_input: Gates, from_state: Gates, c: Rows) -> tuple[Rows
 
 
 class _NativeLstmCell(torch.autograd.Function):
-    """An LSTM's cell, whose backward pass needs the values of the gates."""
+    """
+    An LSTM's cell, and the values of its gates.
+
+    The backward pass needs only outputs of the forward pass. So with `create_graph` the outputs
+    connect its derivative to the inputs, and no other tensor has to be saved.
+    """
 
     @staticmethod
     def forward(
         ctx: Any, from_input: Tensor, from_state: Tensor, c: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        ordered = [x.contiguous() for x in (from_input, from_state, c)]
-        gates, h, new_c = (torch.empty_like(ordered[place]) for place in (0, 2, 2))
-        _library().lstm_cell(
-            *(x.data_ptr() for x in ordered),
-            *(*c.shape, int(c.dtype == torch.float32)),
-            *(x.data_ptr() for x in (gates, h, new_c)),
-        )
-        ctx.save_for_backward(from_input, from_state, c, gates, new_c)
-        return h, new_c
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        gates = torch.empty_like(from_input, memory_format=torch.contiguous_format)
+        h, new_c = _compute_cell(from_input, from_state, c, gates)
+        ctx.save_for_backward(c, new_c, gates)
+        ctx.set_materialize_grads(False)
+        return h, new_c, gates
 
     @staticmethod
-    def backward(ctx: Any, d_h: Tensor, d_new_c: Tensor) -> tuple[Tensor, ...]:
-        from_input, from_state, c, gates, new_c = ctx.saved_tensors
-        if torch.is_grad_enabled():  # for second derivatives
-            out = plain_lstm_cell(from_input, from_state, c)
-            inputs, upstream = (from_input, from_state, c), (d_h, d_new_c)
-            return torch.autograd.grad(out, inputs, upstream, create_graph=True)
-        d_gates, d_c = torch.empty_like(gates), torch.empty_like(new_c)
+    def backward(ctx: Any, *upstream: Tensor | None) -> tuple[Tensor | None, ...]:
+        c, new_c, gates = ctx.saved_tensors
+        d_h, d_new_c, d_gates = upstream
+        if d_h is None:
+            d_h = torch.zeros_like(c)
+        if d_new_c is None:
+            d_new_c = torch.zeros_like(c)
+        if d_gates is not None or torch.is_grad_enabled():
+            d_sum, d_c = _cell_gradients(c, new_c, gates, d_h, d_new_c, d_gates)
+            return d_sum, d_sum, d_c
+        d_sum, d_c = torch.empty_like(gates), torch.empty_like(new_c)
         ordered = [x.contiguous() for x in (gates, c, new_c, d_h, d_new_c)]
         _library().lstm_cell_gradients(
             *(x.data_ptr() for x in ordered),
-            *(*c.shape, int(c.dtype == torch.float32)),
-            *(d_gates.data_ptr(), d_c.data_ptr()),
+            *(*c.shape, int(c.dtype == torch.float32), torch.get_num_threads()),
+            *(d_sum.data_ptr(), d_c.data_ptr()),
         )
-        return d_gates, d_gates, d_c
+        return d_sum, d_sum, d_c
+
+
+def _compute_cell(
+    from_input: Tensor, from_state: Tensor, c: Tensor, gates: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Compute the next h and c; write the values of the gates to `gates`, if it is given."""
+    ordered = [x.contiguous() for x in (from_input, from_state, c)]
+    h, new_c = torch.empty_like(ordered[2]), torch.empty_like(ordered[2])
+    _library().lstm_cell(
+        *(x.data_ptr() for x in ordered),
+        *(*c.shape, int(c.dtype == torch.float32), torch.get_num_threads()),
+        *(None if gates is None else gates.data_ptr(), h.data_ptr(), new_c.data_ptr()),
+    )
+    return h, new_c
+
+
+def _cell_gradients(
+    c: Tensor, new_c: Tensor, gates: Tensor, d_h: Tensor, d_new_c: Tensor, d_gates: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Compute the gradients of the sum of the gates' inputs and of c, with functions of torch."""
+    i, f, g, o = gates.chunk(4, dim=1)
+    bounded = torch.tanh(new_c)
+    d_cell = d_new_c + d_h * o * (1 - bounded * bounded)
+    d_values = torch.cat([d_cell * g, d_cell * c, d_cell * i, d_h * bounded], dim=1)
+    if d_gates is not None:
+        d_values = d_values + d_gates
+    slopes = torch.cat([i * (1 - i), f * (1 - f), 1 - g * g, o * (1 - o)], dim=1)
+    return d_values * slopes, d_cell * f
 
 
 def _library() -> Any:

@@ -30,14 +30,22 @@ def rotate(
     equal bit for bit.
     """
     columns = x.size(-1) if columns is None else columns
-    if can_rotate(x) and cosines.dtype == torch.float32:
+    if can_rotate(x) and cosines.dtype == torch.float32 and _fits(x, numbers, cosines, columns):
         return _NativeRotation.apply(x, numbers.contiguous(), cosines, sines, columns, 1.0)
     return plain_rotate(x, numbers, cosines, sines, columns)
 
 
 def can_rotate(x: States) -> bool:
     """Return whether there is a compiled function for a tensor and a table in fp32."""
-    return is_plain(x) and x.dtype in FLOATS and native_products() is not None
+    is_readable = is_plain(x) and not torch.compiler.is_compiling()
+    return is_readable and x.dtype in FLOATS and native_products() is not None
+
+
+def _fits(x: Tensor, numbers: Tensor, cosines: Tensor, columns: int) -> bool:
+    """Return whether the shapes are those that the compiled function reads."""
+    batch, time, width = x.shape
+    is_of_rows = tuple(numbers.shape) in ((1, time), (batch, time))
+    return is_of_rows and columns <= width and columns % (2 * cosines.size(1)) == 0
 
 
 def plain_rotate(

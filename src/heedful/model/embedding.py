@@ -42,9 +42,9 @@ class TokenEmbedding(nn.Module):
             out = lookup(ids, self.weight) * self.scale  # (batch, time, d_model)
         except IndexError:  # only a CPU checks the ids
             raise ArgumentError(
-                f"token ids must be from 0 to {len(self.weight) - 1}, because the vocabulary has "
-                f"{len(self.weight):,} tokens, but they range from {int(ids.min())} to "
-                f"{int(ids.max())}."
+                f"token ids must be from 0 to {len(self.weight) - 1:,}, because the vocabulary has "
+                f"{len(self.weight):,} tokens, but they range from {int(ids.min()):,} to "
+                f"{int(ids.max()):,}."
             ) from None
         if self.zero_token is not None:
             out = out.masked_fill((ids == self.zero_token).unsqueeze(-1), 0.0)

@@ -113,11 +113,12 @@ class EncoderDecoder(Seq2Seq):
         return self.decoder.decode(x, memory, weights, real)
 
     def states(self, source: Source, target_in: Target) -> Float[Tensor, "batch target d_model"]:
-        check_ids(type(self).__name__, target_in=target_in)
-        if len(source) != len(target_in):
+        check_ids(type(self).__name__, source=source, target_in=target_in)
+        rows = source.size(0), target_in.size(0)
+        if rows[0] != rows[1]:
             raise ArgumentError(
                 f"`source` and `target_in` of {type(self).__name__} must have one row for each "
-                f"pair, but have {len(source)} and {len(target_in)} rows."
+                f"pair, but have {rows[0]} and {rows[1]} rows."
             )
         return self.decode(self.encode(source), target_in)
 

@@ -53,16 +53,28 @@ def check_heads(query: Any, key: Any, value: Any, mask: Any) -> None:
                 f"{what} of {owner} must have the same size on axis {axis}, but their shapes are "
                 f"{tuple(pair[0].shape)} and {tuple(pair[1].shape)}."
             )
-    if not query.dtype == key.dtype == value.dtype:
+    is_cast = torch.is_autocast_enabled(query.device.type)
+    if not is_cast and not query.dtype == key.dtype == value.dtype:
         types = ", ".join(str(x.dtype).removeprefix("torch.") for x in (query, key, value))
         raise ArgumentError(f"the tensors of {owner} must have one dtype, but have {types}.")
     if mask is not None:
-        scores = (*query.shape[:-1], key.size(-2))
+        scores = (*_broadcast(query, key), query.size(-2), key.size(-2))
         fits = isinstance(mask, Tensor) and mask.dtype is torch.bool and mask.dim() <= len(scores)
         axes = zip(reversed(mask.shape), reversed(scores), strict=False) if fits else ()
         if not fits or any(size not in (1, of_scores) for size, of_scores in axes):
             wanted = f"booleans that can be broadcast to the scores, whose shape is {scores}"
             raise not_a_tensor(f"`mask` of {owner}", wanted, mask)
+
+
+def _broadcast(query: Tensor, key: Tensor) -> tuple[int, ...]:
+    """Return the common size of all axes before the last two."""
+    try:
+        return tuple(torch.broadcast_shapes(query.shape[:-2], key.shape[:-2]))
+    except RuntimeError:
+        raise ArgumentError(
+            "`query` and `key` of scaled_dot_product_attention must have the same batch size and "
+            f"number of heads, but their shapes are {tuple(query.shape)} and {tuple(key.shape)}."
+        ) from None
 
 
 def check_mask(owner: str, mask: Any) -> Tensor:

@@ -99,7 +99,9 @@ def read_sides(
     for part in parts:
         if not any(_answers(side, part) for side in available):
             sides = ", ".join(f"“{side}”" for side in available)
-            holds = f"it has only {sides}; name one of these" if sides else "it has no documents"
+            holds = (
+                f"it has only {sides}; name one of these" if sides else "no document of it has text"
+            )
             raise TextError(f"{name} must have the side “{part}” of a test set, but {holds}.")
 
 

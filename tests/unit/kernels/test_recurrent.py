@@ -1,3 +1,5 @@
+import inspect
+
 import pytest
 import torch
 
@@ -66,14 +68,67 @@ def test_numbers_need_not_lie_side_by_side():
         assert torch.equal(apart, beside)
 
 
-def test_second_derivatives_equal_those_of_the_plain_cell():
+@pytest.mark.parametrize("steps", [1, 2, 12])
+def test_second_derivatives_equal_those_of_the_plain_cell(steps):
+    x, weight = torch.randn(4, 20), torch.randn(20, 5) / 4
     results = []
     for cell in (lstm_cell, plain_lstm_cell):
-        leaves = [x.requires_grad_() for x in inputs(4, 5, size=1.0)]
-        h, c = cell(*leaves)
+        leaves = [part.clone().requires_grad_() for part in (x, weight, torch.ones(4, 5))]
+        h = c = leaves[2]  # one tensor is an ancestor of all inputs, and both states at first
+        for _ in range(steps):
+            h, c = cell(leaves[0], h @ leaves[1].t(), c)
         first = torch.autograd.grad(h.square().sum() + c.sum(), leaves, create_graph=True)
-        results.append(torch.autograd.grad(sum(x.square().sum() for x in first), leaves))
-    torch.testing.assert_close(*results)
+        second = torch.autograd.grad(sum(part.square().sum() for part in first), leaves)
+        results.append([*first, *second])
+    torch.testing.assert_close(*results, rtol=1e-4, atol=1e-5)
+
+
+def test_states_without_gradients_are_no_obstacle_to_second_derivatives():
+    found = []
+    for cell in (lstm_cell, plain_lstm_cell):
+        x, zero = torch.linspace(-1, 1, 24).view(3, 8).requires_grad_(), torch.zeros(3, 2)
+        h, _ = cell(*cell_inputs(cell, x, zero))
+        (first,) = torch.autograd.grad(h.square().sum(), x, create_graph=True)
+        found.append(torch.autograd.grad(first.square().sum(), x)[0])
+    torch.testing.assert_close(*found)
+
+
+def cell_inputs(cell, x, zero):
+    """The inputs of a second step, after one from a zero state."""
+    h, c = cell(x, torch.zeros_like(x), zero)
+    return x, torch.cat([h] * 4, dim=1), c
+
+
+def test_a_search_saves_nothing_and_computes_the_same():
+    tensors = inputs(6, 9)
+    with torch.no_grad():
+        alone = lstm_cell(*tensors)
+    for one, other in zip(alone, lstm_cell(*(x.requires_grad_() for x in tensors)), strict=True):
+        assert torch.equal(one, other) and not one.requires_grad
+
+
+def test_the_number_of_threads_does_not_change_the_result():
+    tensors, upstream, before = inputs(40, 8), torch.randn(2, 40, 8), torch.get_num_threads()
+    try:
+        results = []
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            results.append(run(lstm_cell, tensors, upstream))
+    finally:
+        torch.set_num_threads(before)
+    assert all(map(torch.equal, *results))
+
+
+def test_shapes_that_broadcast_use_the_plain_cell(monkeypatch):
+    gates, _, c = inputs(5, 3)
+    compiled, plain = inspect.unwrap(lstm_cell), inspect.unwrap(plain_lstm_cell)
+    monkeypatch.setattr("heedful.kernels.recurrent.plain_lstm_cell", plain)
+    for parts in ((gates[:1], gates, c), (gates, gates[:1], c), (gates, gates, c[:1])):
+        for one, other in zip(compiled(*parts), plain(*parts), strict=True):
+            assert torch.equal(one, other)
+    for wrong in (c[:, :2], torch.cat([c, c], dim=1)):
+        with pytest.raises(RuntimeError):
+            compiled(gates, gates, wrong)
 
 
 def test_one_result_alone_has_gradients():

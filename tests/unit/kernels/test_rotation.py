@@ -1,3 +1,5 @@
+import inspect
+
 import pytest
 import torch
 
@@ -83,3 +85,15 @@ def test_other_types_use_the_plain_rotation(monkeypatch):
     monkeypatch.setattr("heedful.kernels.rotation.native_products", lambda: None)
     assert not can_rotate(x)
     assert torch.equal(rotate(x, numbers, cosines, sines), compiled)
+
+
+def test_shapes_that_do_not_fit_end_in_an_error_of_torch(monkeypatch):
+    monkeypatch.setattr("heedful.kernels.rotation.plain_rotate", inspect.unwrap(plain_rotate))
+    cosines, sines = table(3, 2)
+    for x, numbers, columns in (
+        (torch.randn(1, 3, 6), torch.arange(3).unsqueeze(0), 6),
+        (torch.randn(1, 3, 8), torch.arange(2).unsqueeze(0), 8),
+        (torch.randn(3, 3, 8), torch.zeros(2, 3, dtype=torch.long), 8),
+    ):
+        with pytest.raises(RuntimeError):
+            inspect.unwrap(rotate)(x, numbers, cosines, sines, columns)

@@ -156,6 +156,18 @@ def test_heads_that_cannot_be_multiplied_are_refused_with_their_shapes():
         assert expected in refused(scaled_dot_product_attention, *arguments)
 
 
+def test_heads_whose_first_axes_broadcast_are_multiplied():
+    one, several = torch.randn(1, 1, 5, 8), torch.randn(3, 2, 7, 8)
+    mask = torch.ones(3, 1, 1, 7, dtype=torch.bool)
+    attend = inspect.unwrap(scaled_dot_product_attention)
+    assert attend(one, several, several, mask)[0].shape == (3, 2, 5, 8)
+    assert "shapes are (2, 1, 7, 8) and (3, 2, 7, 8)" in refused(
+        scaled_dot_product_attention, several[:2, :1], several, several, mask
+    )
+    with torch.autocast("cpu", torch.bfloat16):
+        assert attend(one.bfloat16(), one, one)[0].shape == one.shape
+
+
 @pytest.mark.parametrize("length", [3, 300])
 def test_a_mask_of_numbers_or_of_other_axes_is_refused(length):
     attention, x = MultiHeadAttention(8, 2), torch.zeros(2, length, 8)

@@ -117,6 +117,15 @@ def test_ids_outside_the_vocabulary_and_unequal_batches_are_refused():
         model(source, target[:2])
 
 
+def test_an_exported_program_takes_batches_of_other_sizes():
+    model, (source, target) = small().eval(), batch()
+    size, time = torch.export.Dim("size"), torch.export.Dim("time", max=256)
+    shapes = ({0: size, 1: time}, {0: size})
+    program = torch.export.export(model, (source, target), dynamic_shapes=shapes).module()
+    wider = torch.cat([source, source])[:5], torch.cat([target, target])[:5]
+    torch.testing.assert_close(program(*wider), model(*wider))
+
+
 def test_tied_tables_are_one_tensor():
     model = small(tie_embeddings="all")
     assert model.embed_source is model.embed_target

@@ -214,7 +214,7 @@ def test_sides_that_are_not_there_or_not_clear_are_named(tmp_path: Path) -> None
         assert said in str(caught.value)
         assert str(path) in str(caught.value)
     path.write_text("<html><p>words</p></html>")
-    with pytest.raises(TextError, match="but it has no documents"):
+    with pytest.raises(TextError, match="but no document of it has text"):
         list(read_lines(TextSource(path, "src")))
     one = write_xml(tmp_path / "one.xml", {"src": ["a"], "ref": ["b"]})
     assert list(read_lines(TextSource(one, "ref"))) == ["b"]

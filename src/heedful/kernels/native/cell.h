@@ -30,28 +30,31 @@ static inline __attribute__((always_inline)) void lstm_row(
         float g = tanh_of(read_number(from_input, at_g, is_fp32) + read_number(from_state, at_g, is_fp32));
         float o = sigmoid_of(read_number(from_input, at_o, is_fp32) + read_number(from_state, at_o, is_fp32));
         float cell = f * read_number(c, k, is_fp32) + i * g;
-        write_number(gates, k, i, is_fp32);
-        write_number(gates, width + k, f, is_fp32);
-        write_number(gates, 2 * width + k, g, is_fp32);
-        write_number(gates, 3 * width + k, o, is_fp32);
+        if (gates) {
+            write_number(gates, k, i, is_fp32);
+            write_number(gates, at_f, f, is_fp32);
+            write_number(gates, at_g, g, is_fp32);
+            write_number(gates, at_o, o, is_fp32);
+        }
         write_number(new_c, k, cell, is_fp32);
         write_number(new_h, k, o * tanh_of(cell), is_fp32);
     }
 }
 
-/* `gates` receives the values of the gates, which the backward pass needs. */
+/* `gates`, if not NULL, receives the values of the gates, which the backward pass needs. */
 void lstm_cell(const void *from_input, const void *from_state, const void *c, int rows, int width,
-               int is_fp32, void *gates, void *new_h, void *new_c) {
+               int is_fp32, int threads, void *gates, void *new_h, void *new_c) {
     size_t step = (size_t)width * (is_fp32 ? 4 : 2);
+#pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int row = 0; row < rows; row++) {
         size_t at = (size_t)row * step;
-        const char *x = (const char *)from_input + 4 * at, *h = (const char *)from_state + 4 * at;
-        if (is_fp32)
-            lstm_row(x, h, (const char *)c + at, width, 1, (char *)gates + 4 * at, (char *)new_h + at,
-                     (char *)new_c + at);
-        else
-            lstm_row(x, h, (const char *)c + at, width, 0, (char *)gates + 4 * at, (char *)new_h + at,
-                     (char *)new_c + at);
+        const char *x = (const char *)from_input + 4 * at, *state = (const char *)from_state + 4 * at;
+        const char *before = (const char *)c + at;
+        char *values = gates ? (char *)gates + 4 * at : NULL, *h = (char *)new_h + at, *to = (char *)new_c + at;
+        if (is_fp32 && gates) lstm_row(x, state, before, width, 1, values, h, to);
+        else if (is_fp32) lstm_row(x, state, before, width, 1, NULL, h, to);
+        else if (gates) lstm_row(x, state, before, width, 0, values, h, to);
+        else lstm_row(x, state, before, width, 0, NULL, h, to);
     }
 }
 
@@ -75,8 +78,10 @@ static inline __attribute__((always_inline)) void lstm_gradient_row(
 
 /* The gradients of the sums of the gates, and of c. */
 void lstm_cell_gradients(const void *gates, const void *c, const void *new_c, const void *d_h,
-                         const void *d_new_c, int rows, int width, int is_fp32, void *d_gates, void *d_c) {
+                         const void *d_new_c, int rows, int width, int is_fp32, int threads,
+                         void *d_gates, void *d_c) {
     size_t step = (size_t)width * (is_fp32 ? 4 : 2);
+#pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int row = 0; row < rows; row++) {
         size_t at = (size_t)row * step;
         const char *values = (const char *)gates + 4 * at, *before = (const char *)c + at;

@@ -69,8 +69,8 @@ def load_products() -> ctypes.CDLL:
         *(pointer, pointer, ctypes.c_int64, ctypes.c_uint64, number, ctypes.c_float),
         *(number, number, pointer),
     ]
-    library.lstm_cell.argtypes = [*[pointer] * 3, *[number] * 3, *[pointer] * 3]
-    library.lstm_cell_gradients.argtypes = [*[pointer] * 5, *[number] * 3, *[pointer] * 2]
+    library.lstm_cell.argtypes = [*[pointer] * 3, *[number] * 4, *[pointer] * 3]
+    library.lstm_cell_gradients.argtypes = [*[pointer] * 5, *[number] * 4, *[pointer] * 2]
     library.rotate.argtypes = [
         *(pointer, ctypes.c_int64, pointer, ctypes.c_int64, pointer, pointer),
         *(ctypes.c_int64, ctypes.c_int64, number, number, ctypes.c_float, number, number, pointer),
