@@ -49,7 +49,7 @@ PARTS = {
 # What T5 has, too, so tests/unit/exchange/t5 export it.
 OF_T5 = ("gated networks", "norms without a mean", "buckets")
 # What a processor's compiled layers compute.
-COMPILED = (*OF_T5, "shared layers", "attention dropout")
+COMPILED = (*OF_T5, "shared layers", "attention dropout", "rotary")
 HERE = [name for name, (settings, _) in PARTS.items() if texts_are_here(settings)]
 
 

@@ -362,7 +362,7 @@ def test_resuming_something_else_is_refused(heedful_cli, text, trained, tmp_path
         lines = file.read_text().splitlines(keepends=True)
         (shorter / file.name).write_text("".join(lines[:-1]))
     command = train_arguments(shorter, trained, "train.precision=fp32")
-    refused(heedful_cli(*command, "--resume"), "different sizes")
+    refused(heedful_cli(*command, "--resume"), "left out or changed")
 
 
 @pytest.fixture
@@ -498,7 +498,7 @@ def test_resuming_elsewhere_is_refused_unless_inexact(heedful_cli, text, copy):
 
 def test_resuming_with_other_validation_text_is_refused(heedful_cli, text, copy, tmp_path):
     command = train_arguments(text, copy, "train.precision=fp32", validate=False)
-    refused(heedful_cli(*command, "--resume"), "different sizes")
+    refused(heedful_cli(*command, "--resume"), "left out or changed")
     changed = shutil.copytree(text, tmp_path / "changed")
     lines = (changed / "valid.fr").read_text()
     (changed / "valid.fr").write_text(lines.replace("le ", "la "))

@@ -114,7 +114,7 @@ def test_its_log_is_plotted_and_its_run_described(heedful_cli, text, trained, tm
     assert done.returncode == 0, done.stderr
     assert "Training reward" in plot.read_text(encoding="utf-8")
     planned = heedful_cli(*arguments(text, tmp_path / "x", trained, *KINDS["risk"]), "--dry-run")
-    assert "a side, by risk" in planned.stdout
+    assert "per side, by risk" in planned.stdout
     done = heedful_cli("info", out)
     assert done.returncode == 0, done.stderr
     settings = json.loads((out / "config.json").read_text())["settings"]["train"]

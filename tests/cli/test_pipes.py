@@ -56,7 +56,9 @@ def test_a_log_that_never_ends_is_neither_drawn_nor_continued(heedful_cli, text,
     more = train_arguments(text, run, "train.precision=fp32", "train.steps=25")
     done = heedful_cli(*more, "--resume", timeout=DEADLINE)
     refused(
-        done, "log.jsonl must be the log of this run", "it is not an ordinary file; move it away"
+        done,
+        "log.jsonl must be the log of this run",
+        "it is not an ordinary file; move the file elsewhere",
     )
 
 

@@ -19,7 +19,7 @@ from heedful.cli.plugin_option import with_plugins
 from heedful.cli.terminal_text import echo
 from heedful.runs.hub_names import HubName
 
-app = command_group("hub", "Manage converted models from Hugging Face's hub, and upload your own.")
+app = command_group("hub", "Manage models converted from Hugging Face; upload your own.")
 
 Name = Annotated[
     str, typer.Argument(metavar="ORG/NAME", help="Name on the hub; @REVISION may follow.")

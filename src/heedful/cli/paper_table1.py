@@ -17,7 +17,7 @@ def table1(
     as_json: Json = False,
 ) -> None:
     """
-    Count the operations of Table 1's layers, and time these layers.
+    Count the operations of Table 1's layers, and time them.
 
     Counted costs include projections. The number of sequential operations is the length of the
     longest chain of dependent matrix products. Longest paths are found by testing which inputs have

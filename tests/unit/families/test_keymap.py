@@ -103,8 +103,7 @@ def test_a_tied_tensor_must_be_a_copy():
 def test_the_use_of_all_tensors_is_counted():
     use = MAP.use_of({**theirs(), "positions.weight": torch.rand(1)})
     assert use == TensorUse(5, ignored=1)
-    assert "all 5 tensors are filled" in str(use) and "is used once (without weights: 1)" in str(
-        use
-    )
+    assert "all 5 tensors of the run are filled" in str(use)
+    assert "is used once (without weights: 1)" in str(use)
     tied = KeyMap((Entry("source", ("shared",)), Entry("target", ("shared",))))
     assert "(shared: 1)" in str(tied.use_of(["shared"]))

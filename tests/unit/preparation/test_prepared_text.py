@@ -230,7 +230,7 @@ def test_a_run_goes_on_with_the_text_it_was_begun_with(tmp_path, change, refused
     write_config(folder, config, ONE_THREAD, files, {})
     setup = TrainingSetup(config, RawText(()), {**files, **change}, folder=folder, resume=True)
     with (
-        pytest.raises(RunFolderError, match="texts were added, left out or have")
+        pytest.raises(RunFolderError, match="texts were added, left out or changed")
         if refused
         else nullcontext()
     ):

@@ -40,6 +40,6 @@ def test_a_language_without_spaces_is_refused(corpus, tmp_path):
             (tmp_path / f"{part}.{language}").write_text("\n" * 3, encoding="utf-8")
     unspaced = corpus._replace(folder=tmp_path, target="zz")
     with pytest.raises(
-        TextError, match="words separated by spaces, but 32 translations together have 0"
+        TextError, match="words separated by spaces, but 32 translations together have only 0"
     ):
         write_repeated_names(unspaced, tmp_path / "out")
