@@ -23,17 +23,23 @@ def lstm_cell(from_input: Gates, from_state: Gates, c: Rows) -> tuple[Rows, Rows
 
     A compiled function computes a row in one pass; `plain_lstm_cell` is its plain equivalent.
     """
-    parts = (from_input, from_state)
-    fits = c.dim() == 2 and all(part.shape == (len(c), 4 * c.size(1)) for part in parts)
-    alike = all(is_plain(x) and x.dtype == c.dtype for x in (*parts, c))
-    if not (fits and alike and c.dtype in FLOATS) or torch.compiler.is_compiling():
-        return plain_lstm_cell(*parts, c)
-    if native_products() is None:
-        return plain_lstm_cell(*parts, c)
+    if not _can_compute(from_input, from_state, c):
+        return plain_lstm_cell(from_input, from_state, c)
     if not torch.is_grad_enabled():
-        return _compute_cell(*parts, c, None)
-    h, new_c, _ = _NativeLstmCell.apply(*parts, c)
+        return _compute_cell(from_input, from_state, c, None)
+    h, new_c, _ = _NativeLstmCell.apply(from_input, from_state, c)
     return h, new_c
+
+
+def _can_compute(from_input: Tensor, from_state: Tensor, c: Tensor) -> bool:
+    """Return whether the compiled function can read the tensors; it reads no broadcast axes."""
+    if torch.compiler.is_compiling() or native_products() is None or c.dim() != 2:
+        return False
+    gates = (len(c), 4 * c.size(1))
+    return c.dtype in FLOATS and all(
+        is_plain(x) and x.dtype == c.dtype and x.shape == shape
+        for x, shape in ((from_input, gates), (from_state, gates), (c, c.shape))
+    )
 
 
 def plain_lstm_cell(from_input: Gates, from_state: Gates, c: Rows) -> tuple[Rows, Rows]:

@@ -37,7 +37,7 @@ def rotate(
 
 def can_rotate(x: States) -> bool:
     """Return whether there is a compiled function for a tensor and a table in fp32."""
-    is_readable = is_plain(x) and not torch.compiler.is_compiling()
+    is_readable = not torch.compiler.is_compiling() and is_plain(x)
     return is_readable and x.dtype in FLOATS and native_products() is not None
 
 

@@ -78,7 +78,7 @@ class RotaryPositions(Rotation):
         if longest is None:  # the newest tokens of a search
             every = torch.arange(numbers.numel(), device=numbers.device)
             return every.view_as(numbers), *_circle(numbers.flatten(), self.d_k, self.base, wide)
-        if is_plain(numbers) and not torch.compiler.is_compiling():
+        if not torch.compiler.is_compiling() and is_plain(numbers):
             return numbers, *_stored_circle(_table_size(longest), self.d_k, self.base, wide)
         every = torch.arange(longest, device=numbers.device)
         return numbers, *_circle(every, self.d_k, self.base, wide)
