@@ -126,8 +126,14 @@ def measure_rates(names: Iterable[str] = TRIALS) -> dict[str, dict[str, float]]:
 
 
 def add_rates(names: Sequence[str], origin: Mapping[str, str]) -> dict[str, Any]:
-    """Measure trials in turns with BASE, and add their rates, relative to BASE, to the record."""
+    """
+    Measure trials in turns with BASE, and add their rates, relative to BASE, to the record.
+
+    Trials that differ only by a second pass share a rate.
+    """
     known = measurements_of("quality")["rates"]
+    timed = {_without_second_pass(TRIALS[name]) for name in names}
+    names = [name for name in TRIALS if _without_second_pass(TRIALS[name]) in timed]
     measured = measure_rates(dict.fromkeys((BASE, *names)))
     added = {
         kind: {name: known[kind][BASE] * rates[name] / rates[BASE] for name in names}

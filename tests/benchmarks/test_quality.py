@@ -72,6 +72,8 @@ def test_later_trials_are_timed_beside_the_base_whose_rate_stays(monkeypatch):
         assert rates[kind] == {quality.BASE: 100.0, "rotary": 80.0}
     assert rates["commit"] == "c1" and rates["added"]["rotary"]["commit"] == "c2"
     assert known["trials"]["rotary"] == 7.0
+    rates = add_rates(["wide, rotary"], {"commit": "c2", "machine": "m2"})
+    assert rates["trials"]["wide, rotary, SimCut"] == rates["trials"]["wide, rotary"] == 80.0
 
 
 def test_the_settings_of_every_corpus_are_valid(rates, monkeypatch, tmp_path):

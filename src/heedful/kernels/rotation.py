@@ -42,10 +42,14 @@ def can_rotate(x: States) -> bool:
 
 
 def _fits(x: Tensor, numbers: Tensor, cosines: Tensor, columns: int) -> bool:
-    """Return whether the shapes are those that the compiled function reads."""
+    """Return whether the compiled function, which checks nothing, reads only what is there."""
     batch, time, width = x.shape
-    is_of_rows = tuple(numbers.shape) in ((1, time), (batch, time))
-    return is_of_rows and columns <= width and columns % (2 * cosines.size(1)) == 0
+    is_of_rows = tuple(numbers.shape) in ((1, time), (batch, time)) and numbers.numel() > 0
+    heads_fit = columns <= width and columns % (2 * cosines.size(1)) == 0
+    if not (is_of_rows and heads_fit and is_plain(numbers) and numbers.dtype == torch.int64):
+        return False
+    first, last = map(int, numbers.aminmax())
+    return first >= 0 and last < len(cosines) and cosines.is_contiguous()
 
 
 def plain_rotate(

@@ -7,6 +7,7 @@ norm. If a model has any other part, searches use plain layers, and `heedful inf
 
 from collections.abc import Iterator, Sequence
 
+import torch
 from torch import nn
 
 from heedful.kernels.api import NATIVE_ACTIVATIONS
@@ -62,10 +63,10 @@ def _obstacles(stack: Encoder | Decoder) -> Iterator[str]:
 
 
 def _first_angles(own: nn.Module) -> tuple[float, ...]:
-    """Return the cosines of position 1, which show whether two layers rotate alike."""
+    """Return cosines and sines of position 1, which show whether two layers rotate alike."""
     rotation = own.rotation if isinstance(own, MultiHeadAttention) else None
     circle = None if rotation is None else rotation.circle(2)
-    return () if circle is None else tuple(circle[0][1].tolist())
+    return () if circle is None else tuple(torch.cat([part[1] for part in circle]).tolist())
 
 
 def _beyond_equation_1(own: nn.Module) -> Iterator[str]:

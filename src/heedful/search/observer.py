@@ -101,7 +101,7 @@ class StepDecision:
     """The candidates, best first."""
     finished: frozenset[int]
     """Indices of the candidates that finish a hypothesis."""
-    kept: frozenset[int]
+    continued: frozenset[int]
     """Indices of the candidates that stay open."""
     cut: frozenset[int]
     """Indices of the open hypotheses that are cut."""
@@ -157,7 +157,7 @@ class StepDecision:
             return "ended", ""
         if ends:
             return "dropped", "end"
-        if column not in self.kept:
+        if column not in self.continued:
             return "dropped", "beam"
         return ("dropped", self.over) if self.over else ("open", "")
 

@@ -97,3 +97,12 @@ def test_shapes_that_do_not_fit_end_in_an_error_of_torch(monkeypatch):
     ):
         with pytest.raises(RuntimeError):
             inspect.unwrap(rotate)(x, numbers, cosines, sines, columns)
+
+
+def test_numbers_outside_the_table_are_not_read(monkeypatch):
+    monkeypatch.setattr("heedful.kernels.rotation.plain_rotate", inspect.unwrap(plain_rotate))
+    x, (cosines, sines) = torch.randn(1, 2, 8), table(3, 2)
+    with pytest.raises(IndexError, match="out of"):
+        rotate(x, torch.tensor([[0, 3]]), cosines, sines)
+    short, long = (torch.tensor([[1, 2]], dtype=dtype) for dtype in (torch.int32, torch.int64))
+    assert torch.equal(rotate(x, short, cosines, sines), rotate(x, long, cosines, sines))
