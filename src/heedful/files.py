@@ -151,13 +151,19 @@ def _naming(path: Path, temporary_file: Path | None = None) -> Iterator[None]:
 
 def make_folder(folder: Path) -> None:
     """Create a folder unless it exists; raise `StorageError` if it cannot be created."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(
-            f"{folder} must be a new or existing folder, but the system says "
-            f"“{error.strerror or error}”; name another folder, or change the permissions."
-        ) from error
+    while True:
+        try:
+            return folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            # it existed, and another process deleted it before Python saw that it was a folder
+            if isinstance(error, FileExistsError) and (
+                folder.is_dir() or not os.path.lexists(folder)
+            ):
+                continue
+            raise StorageError(
+                f"{folder} must be a new or existing folder, but the system says "
+                f"“{error.strerror or error}”; name another folder, or change the permissions."
+            ) from error
 
 
 def sync(path: Path) -> None:

@@ -1,6 +1,9 @@
 """Atomic writes of files and folders."""
 
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
@@ -52,6 +55,25 @@ def test_a_folder_that_is_a_file_is_refused(tmp_path):
     make_folder(tmp_path / "a" / "b")
     with pytest.raises(StorageError, match="text must be a new or existing folder, but"):
         make_folder(tmp_path / "text")
+
+
+def test_a_folder_may_be_deleted_while_it_is_made(tmp_path):
+    folder = tmp_path / "folder"
+    stop = threading.Event()
+
+    def delete():
+        while not stop.is_set():
+            with suppress(FileNotFoundError):
+                folder.rmdir()
+
+    with ThreadPoolExecutor(1) as threads:
+        deleting = threads.submit(delete)
+        try:
+            for _ in range(5000):
+                make_folder(folder)
+        finally:
+            stop.set()
+        deleting.result()
 
 
 def save_tokenizer(folder):
