@@ -83,7 +83,8 @@ class _Panel:
     values: Callable[[RunCurves, int], np.ndarray]
     is_validation: bool = False
     is_perplexity: bool = False
-    best: Callable[[np.ndarray], np.intp] | None = None
+    higher_is_better: bool | None = None
+    """None if a panel has no best value to mark."""
 
     def points(self, run: RunCurves, smooth: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the horizontal positions at which a run has values, and the values."""
@@ -91,6 +92,18 @@ class _Panel:
         values = self.values(run, smooth)
         finite = np.isfinite(x) & np.isfinite(values)
         return x[finite], values[finite]
+
+    def best_point(self, run: RunCurves) -> tuple[float, float] | None:
+        """Find the best validation, if one is marked; the loss decides between equal values."""
+        if self.higher_is_better is None:
+            return None
+        values = self.values(run, 1)
+        finite = np.isfinite(run.valid_x) & np.isfinite(values)
+        if not finite.any():
+            return None
+        ascending = -values if self.higher_is_better else values
+        best = np.lexsort((run.valid_loss, ascending, ~finite))[0]
+        return float(run.valid_x[best]), float(values[best])
 
 
 def _score_panels(runs: Sequence[RunCurves]) -> list[_Panel]:
@@ -101,7 +114,7 @@ def _score_panels(runs: Sequence[RunCurves]) -> list[_Panel]:
             f"Validation {name}",
             lambda run, _: run.scores[name][0],
             is_validation=True,
-            best=np.argmax if higher else np.argmin,
+            higher_is_better=higher,
         )
 
     return [panel(name, higher) for name, (_, higher) in runs[0].scores.items()]
@@ -128,7 +141,7 @@ _PANELS = (
         lambda run, _: _exp(run.valid_loss),
         is_validation=True,
         is_perplexity=True,
-        best=np.argmin,
+        higher_is_better=False,
     ),
     _Panel("Learning rate", lambda run, _: run.learning_rate),
     _Panel("Target tokens per second", lambda run, lines: moving_mean(run.speed, lines)),
@@ -326,18 +339,17 @@ def _share_scales(drawn: Mapping[_Panel, "Axes"]) -> None:
 def _label_the_best(axes: "Axes", panel: _Panel, runs: Sequence[RunCurves]) -> None:
     """Mark the best validation of each run with a ring, and write its value above the ring."""
     labels = []
-    if panel.best is not None and not panel.is_perplexity and len(runs) <= _LABELS:
+    is_score = panel.higher_is_better is not None and not panel.is_perplexity
+    if is_score and len(runs) <= _LABELS:
         low, high = axes.get_ylim()  # add space above the best values for their labels
         axes.set_ylim(low, low + (high - low) / (1 - _ROOM * len(runs)))
     for index, run in enumerate(runs):
-        x, values = panel.points(run, 1)
-        if panel.best is None or not len(x):
+        point, color = panel.best_point(run), system_style(index)["color"]
+        if point is None:
             continue
-        best = panel.best(values)
-        point, color = (x[best], values[best]), system_style(index)["color"]
         axes.plot(*point, "o", markersize=6.5, markerfacecolor="none", color=color, clip_on=False)
         left, height = axes.transLimits.transform(axes.transScale.transform(point))
-        text = three_digits(values[best]) if panel.is_perplexity else f"{values[best]:.1f}"
+        text = three_digits(point[1]) if panel.is_perplexity else f"{point[1]:.1f}"
         labels.append((float(height) + _ABOVE, float(left), text, color))
     if len(labels) > _LABELS:
         return
