@@ -165,9 +165,9 @@ def body(record: Record) -> str:
     """Format the measurements as Markdown."""
     parts = record.measurements
     sections = [
-        "This page compares two ways to choose the sentence pairs of a batch, that is, of one "
-        "update. heedful draws the pairs at random, so their lengths are “mixed”. If padding is "
-        "computed, heedful splits the batch into micro-batches of similar lengths "
+        "This page compares two ways to choose the sentence pairs of a batch, from which one "
+        "update is computed. heedful draws the pairs at random, so their lengths are “mixed”. If "
+        "padding is computed, heedful splits the batch into micro-batches of similar lengths "
         "([why](../explain/readings.md)). A batch of “one length” consists of whole "
         "micro-batches, all of about the same sentence length.",
         f"## The batches of 200,000 pairs of Europarl\n\n{_layout_table(parts)}",

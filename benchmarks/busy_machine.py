@@ -133,11 +133,11 @@ def body(record: Record) -> str:
     return (
         f"The table shows how many training steps `tiny` takes in {measured['seconds']:g} seconds "
         f"on {measured['cores']} cores, alone and next to {busy} processes that compute without a "
-        f"pause. The training runs take turns; each cell has the median of {rounds} runs, with "
-        f"their range in parentheses.\n\n{steps}\n\n`import heedful` sets {values} before torch "
-        "is imported; `heedful train` sets a tenth of this spin count. `HEEDFUL_OMP=0` keeps "
-        "OpenMP's defaults, with which idle threads take cores from working threads "
-        "([more](../reference.md#on-a-busy-machine))."
+        f"pause. The training runs take turns; each number of steps is the median of {rounds} "
+        f"runs, with their range in parentheses.\n\n{steps}\n\n`import heedful` sets {values} "
+        "before torch is imported; `heedful train` sets a tenth of this spin count. "
+        "`HEEDFUL_OMP=0` keeps OpenMP's defaults, with which idle threads take cores from "
+        "working threads ([more](../reference.md#on-a-busy-machine))."
     )
 
 

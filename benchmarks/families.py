@@ -158,10 +158,10 @@ def speed_table(record: Record) -> str:
     commands = "\n".join(f"- {row['name']}: `{row['command']}`" for row in rows)
     return (
         "All models compute in fp32, with a vocabulary of 4,000. A training step has 1,024 "
-        "tokens a side, in sentences of about 25 tokens. A search translates 32 sentences at "
-        "once with beam 4; each has 16 source tokens and 20 target tokens. “Times” is the speed "
-        "divided by that of the first row in the same turn (median). A share is the rate of "
-        "operations on real tokens, divided by the rate of large matrix products (the product "
+        "tokens on each side, in sentences of about 25 tokens. A search translates 32 sentences "
+        "at once with beam 4; each has 16 source tokens and 20 target tokens. “Times” is the "
+        "speed divided by that of the first row in the same turn (median). A share is the rate "
+        "of operations on real tokens, divided by the rate of large matrix products (the product "
         f"rate).\n\n{speeds}\n\n" + fold("Recipes and settings", [commands]) + note(record)
     )
 

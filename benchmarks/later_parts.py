@@ -113,7 +113,10 @@ def plan_of(name: str) -> Plan:
 def body(record: Record) -> str:
     """Lay out a row for each part, below the base row."""
     here, table3 = record.measurements["here"], recorded_table()
-    base, text = table3.pairs[0][1], f"Multi30k English-German, raw, with {VOCABULARY:,} subwords"
+    base, text = (
+        table3.pairs[0][1],
+        f"the raw text of Multi30k English-German, with {VOCABULARY:,} subwords",
+    )
     perplexity, bleu = table3.noises
     rows = [
         {
@@ -147,7 +150,7 @@ def body(record: Record) -> str:
             "{title} | {weights:,} | {operations:.2f} | {perplexity} | {bleu}",
             rows,
         ),
-        "Operations are those of the training, in 10^13.",
+        "Operations are those of the whole training, in units of 10^13.",
         *origins({PARTS[name].title: measured for name, measured in here.items()}),
         *([f"Not trained: {'; '.join(missing)}."] if missing else []),
     ]

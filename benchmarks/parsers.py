@@ -407,10 +407,10 @@ _HEAD = (
     "The table compares three neural parsers and two grammars by [labeled "
     "F1](../explain/parsing.md#the-score) on the Wall Street Journal sample, parsed from words "
     "alone. `parsing-small` has an LSTM encoder and a Transformer decoder. All parsers learn from "
-    "files 1 to 149; files 160 to 179 (development, {dev[sentences]} sentences) select the "
-    "learning rates. Files 150 to 159 (unseen, {unseen[sentences]} sentences) are parsed only at "
-    "the end. F1 of a neural parser is the mean over three seeds, and “± seeds” is their standard "
-    "deviation; a number after ± is half of a 95% interval over sentences."
+    "files 1 to 149; learning rates are chosen on files 160 to 179 (development, {dev[sentences]} "
+    "sentences). Files 150 to 159 (unseen, {unseen[sentences]} sentences) are parsed only at the "
+    "end. F1 of a neural parser is the mean over three seeds, and “± seeds” is their standard "
+    "deviation; a number after ± is half the width of a 95% interval over sentences."
 )
 _PICTURE = (
     "![F1 of five parsers on development and unseen sentences, with 95% intervals over "
@@ -418,8 +418,8 @@ _PICTURE = (
 )
 _DIFFERENCES = (
     f"Differences are the unseen F1 of the row minus that of the column, with seed {SEEDS[-1]}. A "
-    "number after ± is half of a 95% interval. Intervals are bootstrapped over sentences; those of "
-    "F1 are averaged over seeds."
+    "number after ± is half the width of a 95% interval. Intervals are bootstrapped over "
+    "sentences; those of F1 are averaged over seeds."
 )
 _TRAINING = (
     f"Each neural parser is trained for as many steps as fit in {MINUTES:.0f} minutes on one "

@@ -160,11 +160,10 @@ def speed(record: Record) -> str:
     )
     return (
         "## Speed compared with Joey NMT\n\nThe toolkits take turns, with the same shapes and "
-        "text, in fp32. A step has 64 pairs of 25 + 25 tokens. A search translates 128 lines, and "
-        "both toolkits write the same translations. In the last row, an epoch of "
-        "real text, sentences have different lengths. "
-        "A share is the rate of operations on real tokens, divided by the rate of large matrix "
-        f"products (the product rate).\n\n{speeds}"
+        "text, in fp32. A step has 64 pairs of 25 + 25 tokens. A search translates 128 lines, "
+        "and both toolkits write the same translations. The last row is an epoch of real text, "
+        "with sentences of different lengths. A share is the rate of operations on real tokens, "
+        f"divided by the rate of large matrix products (the product rate).\n\n{speeds}"
     )
 
 

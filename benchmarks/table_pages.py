@@ -65,12 +65,12 @@ def table2(record: Record) -> str:
     return "\n\n".join(
         [
             "## Table 2: the Transformer and the systems it is compared with",
-            "These are scaled-down models of the systems, trained on Multi30k English-German, "
-            f"raw (29,000 pairs), with {VOCABULARY:,} subwords (Deep-Att: words). "
-            f"{_steps(measured)} Learning rates were [chosen by trials](tuning.md). "
-            "In the first half of their steps, the attention of Deep-Att, GNMT and MoE is "
-            "[guided](../howto/training-health.md). BLEU is cased, on test_2016_flickr, with beam "
-            "4 and the average of the last checkpoints. Perplexity is per subword, and for "
+            "These are scaled-down models of the systems, trained on the raw text of Multi30k "
+            f"English-German (29,000 pairs), with {VOCABULARY:,} subwords (Deep-Att: words). "
+            f"{_steps(measured)} Learning rates were [chosen by trials](tuning.md). In the first "
+            "half of their steps, the attention of Deep-Att, GNMT and MoE is "
+            "[guided](../howto/training-health.md). BLEU is cased, on test_2016_flickr, with "
+            "beam 4 and the average of the last checkpoints. Perplexity is per subword, and for "
             "Deep-Att per word.",
             markdown(table.rows),
             "![Validation BLEU by number of operations](table2.svg)",
@@ -80,11 +80,11 @@ def table2(record: Record) -> str:
             fold(
                 "Settings that differ from those of the published systems",
                 [
-                    "The recipes in the headers follow the publications. Their files name the "
-                    "source of each setting, or “ours” if no source was found. `gnmt` has the "
-                    "published dropout for English-French (0.2; 0.3 for English-German), and only "
-                    "the first of two phases of training. `train.keep_last` is the number of "
-                    "averaged checkpoints.",
+                    "The recipes in the headers follow the publications. Comments in their code "
+                    "name the source of each setting, or “ours” if no source was found. `gnmt` "
+                    "has the published dropout for English-French (0.2; 0.3 for English-German), "
+                    "and only the first of two phases of training. `train.keep_last` is the "
+                    "number of averaged checkpoints.",
                     *_recipe_differences(measured["plan"]),
                 ],
             ),
@@ -153,8 +153,8 @@ def table3(record: Record) -> str:
     return "\n\n".join(
         [
             "## Table 3: variations of the Transformer",
-            "These are scaled-down models, trained on Multi30k English-German, raw (29,000 "
-            f"pairs), with {VOCABULARY:,} subwords. Perplexity is per subword at the last "
+            "These are scaled-down models, trained on the raw text of Multi30k English-German "
+            f"(29,000 pairs), with {VOCABULARY:,} subwords. Perplexity is per subword at the last "
             "validation. BLEU is cased, on the validation text, with beam 4 and the average of "
             f"the last checkpoints. The plan divides {measured['plan']['budget'] / 3600:.0f} "
             f"hours (`--threads 1`) among {len(ROWS)} training runs.",

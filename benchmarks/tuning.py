@@ -278,12 +278,12 @@ _COLUMNS = (
     "in the loss per target token with uniform attention."
 )
 _UNRECORDED = (
-    "## Not in the record\n\n"
-    "- For GNMT and MoE, the initial ranges 0.1, 0.2 and 0.3 were tried with the rates 1.5e-3 and "
-    "3e-3, for 300 steps (commit c6c88f13). The range 0.2 with the rate 3e-3 learned fastest.\n"
-    "- Deep-Att was trained at 3e-3 for 8,795 steps (commit aa76fe99), and diverged. Perplexity "
-    "fell to 52 at step 520, and the gradient norm grew to 375 at step 1,024. Afterwards the "
-    "source was not used, and BLEU stayed 0.0. So Table 2 has the second-best rate, 1.5e-3."
+    "## Not in the record\n\n- For GNMT and MoE, the values 0.1, 0.2 and 0.3 of "
+    "`model.recurrent.initial_range` were tried with the rates 1.5e-3 and 3e-3, for 300 steps "
+    "(commit c6c88f13). The range 0.2 with the rate 3e-3 learned fastest.\n- Deep-Att was trained "
+    "at 3e-3 for 8,795 steps (commit aa76fe99), and diverged. Perplexity fell to 52 at step 520, "
+    "and the gradient norm grew to 375 at step 1,024. Afterwards the source was not used, and "
+    "BLEU stayed 0.0. So Table 2 has the second-best rate, 1.5e-3."
 )
 PAGE = ResultPage("tuning", "Trials for the systems of Table 2", {"tuning": body})
 

@@ -119,7 +119,7 @@ def report_table(report: Measured) -> str:
     for system in measurements:
         if "profile" in system:
             shares = ", ".join(f"{name} {part:.0%}" for name, part in system["profile"].items())
-            sentences.append(f"Where the time of {system['who']} goes: {shares}.")
+            sentences.append(f"Shares of {system['who']}'s time by function: {shares}.")
     return "\n\n".join([markdown(rows), *sentences, *_not_measured(report["notes"])])
 
 
@@ -148,7 +148,7 @@ def _what(report: Measured) -> str:
         names = ("steps", "pairs", "source tokens", "target tokens", "tokens")
         steps, pairs, source, target, _ = (what.pop(name) for name in names)
         batch = (
-            f"; {count_noun(steps, 'step')}, each of {pairs:,} pairs with {source:,} source and "
+            f"; {count_noun(steps, 'step')} of {pairs:,} pairs with {source:,} source and "
             f"{target:,} target tokens"
         )
     facts = ", ".join(_fact(name, value) for name, value in what.items())

@@ -266,14 +266,14 @@ def check_argument(owner: str, name: str, value: object, annotation: Any, advice
         )
     if isinstance(value, Integral) and abs(int(value)) > _LARGEST:
         raise ArgumentError(
-            f"`{name}` of {owner} must be a number below 2**64, but got a number of "
-            f"{int(value).bit_length():,} bits."
+            f"`{name}` of {owner} must be a number below 2**64 in absolute value, but got a "
+            f"number of {int(value).bit_length():,} bits."
         )
 
 
 @cache
 def _simple_types(annotation: Any) -> frozenset[type]:
-    """Return the types whose values need no further check; numbers need one for their size."""
+    """Return the types whose values need no further check; the size of numbers must be checked."""
     options = get_args(annotation) if _is_union(annotation) else (annotation,)
     simple = (NoneType, bool) if _takes_path(annotation) else (NoneType, bool, str)
     return frozenset(simple).intersection(options)

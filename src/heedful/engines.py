@@ -25,8 +25,8 @@ def open_engine(
     """
     Open a translation engine.
 
-    `align_by`: how words will be aligned; None for no alignment. `reading`: exact or text; None
-    means the run's setting.
+    `align_by`: settings for word alignments, which are checked now; None for no alignment.
+    `reading`: exact or text; None means the run's setting.
 
     Engines are imported on demand, because CTranslate2 runs without torch.
     """

@@ -54,6 +54,6 @@ def test_a_run_from_before_the_formats_is_refused_in_one_sentence(heedful_cli, f
     file.write_text(json.dumps(config), "utf-8")
     done = heedful_cli("translate", folder / "run", stdin="the dog\n")
     assert done.returncode == 2
-    assert f"{_LAST_READER} is the last commit that reads it." in done.stderr
+    assert f"heedful's commit {_LAST_READER} is the last that reads it." in done.stderr
     assert "`model.architecture`" in done.stderr
     assert done.stderr.count("\n") == 1

@@ -19,7 +19,7 @@ def test_the_page_states_medians_ranges_and_ratios():
     assert f"| {UNTOUCHED} | 100 (90-110) | 5 (4-9) | 1.0 |" in page
     assert f"| {PYTHON} | 100 (99-101) | 50 (40-60) | 10.0 |" in page
     assert f"| {SHORT} | 100 (99-1,200) | 60 (60-60) | 12.0 |" in page
-    assert "take turns; each cell has the median of 3 runs" in page
+    assert "take turns; each number of steps is the median of 3 runs" in page
 
 
 def test_what_was_not_measured_yet_has_no_page(monkeypatch, tmp_path):

@@ -65,6 +65,6 @@ def test_a_page_has_every_section_that_was_measured(tmp_path: Path):
     ]
     assert "| start of `translate` to the first translation | 1.50 s | 1.00 s |" in page
     assert "Not measured: ctranslate2 is not installed." in page
-    assert "Where the time of heedful goes: products 80%, others 20%." in page
+    assert "Shares of heedful's time by function: products 80%, others 20%." in page
     assert "![trained tokens/s by tokens a side of a step](speed-batch.svg)" in page
     assert (tmp_path / "speed-batch.svg").read_text(encoding="utf-8").startswith("<?xml")

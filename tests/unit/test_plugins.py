@@ -299,7 +299,7 @@ def test_the_copy_is_never_executed_and_a_changed_one_is_named(run, tmp_path):
 def test_a_record_that_is_no_record_is_refused(run, record):
     content = json.loads(run.config.read_text())
     run.config.write_text(json.dumps({**content, "plugins": [record]}))
-    with pytest.raises(RunFolderError, match="it was changed or damaged"):
+    with pytest.raises(RunFolderError, match="it was changed, damaged or"):
         Run.open(run.path)
 
 

@@ -2,7 +2,7 @@
 The words of subword sequences.
 
 Attention is between subwords, but alignments link words. Words are separated by spaces; how
-subwords mark the beginning of a word differs between tools.
+subwords mark word boundaries differs between tools.
 """
 
 from collections.abc import Sequence

@@ -114,8 +114,9 @@ def attend(
     the model; if empty, the name of its run folder. The record has the attention, the best
     candidates at each step and, unless `target` is given, the beam.
 
-    Raises `TextError` for a sentence that is empty, has several lines, or has more than `LONGEST`
-    subwords. Raises `SettingError` for a model without attention, or for an ensemble.
+    Raises `TextError` for a sentence or `target` that is empty, has several lines, or has more
+    subwords than `LONGEST` or the run's limit. Raises `SettingError` for a model without attention,
+    or for an ensemble.
     """
     check_shows_attention(translator)
     _check_line(sentence, "the sentence")
@@ -202,7 +203,7 @@ def _ids(translator: Translator, text: str, label: str, side: str = "source") ->
         why = (
             "search.max_source_length of the run"
             if limit < LONGEST
-            else "attention grows with the square of the length"
+            else "the number of attention weights grows with the square of the length"
         )
         raise TextError(
             f"{label} must have at most {limit:,} subwords to be shown ({why}), but has "

@@ -38,7 +38,7 @@ class AttentionSelection:
     heads: tuple[int, ...] = ()
     """Heads, counted from 1, or backward from -1 (the last head); all if empty."""
     view: str = "heads"
-    """Every head, the mean of each layer's heads, or rollout."""
+    """“heads” for every head, “mean” for the mean of each layer's heads, or “rollout”."""
     numbers: bool = False
     """Whether to write the weights as numbers into the cells."""
 
@@ -85,9 +85,9 @@ def check_files(outs: Sequence[Path], choice: AttentionSelection) -> None:
         check_drawing()
     elif choice != AttentionSelection():
         raise SettingError(
-            "--kind, --layer, --head, --view and --numbers need a picture or --measures, but no "
-            f"--out is a picture; name a file that ends in {', '.join(_PICTURES)}, or leave these "
-            "options out: the page shows everything."
+            "--view and --numbers need a picture, and --kind, --layer and --head need a picture "
+            "or --measures, but no --out is a picture; name a file that ends in "
+            f"{', '.join(_PICTURES)}, or leave these options out: an .html page shows everything."
         )
 
 
@@ -150,7 +150,7 @@ def _sheets_of(
 
 
 def _kinds_of(model: ModelRecord) -> list[str]:
-    """List the kinds of attention that a model has; a recurrent decoder has only ``cross``."""
+    """List the kinds of attention that a model has; a recurrent model has only ``cross``."""
     return [kind for kind in KINDS if getattr(model, kind) is not None]
 
 

@@ -64,7 +64,7 @@ class RunComparison:
     scores: tuple[PairedScore, ...] = ()
     """Scores on the held-out text; empty without such a text."""
     sentences: tuple[ComparedSentence, ...] = ()
-    """Translated sentences, the largest differences first."""
+    """Sentences with different translations, the largest difference in chrF first."""
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values, as printed by ``compare --json``."""

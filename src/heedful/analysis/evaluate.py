@@ -184,7 +184,7 @@ def evaluate(
     Parameters
     ----------
     system : str, Path, TrainingResult or Translator
-        A file of translations, or a run folder or translator that first translates `source`.
+        A file of translations; or a run folder or translator, which first translates the sources.
     reference : path or sequence of paths, optional
         One or more files of reference translations.
     source : path, optional

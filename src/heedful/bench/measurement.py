@@ -22,7 +22,7 @@ class SpeedMeasurement:
     precision: str
     """Number format of the computation."""
     seconds: tuple[float, ...]
-    """Seconds of each repetition after the first, which warms up."""
+    """Seconds of each timed repetition, without any warm-up."""
     counts: Mapping[str, int]
     """The work of a repetition, such as ``{"sentences": 1000}``."""
     flops: float | None
@@ -46,7 +46,7 @@ class SpeedMeasurement:
 
     @property
     def share(self) -> float | None:
-        """The system's operations per second as a share of the measured matrix product rate."""
+        """The system's operations per second as a share of the measured rate of matrix products."""
         return None if self.rate is None or self.gflops is None else self.gflops / self.rate
 
     def per_second(self, unit: str) -> float:

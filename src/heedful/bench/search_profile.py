@@ -39,10 +39,10 @@ def profile_search(model: EncoderDecoder, work: Callable[[], object]) -> dict[st
     """
     Time the parts of a model in a search with one thread.
 
-    `work`: a function that searches with `model`. Returns `profile`, the share of each part. On a
-    CPU, the result also has `products alone`: the `seconds` of a pass's matrix products without
-    other operations, and their share `of a pass`. These are left out if only a part of the model is
-    compiled.
+    `work`: a function that searches with `model`. Returns `profile`, the share of the time that
+    each part takes. On a CPU, the result also has `products alone`: the `seconds` of a pass's
+    matrix products without other operations, and their share `of a pass`. `products alone` is left
+    out if only a part of the model is compiled.
     """
     device = model.device
     with torch_threads(1):

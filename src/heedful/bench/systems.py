@@ -4,7 +4,7 @@ The measured systems: heedful, and other toolkits in their own environments.
 A peer is a folder with an environment (``.venv``) and a script (``bench.py``) that answers the
 requests of `heedful.experiments.process`. The request ``{"task": "variants", "of": "train"}`` asks
 for its variants. The requests ``train`` and ``translate`` run a variant and return the seconds.
-heedful answers the same requests in a separate process.
+heedful answers these two requests in a separate process.
 """
 
 import sys
@@ -130,8 +130,8 @@ class RoundRobin:
     """
     The results of all rounds.
 
-    A shared machine reaches its full rate only at times. So the matrix product rate is measured
-    between the rounds, in this process, with as many threads as the systems have.
+    A shared machine does not always reach its full speed. So the rate of matrix products is
+    measured between the rounds, in this process, with as many threads as the systems have.
     """
 
     answers: tuple[tuple[System, dict[str, Any]], ...]

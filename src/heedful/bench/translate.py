@@ -38,8 +38,9 @@ class BenchText:
     The text to translate and the search settings.
 
     All systems use the same beam, batch, length penalty and length limit. The stopping rule decides
-    how many steps follow after the best translation is found, so heedful uses the rule of the other
-    toolkits. The result includes the share of output lines that equal those of the first system.
+    how many steps follow after the best translation is found, so by default heedful uses the rule
+    of the other toolkits. The result includes the share of output lines that equal those of the
+    first system.
     """
 
     input: Path | None = None
@@ -99,7 +100,8 @@ def bench_random(
     `source_length`: mean tokens per line, the end symbol included. `vocabulary`: vocabulary size of
     both sides; the recipe's size if None.
 
-    Raises `SettingError` if a text is given, because an untrained model knows no words.
+    Raises `SettingError` if a text or reference is given, because an untrained model knows no
+    words.
     """
     if text.input is not None or text.reference:
         raise SettingError(

@@ -69,19 +69,24 @@ def attend(
         list[str] | None,
         typer.Option(
             metavar="KIND",
-            help="Draw only this attention: encoder, decoder or cross; may be repeated.",
+            help="Limit heat maps and --measures to this attention: encoder, decoder or cross; "
+            "may be repeated.",
         ),
     ] = None,
     layer: Annotated[
         list[int] | None,
         typer.Option(
-            metavar="N", help="Draw only this layer: 1 is the first, -1 the last; may be repeated."
+            metavar="N",
+            help="Limit heat maps and --measures to this layer: 1 is the first, -1 the last; "
+            "may be repeated.",
         ),
     ] = None,
     head: Annotated[
         list[int] | None,
         typer.Option(
-            metavar="N", help="Draw only this head: 1 is the first, -1 the last; may be repeated."
+            metavar="N",
+            help="Limit heat maps and --measures to this head: 1 is the first, -1 the last; "
+            "may be repeated.",
         ),
     ] = None,
     view: Annotated[

@@ -94,8 +94,8 @@ def train(
         bool,
         typer.Option(
             "--profile",
-            help="Print each operator's share of the time of heedful's training step and, on a "
-            "CPU, the time of the matrix products alone.",
+            help="Print the share of CPU time that each operator takes in heedful's training "
+            "step and, on a CPU, the time of the matrix products alone.",
         ),
     ] = False,
     rounds: Rounds = 1,
@@ -181,8 +181,8 @@ def translate(
         bool,
         typer.Option(
             "--profile",
-            help="Print the share of each part of the model in the time of a single-threaded "
-            "search. On a CPU, also print the time of the matrix products alone.",
+            help="Print the share of time that a search with one thread spends in each part of "
+            "the model. On a CPU, also print the time of the matrix products alone.",
         ),
     ] = False,
     rounds: Rounds = 1,
@@ -198,10 +198,10 @@ def translate(
 
     All toolkits use the weights of RUN, and --stop decides when heedful's search stops. Without
     RUN, weights and lines are random, and every translation has exactly --tokens tokens. For each
-    toolkit, the command prints the share of translations that equal heedful's, and BLEU if there is
-    a --reference. With --precision bf16 or fp32, all toolkits use that precision. By default, other
-    toolkits are measured in all of their precisions; heedful is measured in fp32, in bf16 if auto
-    uses it, and in 8 bits on x86 CPUs.
+    system, the command prints the share of translations that equal those of the first system, and
+    BLEU if there is a --reference. With --precision bf16 or fp32, all toolkits use that precision.
+    By default, other toolkits are measured in all of their precisions; heedful is measured in fp32,
+    in bf16 if auto uses it, and in 8 bits on x86 CPUs.
     """
     check_stop(search["stop"])
     for option, value in (("--set", set_), ("--vocabulary", vocabulary)):
@@ -283,9 +283,9 @@ def device(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Measure only this part: correct, rates, step-base, step-big, step-small, "
-            "search, peers-train, peers-search; step or peers for all parts with this prefix. "
-            "May be repeated.",
+            help="Measure only this part: correct, rates, step-base, step-big (not with --size "
+            "tiny), step-small, search, peers-train, peers-search; step or peers for all "
+            "parts with this prefix. May be repeated.",
         ),
     ] = None,
     size: Annotated[

@@ -56,7 +56,7 @@ def compare(
 
     With --source and --reference, both runs translate a text. The command then prints BLEU, chrF,
     exact match and CER with paired significance tests. It also prints the sentences whose
-    translations differ most, with the differing words in square brackets.
+    translations differ most in chrF, with the differing words in square brackets.
     """
     if (source is None) != (not reference):
         refuse("--source", "and --reference must be given together, but one is missing.")

@@ -53,8 +53,9 @@ def export(
         int,
         typer.Option(
             min=2,
-            help="For ctranslate2: number of rows of the position table, which limits the "
-            "number of tokens in a text, including the end symbol.",
+            help="Number of positions in the exported model, which limits the number of tokens "
+            "in a text, including the end symbol; ignored by onnx and by BART with "
+            "learned positions.",
         ),
     ] = 1024,
     sentences: Sentences = None,

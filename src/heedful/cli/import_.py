@@ -50,7 +50,8 @@ def import_(
     source_prefix: Annotated[
         str,
         typer.Option(
-            help="Text to put before each source line; it cannot be combined with --task."
+            help="For T5 models: text to put before each source line; cannot be combined with "
+            "--task."
         ),
     ] = "",
     accept_differences: AcceptDifferences = False,

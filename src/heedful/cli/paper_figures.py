@@ -176,10 +176,13 @@ def heads(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="File for a picture of the best head for each question: .png, .svg, .pdf or .html."
+            help="With SENTENCE: file for a picture of the best head for each question (.png, "
+            ".svg, .pdf or .html)."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with all heads.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON; with SENTENCE, it contains all heads.")
+    ] = False,
     weights: Weights = "default",
 ) -> None:
     """

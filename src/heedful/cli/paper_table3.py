@@ -28,13 +28,13 @@ def table3(
     as_json: Json = False,
 ) -> None:
     """
-    Train the rows of Table 3, scaled down, and compare them.
+    Train the models of Table 3, scaled down, and compare them.
 
     All widths are a quarter (without --data an eighth) of the paper's, and all depths are half. All
-    rows are trained for the same number of steps, except the big model, which is trained for three
-    times as many. Two more seeds of the base row show how much results vary. Before training, about
-    70% of the budget is converted to steps. After an interruption, the same command continues the
-    work.
+    models are trained for the same number of steps, except the big model, which is trained for
+    three times as many. Two more seeds of the base model show how much results vary. Before
+    training, about 70% of the budget is converted to steps. After an interruption, the same command
+    continues the work.
     """
     from heedful.experiments.corpus import choose_corpus
     from heedful.files import make_folder

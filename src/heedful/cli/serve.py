@@ -75,14 +75,14 @@ def serve(
         int,
         typer.Option(
             min=0,
-            help="Maximum translation or detection requests per minute from each address or "
-            "key; 0 for no limit.",
+            help="Maximum number of translation or detection requests per minute from each "
+            "address or key; 0 for no limit.",
         ),
     ] = 0,
     wrong_keys: Annotated[
         int,
         typer.Option(
-            min=0, help="Maximum wrong keys per minute from each address; 0 for no limit."
+            min=0, help="Maximum number of wrong keys per minute from each address; 0 for no limit."
         ),
     ] = 10,
     trusted_proxies: Annotated[

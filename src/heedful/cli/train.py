@@ -62,7 +62,8 @@ def train(
         typer.Option(
             min=0.001,
             metavar="GB/S",
-            help="Needed with --device-count: GB per second that each GPU can send to another.",
+            help="Needed with --device-count above 1: GB per second that each GPU can send to "
+            "another.",
         ),
     ] = None,
     device: Device = "",

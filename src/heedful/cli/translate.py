@@ -141,7 +141,8 @@ def translate(
     replace_unknown: Annotated[
         bool,
         typer.Option(
-            "--replace-unknown", help="Replace unknown words with the aligned source words."
+            "--replace-unknown",
+            help="Replace each unknown word in a translation with the source words aligned to it.",
         ),
     ] = False,
     dictionary: Annotated[
@@ -182,8 +183,8 @@ def translate(
     pipe or interactively.
 
     With --n-best above 1, each line of --format text is: index of the input line (from 0) ||| text
-    ||| score. A search never lists a text twice, so a list may have fewer than N entries; an empty
-    line has one entry. In these lists, ||| in a text is written as &#124;&#124;&#124;. With
+    ||| score. A search never lists a text twice, so a list may have fewer entries than --n-best; an
+    empty line has one entry. In these lists, ||| in a text is written as &#124;&#124;&#124;. With
     --alignments, the word alignment comes last: in these lists after |||, otherwise after a tab.
 
     The files of --target-prefix, --force-phrases and --avoid-phrases need one line, possibly empty,

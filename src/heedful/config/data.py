@@ -34,7 +34,7 @@ class DataConfig(SettingsTable):
     subwords: Literal["bpe", "unigram", "character", "word"] = "bpe"
     """How text is split into subwords."""
     character_coverage: Annotated[float, Field(gt=0.5, le=1)] = 1.0
-    """Share of lines that the vocabulary must fully cover; below 1, it may lack rare characters."""
+    """Minimum share of lines whose characters are all in the vocabulary; 1 means all lines."""
     target_subwords: Annotated[
         Literal["as-source", "symbols"], ActsIf("data.shared_vocabulary", (False,))
     ] = "as-source"
@@ -44,9 +44,9 @@ class DataConfig(SettingsTable):
     subword_sampling: Share = 0.0
     """Rate of BPE-dropout, or alpha of unigram sampling. 0 means that splits are fixed."""
     augment: Annotated[str, AfterValidator(_check_augmentations)] = ""
-    """Shares of the pairs to change in every epoch, such as capitals:0.05 typos:0.1."""
+    """Share of pairs that each augmentation changes per epoch, such as capitals:0.05 typos:0.1."""
     vocabulary_threshold: CountOrZero = 0
-    """With given BPE codes, subwords that are rarer than this in the text are split; 0 for none."""
+    """With given BPE codes, split subwords that the text has fewer times than this; 0 is off."""
     shared_vocabulary: bool = True
     """Whether both languages share one vocabulary."""
     max_length: Count = 256

@@ -2,9 +2,10 @@
 Every setting: its type, its range, its default and its help text.
 
 Each table of a run has its own file: `model.py`, `data.py`, `train.py`, `search.py`. A task may add
-a table (`heedful.tasks`). The defaults of `ModelConfig`, `TrainConfig` and `SearchConfig` are the
-paper's base model. The text below a setting is its help text on the command line and its comment in
-a TOML file. A wrong setting from any source raises `SettingError`, never pydantic's own error.
+a table (`heedful.tasks`). The defaults of `ModelConfig`, `TrainConfig` and `SearchConfig` are those
+of the paper's base model. The text below a setting is its help text on the command line and its
+comment in a TOML file. A wrong setting from any source raises `SettingError`, never pydantic's own
+error.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -79,9 +80,9 @@ class _RunSettings(SettingsTable):
         dropouts = [n for n in values if n.startswith("model.") and n.endswith("dropout")]
         if train.objective == "rdrop" and not any(values[name] for name in dropouts):
             yield (
-                "`train.objective` = rdrop compares two passes with different dropout masks, so a "
-                "dropout such as `model.dropout` must be above 0, but none is; set one, or set "
-                "`train.objective` to simcut"
+                "`train.objective` = rdrop compares two passes with different dropout masks, so "
+                "at least one dropout rate, such as `model.dropout`, must be above 0, but none "
+                "is; set one, or set `train.objective` to simcut"
             )
         yield "; ".join(idle_settings(values, setting_defaults(), setting_conditions()))
 

@@ -53,7 +53,7 @@ class SearchConfig(SettingsTable):
     ] = "when-none-can-win"
     """Stop when no open hypothesis can win, when `beam` hypotheses end, or like another toolkit."""
     length_limit_policy: Literal["cut", "end", "force", "keep"] = "cut"
-    """At the length limit, cut ranks last, end adds a free EOS, force a scored EOS, keep no EOS."""
+    """At the length limit: cut (ranks last), end (free EOS), force (scored EOS), keep (no EOS)."""
     renormalise: bool = False
     """Whether the probabilities of the allowed subwords are normalized to sum to one."""
     forbidden_ids: Ids = ""

@@ -42,7 +42,7 @@ class TrainConfig(SettingsTable):
     batch_counting: Literal["real", "padded"] = "real"
     """Count tokens without padding, or with padding (pairs x longest side) as the authors did."""
     block_tokens: Count | None = None
-    """With padded counting: tokens per block of pairs of similar length. None: one per batch."""
+    """With padded counting: tokens per block of similarly long pairs. None: one block per batch."""
     micro_batch_tokens: Count | None = None
     """Maximum tokens per side of a micro-batch; the batch stays the same. None means automatic."""
     schedule: Literal["paper", "constant", "inverse_sqrt", "cosine", "plateau", "step"] = "paper"
@@ -52,7 +52,7 @@ class TrainConfig(SettingsTable):
     learning_rate_factor: Annotated[Positive, ActsIf("train.schedule", ("paper",))] = 1.0
     """Factor by which the paper's learning rate is multiplied."""
     learning_rate: Annotated[Positive | None, ActsIf("train.schedule", unless=("paper",))] = None
-    """Peak of the learning rate, reached at the end of the warm-up; it must be set."""
+    """Peak learning rate, reached at the end of the warm-up; all schedules except paper need it."""
     min_learning_rate: Annotated[
         NotNegative, ActsIf("train.schedule", ("inverse_sqrt", "cosine", "plateau", "step"))
     ] = 0.0
@@ -64,7 +64,7 @@ class TrainConfig(SettingsTable):
     plateau_patience: Annotated[CountOrZero, ActsIf("train.schedule", ("plateau",))] = 1
     """Validations without a better result that are tolerated before the learning rate decays."""
     decay_steps: Annotated[Count | None, ActsIf("train.schedule", ("step",))] = None
-    """Updates between two decays; the number must be set."""
+    """Updates between two decays; schedule step needs this setting."""
     decay_start: Annotated[Count | None, ActsIf("train.schedule", ("step",))] = None
     """Updates before the first decay, including the warm-up. None means decay_steps."""
     optimizer: Literal["adam", "sgd"] = "adam"
@@ -128,7 +128,7 @@ class TrainConfig(SettingsTable):
     keep_best: CountOrZero = 1
     """Number of best checkpoints, by validation, that are kept in addition to the newest."""
     validate_steps: Count | None = 1000
-    """Updates between validations; the last update is validated too. None means no validation."""
+    """Updates between validations; one also follows the last update. None means no validation."""
     validation_samples: CountOrZero = 3
     """Number of held-out sentences whose translations each validation prints. 0 means none."""
     best_by: BestBy = "bleu"

@@ -102,7 +102,7 @@ def untagged_warning(ids: Iterable[Sequence[int]], tokenizer: Tokenizer) -> str 
     names = ", ".join(list(tags)[:_SHOWN]) + (", …" if len(tags) > _SHOWN else "")
     return (
         f"Every line must begin with a language tag ({names}), but some do not; add the tags, or "
-        "name a language with --target-language."
+        "let heedful translate add them with --target-language."
     )
 
 

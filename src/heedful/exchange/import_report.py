@@ -42,7 +42,7 @@ class ImportReport:
         """Format as one line."""
         return (
             f"{self.tensors}; {self.round_trips} of {self.sentences} sentences have the same "
-            "subwords after they are detokenized and tokenized again; "
+            "subwords after decoding to text and encoding again; "
             f"{self.parity or self.why_alone}"
         )
 

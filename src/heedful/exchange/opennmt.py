@@ -135,7 +135,7 @@ def read_vocabularies(vocab: Any) -> tuple[list[str], list[str]]:
     if pieces[0] is None or pieces[1] is None:
         raise ExchangeError(
             "A checkpoint of OpenNMT-py must list the words of both sides in a known format, but "
-            "this one does not; import a model without word features."
+            "this one does not; heedful cannot import models with word features."
         )
     return pieces[0], pieces[1]
 
@@ -182,7 +182,7 @@ def _refuse(settings: Mapping[str, Any], tensors: Mapping[str, Array], path: Pat
     activation = str(settings.get("pos_ffn_activation_fn") or "relu")
     reasons.add_if(
         activation not in _ACTIVATIONS,
-        f"`pos_ffn_activation_fn` is {activation[:40]!r}, which has gates or is unknown",
+        f"`pos_ffn_activation_fn` is {activation[:40]!r}, not relu or gelu",
     )
     reasons.add_if(
         any(name.endswith(".a_2") for name in tensors),

@@ -109,8 +109,8 @@ class Parity:
         if alike and self.same_tokens == self.sentences:
             return
         raise ParityFailed(
-            f"both models must agree, with log-probabilities within {self.bound:g} and equal "
-            f"subwords for all sentences, but they do not: {self}. Nothing was written."
+            "both models must have equal subwords for all sentences and log-probabilities that "
+            f"differ by at most {self.bound:g}, but they do not: {self}. Nothing was written."
         )
 
     def check_outputs(self, folder: Path | None) -> None:

@@ -177,8 +177,8 @@ class MeasuredScaling:
             f"Softmax over {self.keys} keys, {self.queries:,} queries for each d_k. Gradient: sum "
             "of p (1 - p) over the keys, the trace of the softmax’s Jacobian, at most "
             f"{1 - 1 / self.keys:.4g}. Reaches the query: median norm of the derivatives of the "
-            "weights with respect to the query; there is no theoretical value. Margins are 95% "
-            "confidence intervals."
+            "attention weights with respect to the query; there is no theoretical value. Margins "
+            "are 95% confidence intervals."
         )
         return ReportPage("Scaling by the square root of d_k", caption, [header, *rows])
 

@@ -97,8 +97,7 @@ def learned_positions(run: Run, weights: str = "default") -> Scheme:
     if kind != "learned":
         raise SettingError(
             f"--run must name a run with model.positions=learned, but {run.folder.path} has "
-            f"{kind!r}, whose encodings are computed. Train one with --set "
-            "model.positions=learned, or leave --run out."
+            f"{kind!r}. Train one with --set model.positions=learned, or leave --run out."
         )
     model = Translator.load(run.folder.path, weights=weights, device="cpu", precision="fp32")
     positions = model.models[0].source_positions

@@ -101,9 +101,9 @@ def find_in_grammar(translator: Translator, size: int) -> RoleReport:
         "Who, did what, to whom: sentences of the grammar",
         f"Heads were chosen on {size // 2:,} sentences and rated on {answers[0].sentences:,} "
         "others. The query word is a verb for “who”, “did what” and “to whom”, and a pronoun for "
-        "“for what”. “Even” is the weight if all words had equal weights; “right” is how often "
-        "no word has more weight than the answer. The last column is how often the answer is at "
-        "its most frequent distance from the query word.",
+        "“for what”. “Even” is the weight of the answer if all words have equal weights; “right” "
+        "is how often no word has more weight than the answer. The last column is how often the "
+        "answer is at its most frequent distance from the query word.",
         [("question", "head", "weight", "even", "right", "by distance alone"), *rows],
     )
     texts = [sentence.text for sentence in sentences]
@@ -129,8 +129,8 @@ def _panel(
     best = next(answering, None)
     if best is None:
         return Panel(
-            f"{question}: {answer}; no head gives it the most weight and more weight than "
-            "other words give it",
+            f"{question}: {answer}; no head gives it both the highest weight and more weight than "
+            "it gets from other words",
             (),
             query_words,
         )

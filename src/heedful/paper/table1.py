@@ -179,7 +179,7 @@ class Table1:
             panels.append(SizePanel(axis, sizes, tuple(curves), "milliseconds"))
         sheet = ReportPage(
             "Table 1: time of a layer",
-            "Forward pass of one sequence, against its length and against the width.",
+            "Time of a forward pass of one sequence, against its length and against the width.",
             self.time_rows,
         )
         draw_size_curves(panels, out, sheet)
@@ -219,11 +219,11 @@ def _compare_with_recurrence(crossings: Mapping[str, Any], rounds: int) -> list[
     more = 2  # 8 d² of an LSTM = 4 d² (projections) + 2 n d (pairs) of attention at n = 2 d
     by_length, by_width = (_faster(axis, crossings[axis], rounds) for axis, _ in _AXES)
     return [
-        "By the published costs, a self-attention layer is cheaper than a recurrent layer if n is "
-        "below d. If the projections and an LSTM's four gates are counted too, self-attention "
-        f"needs fewer multiply-adds for n below {more} d. At d = {d} these limits are n = {d} and "
-        f"n = {more * d}; in the measurement, {by_length}. At n = {n} the limits are d = {n} and "
-        f"d = {n // more}; in the measurement, {by_width}.",
+        "By the published costs, a self-attention layer is cheaper than a recurrent layer if n "
+        "is below d. If the projections and an LSTM's four gates are counted too, self-attention "
+        f"needs fewer multiply-adds than the LSTM if n is below {more} d. At d = {d} these limits "
+        f"are n = {d} and n = {more * d}; in the measurement, {by_length}. At n = {n} the limits "
+        f"are d = {n} and d = {n // more}; in the measurement, {by_width}.",
         "A recurrent layer's products are sequential, so it takes longer than its multiply-adds "
         "alone would take. The powers hold for this machine's kernels and for one sequence at a "
         "time. They differ from the published orders of growth, because the time for projections "

@@ -82,7 +82,7 @@ _GNMT = (
     *("search.coverage_penalty=0.2", *_WIDER_START, *_GUIDED),
 )
 _OF_ONE = {
-    "gnmt-rl": "GNMT + RL continues the training of GNMT for the same time again.",
+    "gnmt-rl": "GNMT + RL continues the training of GNMT for the same amount of time.",
     "gnmt-ensemble": "The GNMT ensemble consists of models trained without reward, and searches "
     "without the coverage penalty.",
 }
@@ -108,7 +108,7 @@ _DIFFERENCES = (
 )
 _TRAININGS = (
     "Nats of attention: how much the loss per token rises at the last validation if attention is "
-    "uniform; empty if there is no attention or the number was not recorded."
+    "made uniform; empty if there is no attention or the number was not recorded."
 )
 _CONVS2S = (
     *("model.encoder=convs2s", "model.decoder=convs2s", "model.d_model=256"),

@@ -192,8 +192,8 @@ class Table3:
         marks = f"{STILL_LEARNS} " if rising else ""
         if not self.compared:
             return (
-                "No rows are compared, because a training of the base row has learned nothing "
-                f"useful. {marks}"
+                "No rows are compared, because a training run of the base row has learned "
+                f"nothing useful. {marks}"
             ).rstrip()
         perplexity, bleu = self.noises
         others = [system for _, system in self.compared if system.name != "base"]
@@ -246,9 +246,9 @@ class Table3:
             f"{perplexity.mean:.2f} with a standard deviation of {perplexity.deviation:.3f}, and "
             f"BLEU {bleu.mean:.2f} with a standard deviation of {bleu.deviation:.2f}. By chance, "
             f"one number in twenty gets a star, and the table has {2 * len(others)} numbers "
-            "besides the base row. They are all compared with the same standard deviation of "
-            f"{len(self.seeds)} training runs. So if one star is due to chance, others probably "
-            "are, too.",
+            "besides the base row. They are all judged by the same standard deviation, which is "
+            f"estimated from {len(self.seeds)} training runs. So if one star is due to chance, "
+            "others probably are, too.",
             f"Rows with stars: {'; '.join(apart) or 'none'}.",
             *([without_big] if "big" in names else []),
             *_by_chance(self.compared),

@@ -31,6 +31,5 @@ class LetterlessPairs:
             raise TextError(
                 f"{self._counted:,} of {self._read:,} source lines have no letters but differ "
                 f"from their targets, such as {source} and {target}. With data.reading=text a run "
-                "copies such lines instead of translating them; train with --set "
-                "data.reading=exact."
+                "copies such lines instead of translating them; use --set data.reading=exact."
             )

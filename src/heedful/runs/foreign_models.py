@@ -79,7 +79,7 @@ def _by_settings(path: Path) -> KnownModel | None:
     if toolkit := resolve_name(f"{_REGISTRY}:model_classes")().get(kind):
         title = resolve_name(f"{_REGISTRY}:TOOLKITS")[toolkit].title
         advice = _importing(path, toolkit)
-        return KnownModel(toolkit, f"a model of Hugging Face's {title} class", advice)
+        return KnownModel(toolkit, f"a model in Hugging Face's format ({title})", advice)
     titles = resolve_name(f"{_REGISTRY}:class_titles")()
     return KnownModel(
         "",

@@ -131,8 +131,8 @@ class Run:
             return self
         if reading == "text" and self.task.is_verbatim:
             raise SettingError(
-                f"`reading` must not be text for {self.folder.path}, because the run's task reads "
-                "lines unchanged; leave `reading` out."
+                f"`reading` must not be 'text' for {self.folder.path}, because the run's task "
+                "reads lines unchanged; leave `reading` out."
             )
         return replace(self, config=self.config.with_settings({"data.reading": reading}))
 
@@ -355,8 +355,8 @@ def read_settings(folder: RunFolder, changed_plugins: bool = False) -> RunConfig
     except SettingError as error:
         raise RunFolderError(
             f"{folder.config} must hold the settings of a run of format {_FORMAT}, but does not: "
-            f"{str(error).rstrip('.')}. If the run is older than that format, {_LAST_READER} "
-            "is the last commit that reads it."
+            f"{str(error).rstrip('.')}. If the run is older than that format, heedful's commit "
+            f"{_LAST_READER} is the last that reads it."
         ) from error
 
 
@@ -439,7 +439,8 @@ def _read_config(folder: RunFolder) -> dict[str, Any]:
         RecordedParts.of(content)
     except SettingError as error:
         raise RunFolderError(
-            f"{folder.config} must be unchanged, but it was changed or damaged: {error} "
-            "Restore it, or copy the whole run folder again."
+            f"{folder.config} must be unchanged, but it was changed, damaged or written by a "
+            f"later version: {error} Restore it, copy the whole run folder again, or upgrade "
+            "heedful."
         ) from error
     return content

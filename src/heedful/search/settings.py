@@ -64,7 +64,8 @@ class Sampling:
         if not _COLDEST <= self.temperature < math.inf:
             raise SettingError(
                 f"the temperature of sampling must be finite and at least {_COLDEST}, but is "
-                f"{self.temperature}; for the most probable token at each step, use a beam of 1."
+                f"{self.temperature}; for the most probable token at each step, use a beam of 1 "
+                "instead of sampling."
             )
         if self.top_k < 0:
             raise SettingError(
@@ -294,8 +295,8 @@ class SearchOptions:
         excess = "sampling" if self.sample is not None else excess
         if excess:
             raise SettingError(
-                f"force-phrases groups the beam by the number of complete phrases, but got "
-                f"{excess} as well; leave out one of the two."
+                "force-phrases groups the hypotheses by the number of phrase tokens they "
+                f"contain, but got {excess} as well; leave out one of the two."
             )
 
 

@@ -19,7 +19,7 @@ NodeStatus = Literal["open", "ended", "dropped", "best"]
 _REASONS: dict[DropReason, str] = {
     "end": "It ended, but was not among the best candidates of its step.",
     "limit": "It had not ended at the length limit.",
-    "win": "No continuation could beat the best hypothesis that had ended.",
+    "win": "No continuation could still enter the n-best list.",
     "full": "Enough hypotheses had ended.",
 }
 _FOLLOWED = frozenset(("limit", "win", "full"))

@@ -250,10 +250,13 @@ def _directions(spec: ModelSpec, tokenizer: Tokenizer) -> tuple[Direction, ...]:
 def _reasons(engine: str, translator: Any) -> tuple[str, str, str]:
     """Return why attention, alignments and coverage penalties are unavailable, or empty strings."""
     if engine != "torch":
-        reason = "this model runs in CTranslate2, which provides no attention or alignments"
+        reason = (
+            "this model runs with the engine ctranslate2, for which heedful provides no "
+            "attention or alignments"
+        )
         coverage = (
-            "coverage_penalty needs a model that runs in torch, but this model runs in "
-            "CTranslate2, which does not support it; leave coverage_penalty out."
+            "coverage_penalty needs a model with the engine torch, but this model runs with the "
+            "engine ctranslate2; leave coverage_penalty out."
         )
         return reason, reason, coverage
     from heedful.search.coverage import check_coverage

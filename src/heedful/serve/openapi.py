@@ -29,9 +29,11 @@ _WRONG = {
     413: "The body is too large.",
     415: "The type of the body is not accepted.",
     421: "The request was sent to a host name that is not allowed.",
-    429: "Too many sentences are waiting, or too many requests were sent; see Retry-After.",
+    429: "Too many sentences are waiting, or too many requests or wrong keys were sent; see "
+    "Retry-After.",
     500: "The server failed.",
-    503: "The server is stopping, a model cannot be loaded, or the answer took too long.",
+    503: "The server is stopping, too many connections are open, a model cannot be loaded, or "
+    "the answer took too long.",
 }
 _REFERENCE = "#/components/schemas/{model}"
 

@@ -260,8 +260,8 @@ class TranslateV1Request(_BodyWithTexts, SearchRequest):
     glossary: Annotated[dict[_Term, _Term], Field(max_length=_MOST_TERMS)] | None = Field(
         None,
         description="Translations of terms. A term matches whole words, but not inflected forms; "
-        "of overlapping terms, the longest is used. The terms are added to the server's own terms "
-        "and take precedence over them.",
+        "of terms that begin at the same word, the longest is used. The terms are added to the "
+        "server's own terms and take precedence over them.",
     )
     protected: _Terms = Field([], description=_PROTECTED)
 

@@ -78,7 +78,10 @@ def _wrong_metric(name: str, part: Any) -> str:
     if part.key != name:
         return f"must have its name as `key`, but `key` is {part.key!r}"
     if name in _LOGGED:
-        return "must have another name, because each validation in the log already has this entry"
+        return (
+            "must have another name, because each validation in the log already has an entry "
+            "with this name"
+        )
     return cannot_take(part.score, ("references", "language"))
 
 
@@ -168,7 +171,9 @@ def augmentation_shares(text: str) -> dict[str, float]:
         if name not in AUGMENTATIONS:
             raise ValueError(f"must name augmentations ({', '.join(AUGMENTATIONS)})")
         if not colon or not re.fullmatch(r"[0-9]*\.?[0-9]+", number) or name in shares:
-            raise ValueError("must be NAME:SHARE for each augmentation, such as capitals:0.05")
+            raise ValueError(
+                "must be NAME:SHARE, once for each augmentation, such as capitals:0.05"
+            )
         shares[name] = float(number)
     if sum(shares.values()) > 1:
         raise ValueError("must have shares with a sum of at most 1")

@@ -262,7 +262,7 @@ def _decoder(encoding: str, parser: expat.XMLParserType, name: str) -> Callable[
     """Build a function that converts chunks to UTF-8; an empty chunk marks the end."""
     if not _DECODED_HERE.fullmatch(encoding):
         raise TextError(
-            f"{name} must be XML in an encoding that XML processors know, but line 1 declares "
+            f"{name} must be XML in an encoding that heedful can decode, but line 1 declares "
             f"“{encoding}”; convert the file to UTF-8 and declare it."
         )
     decoder = codecs.getincrementaldecoder(encoding.lower().replace("windows-874", "cp874"))()
@@ -299,8 +299,8 @@ def _refuse_entities(parser: expat.XMLParserType, name: str) -> None:
 
     def refuse(entity: str, what: str) -> None:
         raise TextError(
-            f"{name} must not have entities of its own, but line {parser.CurrentLineNumber} "
-            f"{what} “{entity}”; replace it with its text."
+            f"{name} must have only the predefined entities of XML, such as &amp;, but line "
+            f"{parser.CurrentLineNumber} {what} “{entity}”; write its text instead."
         )
 
     parser.EntityDeclHandler = lambda entity, *_: refuse(entity, "declares")

@@ -25,7 +25,9 @@ _READERS = {
     ".xls": "excel",
     ".ods": "excel",
 }
-_DOCUMENTS = (".docx", ".odt", ".rtf", ".pdf", ".html", ".htm", ".epub")
+# Suffixes of documents that `heedful translate --input` translates.
+_TRANSLATED = (".docx", ".odt", ".html", ".htm")
+_DOCUMENTS = (*_TRANSLATED, ".rtf", ".pdf", ".epub")
 _ARCHIVES = (".tar", ".tgz", ".tbz2", ".txz", ".zip", ".7z", ".rar")
 
 ENDINGS = (".json", *_READERS, *_DOCUMENTS, *_ARCHIVES)
@@ -38,11 +40,9 @@ def refuse_other_files(path: Path, part: str = "") -> None:
     ending = plain.suffix.lower()
     if ending not in ENDINGS:
         return
-    kind = "a document"
-    advice = (
-        "translate it as it is with heedful translate --input, or save it as plain text and split "
-        "the text into sentences"
-    )
+    kind, advice = "a document", "save it as plain text and split the text into sentences"
+    if ending in _TRANSLATED:
+        advice = f"translate it as it is with heedful translate --input, or {advice}"
     if ending in _ARCHIVES:
         kind, advice = "an archive", "unpack it and give a text file from it"
     elif ending not in _DOCUMENTS:

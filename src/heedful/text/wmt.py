@@ -252,8 +252,8 @@ def _risen(attributes: str, last: int, scan: _Scan) -> int:
     if number < last:
         raise TextError(
             f"{scan.name} must hold the segments of a document in ascending order, but in line "
-            f"{scan.number} segment {number} comes after segment {last}; sort them, because the "
-            "other files have this order."
+            f"{scan.number} segment {number} comes after segment {last}; sort them, so that they "
+            "align with the other files."
         )
     return number
 

@@ -89,7 +89,10 @@ class Vocabulary:
         except (ValueError, RecursionError, KeyError, TypeError) as error:
             raise _not_a_vocabulary(f"{type(error).__name__}: {error}") from error
         if not is_valid:
-            raise _not_a_vocabulary("tags or pieces are not a list, or hold an entry twice")
+            raise _not_a_vocabulary(
+                "tags or pieces are not lists of distinct entries, or splits_others is not "
+                "true or false"
+            )
         return cls(names[1], names[0], record["splits_others"])
 
 

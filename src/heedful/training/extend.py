@@ -230,7 +230,7 @@ def _extend_models(
             "with text in the old languages prevents this"
         )
     if tags and not (tokenizer.tags or same):
-        notes.append(f"lines without {tags[0]} are translated as before the tag was added")
+        notes.append(f"lines without {tags[0]} are read without a language tag, as before")
     return models, (rows[0], rows[-1]), tuple(notes)
 
 

@@ -53,7 +53,7 @@ class TextOptions:
     nearly, are dropped.
     """
     both_directions_first: float | None = flag(
-        "Share of the steps to train first on both directions, in the folder OUT-both; the "
+        "Share of the steps to spend first on both directions, in the folder OUT-both; the "
         "training in OUT then continues in one direction.",
         metavar="SHARE",
     )

@@ -245,8 +245,8 @@ def _choose_task(texts: Mapping[str, Files | None]) -> tuple[Task, Files | None,
             return task, text, valid
         if valid:
             raise TextError(
-                f"`{valid_name}` validates a training with `{name}`, but `{name}` is missing; give "
-                "both."
+                f"`{valid_name}` is for validation when training with `{name}`, but `{name}` is "
+                "missing; give both."
             )
     return TRANSLATION, None, None
 

@@ -134,7 +134,7 @@ class Trainer:
             if not is_lack_of_memory(error):
                 raise
             raise DeviceError(
-                f"the largest batch must fit into the memory of {self.model.device}, but "
+                f"the largest micro-batch must fit into the memory of {self.model.device}, but "
                 f"{len(rows)} pairs ({self.batches.micro_batch_tokens:,} tokens per side) do not; "
                 f"lower train.micro_batch_tokens (it is {self.batches.micro_batch_tokens:,}; the "
                 "batches stay the same, but are split into more micro-batches) or "

@@ -102,8 +102,8 @@ def warn_missing(
         names = " and ".join(f"“{tokenizer.decode(phrase)}”" for phrase in missing)
         warn(
             f"line {line} has no translation with {names} that ends within its length limit; the "
-            "nearest translation is returned, cut at the limit. Raise max-length, or use a wider "
-            "beam."
+            "returned translation lacks this text and is cut at the limit. Raise max-length, or "
+            "use a wider beam."
         )
 
 

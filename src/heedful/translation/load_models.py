@@ -26,7 +26,7 @@ def load_models(
     if precision == "int8" and not has_int8(place):
         raise DeviceError(
             f"int8 needs an x86 processor, but the device is {place} on {platform.machine()}; "
-            "choose auto, fp32 or bf16, or the device cpu."
+            "choose auto, fp32 or bf16, or, on an x86 machine, the device cpu."
         )
     if precision == "int8" and (reason := why_not_native()):
         warnings.warn(

@@ -29,7 +29,7 @@ def test_a_report_names_its_proofs_and_what_was_not_done():
     alone = ImportReport(TensorUse(9), 4, 3, None, "results were not compared")
     assert str(alone) == (
         "all 9 tensors of the run are filled, and each tensor of the original is used once; 3 of 4 "
-        "sentences have the same subwords after they are detokenized and tokenized again; results "
+        "sentences have the same subwords after decoding to text and encoding again; results "
         "were not compared"
     )
     alone.check_outputs(Path("run"))

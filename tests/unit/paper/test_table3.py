@@ -118,7 +118,7 @@ def test_a_table_without_the_first_seed_of_the_base_row_has_the_other_rows(make)
 def test_without_a_base_row_nothing_is_compared(make):
     table = made_up(make, **{"base-3": 0.9})
     assert table.conclusions == ["Base-3 has learned nothing useful in its training steps."]
-    assert table.verdict.startswith("No rows are compared, because a training of the base row")
+    assert table.verdict.startswith("No rows are compared, because a training run of the base row")
     assert table.correlations == (None, None)
     assert not any("*" in cell for row in table.rows for cell in row)
     assert "No rows are compared" in table.to_markdown()

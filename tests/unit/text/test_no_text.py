@@ -73,7 +73,8 @@ def test_what_cannot_be_read_by_lines_has_another_way_out(tmp_path: Path) -> Non
         "s.xlsx": ("pandas.read_excel", "s.xlsx COLUMN > ", "such as pairs.csv:en"),
         "s.parquet": ("pandas.read_parquet",),
         "s.ods.gz": ("gzip -dk ", "pandas.read_excel"),
-        "s.docx": ("heedful translate", "save it as plain text"),
+        "s.docx": ("heedful translate --input, or save it as plain text",),
+        "s.pdf": ("(.pdf); save it as plain text",),
         "s.tar.gz": ("an archive", "unpack it"),
         "s.json": ("FIELD < ",),
     }.items():

@@ -57,7 +57,7 @@ _DEV = _statmt(
 
 
 def _texts(foreign: str) -> Iterator[CorpusText]:
-    """Describe the texts of both tasks; English is the target side in the archives."""
+    """Describe the texts of one task; English is the target side in the archives."""
     pair = f"{foreign}-en"
     for language in ("en", foreign):
         side = "ref" if language == "en" else "src"

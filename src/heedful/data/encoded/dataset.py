@@ -2,10 +2,10 @@
 Sentence pairs as subword ids on disk.
 
 Training reads pairs in any order, so ids are stored in flat files and only the parts in use are
-read. The operating system caches these parts, so a corpus may be larger than main memory. For each
-side, a folder holds the concatenated ids of all sentences (``source.ids``) and the start of each
-sentence (``source.offsets``). ``meta.json`` records their origin and the digests of all blocks, and
-``report.json`` the counts of dropped pairs.
+read. So a corpus may be larger than main memory; the operating system caches the parts in use. For
+each side, a folder holds the concatenated ids of all sentences (``source.ids``) and the start of
+each sentence (``source.offsets``). ``meta.json`` records their origin and the digests of all
+blocks, and ``report.json`` the counts of dropped pairs.
 """
 
 import json

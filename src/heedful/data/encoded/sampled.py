@@ -56,8 +56,9 @@ def sampled_epoch(
 
     `augment`: the share of each augmentation, in the format of `data.augment`.
 
-    No pair is dropped here, so batches can be planned across epochs. A script that uses more than
-    one process needs the guard ``if __name__ == "__main__":``, as always with spawned processes.
+    No pair is dropped here, so every epoch has the same pairs with the same indices. A script that
+    uses more than one process needs the guard ``if __name__ == "__main__":``, as always with
+    spawned processes.
 
     Raises `StorageError` if the disk is full or the folder cannot be written. Raises
     `RunFolderError` if the text or the tokenizer is missing or damaged, or `out` holds something
@@ -166,7 +167,7 @@ def _encode_shards(job: _Job, encoder: _Encoder, processes: int) -> Iterator[Ite
         raise HeedfulError(
             "Subwords are sampled by separate processes, but one ended early: there may be too "
             "little memory, or your script lacks the guard "
-            '`if __name__ == "__main__":`; use fewer processes or add the guard.'
+            '`if __name__ == "__main__":`; use fewer processes (train.threads) or add the guard.'
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)
@@ -207,6 +208,6 @@ def _recorded_inputs(out: Path) -> Any:
     if not isinstance(meta, dict) or "made_from" not in meta:
         raise RunFolderError(
             f"{out} must be empty or contain the sampled subwords of an epoch, but it has other "
-            "content; choose another folder or move this one away."
+            "or damaged content; move the folder away."
         )
     return meta["made_from"]

@@ -2,7 +2,7 @@
 Shards: groups of up to 10,000 pairs that are encoded and stored together.
 
 Shards let several processes work on one text and let an interrupted preparation continue. The name
-of a shard's file contains a digest of its inputs, so an existing file is always valid.
+of a shard's file contains a digest of its inputs, so an outdated file is never reused.
 """
 
 import json

@@ -2,7 +2,7 @@
 The syntax trees of the toy corpus: who does what to whom, and where.
 
 A tree belongs to no language. `heedful.data.toy_grammar.english` and
-`heedful.data.toy_grammar.french` realize it in words; `heedful.data.toy_grammar.corpus` draws
+`heedful.data.toy_grammar.french` realize it in words; `heedful.data.toy_grammar.generator` draws
 trees.
 """
 

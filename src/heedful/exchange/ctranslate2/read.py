@@ -279,7 +279,7 @@ def _check_stored_tokenizer(
     is_large = any(size > count for size, count in zip(sizes, counts, strict=True))
     if is_large or end is None or target.index(end) != END:
         raise ExchangeError(
-            f"the tokenizer in {RECORD} must fit the model's embedding tables, but has "
-            f"{sizes[0]:,} and {sizes[1]:,} subwords for {counts[0]:,} and {counts[1]:,} rows; "
-            f"remove {RECORD} or give --tokenizer."
+            f"the tokenizer in {RECORD} must fit the model's embedding tables and end symbol, but "
+            f"does not ({sizes[0]:,} and {sizes[1]:,} subwords for {counts[0]:,} and "
+            f"{counts[1]:,} rows); remove {RECORD} or give --tokenizer."
         )

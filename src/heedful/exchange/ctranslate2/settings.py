@@ -112,7 +112,8 @@ class Variables:
             fits = heads > 0 and rows > 0 and rows % (3 * heads) == 0
             self.reasons.add_if(
                 not fits,
-                f"{rows} rows of queries, keys and values do not fit {heads} heads ({side})",
+                f"the {rows} rows of the query, key and value weights cannot be divided equally "
+                f"among {heads} heads ({side})",
             )
             shape[f"{side}_heads"] = heads
             shape[f"{side}_d_ff"] = self._size(f"{side}/layer_0/ffn/linear_0/weight", 0)

@@ -113,7 +113,8 @@ class HubClient:
                 place.unlink(missing_ok=True)
                 raise DownloadError(
                     f"{file} of {name} must have the digest {listed.digest}, but the copy on this "
-                    "disk differed and was deleted; use the model once without HF_HUB_OFFLINE."
+                    "disk differed and was deleted; use the model once without HF_HUB_OFFLINE or "
+                    "TRANSFORMERS_OFFLINE."
                 )
             url = f"{self.endpoint}/{model.repo}/resolve/{model.commit}/{quote(file)}"
             with self._as_paragraph(name):

@@ -32,7 +32,7 @@ def explain(error: Exception, name: HubName, endpoint: str, is_offline: bool) ->
     if is_offline:
         return DownloadError(
             f"{name} must have been fetched before it is used offline, but it is not on this "
-            "machine; use it once without HF_HUB_OFFLINE."
+            "machine; use it once without HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE."
         )
     if isinstance(error, errors.HfHubHTTPError):
         return _explain_status(error.response.status_code, name, endpoint)

@@ -53,7 +53,8 @@ def key_of(value: Any) -> Any:
     if all(isinstance(part, _SCALARS) for part in parts):
         return value
     raise TypeError(
-        f"a key must be a plain value or a short tuple of them, but got {type(value).__name__}"
+        "a key must be a plain value or a short tuple of plain values, but got "
+        f"{type(value).__name__}"
     )
 
 

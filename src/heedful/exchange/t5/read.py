@@ -73,7 +73,7 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
     task = read_task(settings, options, reasons)
     reasons.refuse(
         f"the model in {path} cannot be imported with these options",
-        "Name another task, or give a prefix with --source-prefix",
+        "Give either a task of the model with --task, or a prefix with --source-prefix",
     )
     id_mapping, content = read_vocabulary(path, settings, spelled)
     start = _start(settings, id_mapping, reasons)

@@ -107,8 +107,8 @@ def read_vocabulary(
     rows = settings["vocab_size"]
     if len(pieces) > rows:
         raise ExchangeError(
-            f"{path / MODEL} must have at most {rows:,} pieces, one for each row of the table, but "
-            f"has {len(pieces):,}; tokenizer and weights belong to different models."
+            f"{path / MODEL} must have at most {rows:,} pieces, one for each row of the embedding "
+            f"table, but has {len(pieces):,}; tokenizer and weights belong to different models."
         )
     numbers = {piece: number for number, piece in enumerate(pieces)}
     count = _sentinels(spelled, path)
@@ -150,7 +150,7 @@ def _model(path: Path, settings: Mapping[str, Any]) -> bytes:
     if not all(type(place) is int and 0 <= place < len(pieces) for place in places.values()):
         raise ExchangeError(
             f"{path / FILE} must have pieces for padding, unknown text and the end, but their ids "
-            f"are {', '.join(map(repr, places.values()))}; correct config.json."
+            f"are {', '.join(map(repr, places.values()))}; correct config.json or this file."
         )
     return sentencepiece_of(path, pieces, {name: int(place or 0) for name, place in places.items()})
 
@@ -178,8 +178,8 @@ def _start(
     sentinels = [piece for piece in numbers if _SENTINELS.fullmatch(piece)]
     if not sentinels:
         raise ExchangeError(
-            f"the embeddings of the model in {path} must have a free row for the start symbol, but "
-            f"all rows have subwords; add a row."
+            f"the embeddings of the model in {path} must have a free row for the start symbol, "
+            "but every row belongs to a subword; add a row."
         )
     return min(sentinels, key=numbers.__getitem__)
 

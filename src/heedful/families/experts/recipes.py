@@ -72,7 +72,7 @@ _SMALL: dict[str, Any] = {
 EXPERTS_RECIPES: dict[str, Recipe] = {
     "moe": Recipe("Shazeer et al. 2017: LSTMs with two mixtures of 32 experts.", _MOE),
     "moe-2048": Recipe(
-        "Shazeer et al. 2017: with 2,048 experts and 8.7 billion weights.",
+        "Shazeer et al. 2017: two mixtures of 2,048 experts, 8.7 billion weights.",
         _MOE
         | {
             "model.experts.count": 2048,

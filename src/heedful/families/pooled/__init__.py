@@ -12,8 +12,8 @@ class Pooled(Family):
 
     encoders = ("average", "sum")
     help: ClassVar = {
-        "model.encoder": "average gives every position the mean of all embeddings, "
-        "and sum gives their sum"
+        "model.encoder": "average gives every position the mean of the sentence's embeddings, and "
+        "sum gives their sum"
     }
     traits = frozenset({"one-state", "unscored"})
     builder = "heedful.families.pooled.build"

@@ -72,7 +72,7 @@ class RecurrentConfig(SettingsTable):
     layer_dropout: Share | None = None
     """Dropout probability between layers. None means model.dropout."""
     readout_dropout: Annotated[Share | None, DECODER] = None
-    """Dropout probability of the readout. None means model.dropout."""
+    """Dropout probability of the readout, or its input if attentional. None means model.dropout."""
     initialisation: Literal["uniform", "glorot"] = "uniform"
     """Distribution of the initial weights: uniform up to initial_range, or Glorot's."""
     initial_range: Annotated[Positive, ActsIf("model.recurrent.initialisation", ("uniform",))] = 0.1

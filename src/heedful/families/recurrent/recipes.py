@@ -236,13 +236,15 @@ _SMALL: dict[str, Any] = {
 
 RECURRENT_RECIPES: dict[str, Recipe] = {
     "sutskever": Recipe("Sutskever et al. 2014: deep LSTM on the reversed source.", _SUTSKEVER),
-    "bahdanau": Recipe("Bahdanau et al. 2015: RNNsearch-50, the first attention.", _BAHDANAU),
+    "bahdanau": Recipe(
+        "Bahdanau et al. 2015: RNNsearch-50, the first model with attention.", _BAHDANAU
+    ),
     "luong": Recipe("Luong et al. 2015: global attention with input feeding.", _LUONG),
     "gnmt": Recipe("Wu et al. 2016: GNMT with 8 + 8 layers, without the final SGD phase.", _GNMT),
     "deep-att": Recipe("Zhou et al. 2016: depth 16 with fast-forward connections.", _DEEP_ATT),
     "envi": Recipe("Joey NMT's iwslt_envi_xnmt: English-Vietnamese on 133,000 pairs.", _ENVI),
     "recurrent-small": Recipe(
-        "Train on Multi30k with an LSTM and attention on two cores.",
+        "Train an LSTM with attention on Multi30k, using two cores.",
         _SMALL,
         base="multi30k",
     ),

@@ -54,9 +54,9 @@ def measure_long_distance(trained: Trainings) -> Measured:
         evidence if learned else [None],
         [_headline(model.title, falls[model.name]) for model in LONG] if learned else [doubt],
         "Each translation ends with a name that the source does not contain. The numbers are the "
-        f"probability of the correct name among all names; chance is {1 / len(NAMES):.1f}. In the "
-        f"first number of each pair, {DISTANCES[0]} word separates the name from its previous "
-        f"occurrence; in the second, {DISTANCES[-1]} words. "
+        f"probability of the correct name among all names; chance is {1 / len(NAMES):.1f}. For "
+        f"the first number of each pair, {DISTANCES[0]} word separates the name from its previous "
+        f"occurrence; for the second, {DISTANCES[-1]} words. "
         f"{' '.join(sentences)}{'' if learned else f' {doubt}'} A model keeps the name if the "
         f"whole interval of this difference is below {_KEPT:g}. It loses the name if the whole "
         f"interval is above {_KEPT:g}. A convolution with 2 layers of kernel width 3 sees only 5 "

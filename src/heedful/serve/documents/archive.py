@@ -52,8 +52,8 @@ class Archive:
             struct.error,
         ) as error:
             raise TextError(
-                f"{kind} must be a complete zip archive, but it cannot be read ({error}); save "
-                "it again."
+                f"{kind} must be a complete zip archive, but it cannot be read ({error}); save it "
+                "again, without a password."
             ) from error
 
     def _check_names(self) -> None:
@@ -61,8 +61,9 @@ class Archive:
         names = [member.filename for member in self.members]
         if len(names) > _MOST_MEMBERS or len(set(names)) < len(names):
             raise TextError(
-                f"{self.kind} must hold at most {_MOST_MEMBERS:,} members with distinct names, but "
-                f"it holds {len(names):,} members with {len(set(names)):,} names; save it again."
+                f"{self.kind} must hold at most {_MOST_MEMBERS:,} members with distinct names, "
+                f"but it holds {len(names):,} members with {len(set(names)):,} distinct names; "
+                "save it again, or split it into smaller documents."
             )
         for member in self.members:
             name = member.filename.lower()
@@ -73,8 +74,8 @@ class Archive:
                 )
             if name.startswith("/") or ".." in name.split("/") or "\\" in name or ":" in name:
                 raise TextError(
-                    f"{self.kind} must hold its members in its own folder, but a member "
-                    "is outside that folder; save it again."
+                    f"{self.kind} must have relative member names without “..”, a backslash or a "
+                    "colon, but one name is different; save it again."
                 )
             if name.startswith(_MACROS[2:]) or name.rpartition("/")[2] in _MACROS:
                 raise TextError(

@@ -58,8 +58,8 @@ class Parsing(Task):
             )  # the setting changes the shapes of inherited weights
             if before != now and (is_shape or "tokenizer" not in reset):
                 raise SettingError(
-                    f"--finetune-from {run} must write trees as this run does, but {name} is "
-                    f"{before} in that run and {now} in this one; leave the setting out"
+                    f"--finetune-from {run} must have the same parser settings as this run, but "
+                    f"{name} is {before} in that run and {now} in this one; leave the setting out"
                     + ("." if is_shape else ", or add --reset tokenizer.")
                 )
 

@@ -102,13 +102,14 @@ class ReadingCounts:
         """Write a sentence for each count that is not zero."""
         if self.numbers:
             yield (
-                f"translations lack numbers of their sources ({count_noun(self.numbers, 'number')} "
-                f"in {count_noun(self.number_lines, 'line')}); --format jsonl lists these numbers, "
-                "and --protected keeps them."
+                "translations lack numbers of their sources "
+                f"({count_noun(self.numbers, 'number')} in "
+                f"{count_noun(self.number_lines, 'line')}); --format jsonl lists these numbers; "
+                "to keep them, list them in a file and name it with --protected."
             )
         if self.at_end:
             yield (
-                "text that the model did not read, such as emoji, is at the end of its "
-                f"translation ({count_noun(self.at_end, 'piece')} in "
-                f"{count_noun(self.end_lines, 'line')}); no alignment shows their positions."
+                "text that the model did not read, such as emoji, is at the end of translations "
+                f"({count_noun(self.at_end, 'piece')} in {count_noun(self.end_lines, 'line')}), "
+                "because no alignment shows its position."
             )

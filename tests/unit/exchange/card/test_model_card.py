@@ -102,7 +102,7 @@ def test_hostile_names_stay_text(run, tmp_path):
 
 def test_a_damaged_list_of_files_is_refused(run):
     change_config(run, corpus={"source": 3})
-    with pytest.raises(RunFolderError, match="it was changed or damaged"):
+    with pytest.raises(RunFolderError, match="it was changed, damaged or"):
         model_card(run, "model", "transformers")
 
 

@@ -74,5 +74,5 @@ def test_a_parser_does_not_read_text(tmp_path):
     assert config.data.reading == "exact"
     run = Run(folder, config, Tokenizer.load(folder.path))
     assert run.with_reading("exact") is run and not run.reads_text
-    with pytest.raises(SettingError, match="`reading` must not be text"):
+    with pytest.raises(SettingError, match="`reading` must not be 'text'"):
         run.with_reading("text")

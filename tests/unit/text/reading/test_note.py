@@ -30,5 +30,5 @@ def test_what_a_user_should_look_at_is_counted():
     numbers, ends = counts.warnings()
     assert (
         "lack numbers of their sources (2 numbers in 1 line)" in numbers
-        and "at the end of its translation (1 piece in 1 line)" in ends
+        and "at the end of translations (1 piece in 1 line)" in ends
     )

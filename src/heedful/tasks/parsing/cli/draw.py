@@ -117,8 +117,8 @@ def draw(
     if len(drawings) > 1:
         refuse(
             "--line",
-            f"must be given, because a picture holds one tree, but {_name(trees)} has "
-            f"{len(drawings):,}; give the line of one tree.",
+            f"must choose one tree of {_name(trees)}, because a picture holds one, but "
+            f"{len(drawings):,} would be drawn; give the line of one tree.",
         )
     drawing = drawings[0]
     if drawing.difference is None:

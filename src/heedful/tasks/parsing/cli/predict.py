@@ -56,8 +56,8 @@ def predict(
         bool,
         typer.Option(
             "--scores",
-            help="Write a score and a tab before each tree: its log-probability, divided by the "
-            "length penalty.",
+            help="Write a score and a tab before each tree: the log-probability divided by the "
+            "length penalty, plus any coverage penalty.",
         ),
     ] = False,
     free: Annotated[

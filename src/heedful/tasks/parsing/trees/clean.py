@@ -49,7 +49,9 @@ class TreeCleaning:
     def left_out(self) -> str:
         """Name the trees without a word."""
         numbers = ", ".join(map(str, self.empty[:5])) + ", …" * (len(self.empty) > 5)
-        return f"{count_noun(len(self.empty), 'tree')} without a word left out (number {numbers})"
+        return (
+            f"{count_noun(len(self.empty), 'tree')} left out for having no words (number {numbers})"
+        )
 
 
 def clean_trees(trees: Iterable[Tree], report: TreeCleaning | None = None) -> list[Tree]:

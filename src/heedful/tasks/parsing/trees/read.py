@@ -74,7 +74,7 @@ def parse_trees(
             if token == "(":
                 if len(open_nodes) > DEEPEST:
                     raise place.error(
-                        f"a tree must have at most {DEEPEST} nested brackets", "one more"
+                        f"a tree must have at most {DEEPEST} nested phrases", "one more"
                     )
                 open_nodes.append(_Node(place))
             elif not open_nodes:

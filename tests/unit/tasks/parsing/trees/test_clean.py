@@ -29,7 +29,7 @@ def test_what_goes_is_counted():
     assert report == TreeCleaning(trees=2, words=2, traces=2, function_tags=1, empty=[2])
     assert report.summary() == (
         "2 trees with 2 words; 2 empty nodes left out; function tags cut from 1 label; "
-        "1 tree without a word left out (number 2)"
+        "1 tree left out for having no words (number 2)"
     )
 
 

@@ -94,7 +94,7 @@ def test_gold_trees_without_words_need_no_line(files, lines):
     gold = files("more", GOLD.replace("(S (NP (NNS cats", "( (S (-NONE- *)))\n(S (NP (NNS cats"))
     found = evaluate_trees(gold, files("same", lines))
     assert found.score.exact_match == 100
-    left_out = "1 tree without a word left out"
+    left_out = "1 tree left out for having no words"
     assert found.warnings == (f"{gold}: {left_out} (number 2).",)
 
 

@@ -48,7 +48,7 @@ def test_words_may_hold_thin_spaces():
         ("(S (NN a) b)", "line 1, column 11", "“b”"),
         ("(S (NN \u2009 ))", "line 1, column 4", "must hold a word"),
         ("-3.25\t(S (NN a))", "line 1, column 1", "--scores"),
-        ("(" * (DEEPEST + 2), f"line 1, column {DEEPEST + 2}", "nested brackets"),
+        ("(" * (DEEPEST + 2), f"line 1, column {DEEPEST + 2}", "nested phrases"),
     ],
 )
 def test_what_is_no_tree_is_named_with_its_place(text, place, reason):
