@@ -190,7 +190,7 @@ def body(record: Record) -> str:
         f"seeds.\n\n{reached}\n\nChange from the base:\n\n{_changes(systems, 'base')}\n\nChange "
         f"from the control, likelihood:\n\n{_changes(tuned, 'likelihood')}\n\nFrom the first to "
         "the last quarter of the training, the mean reward and the mean risk on the training "
-        "text changed:  "
+        "text changed: "
         f"{', '.join(_course(name, systems[name]) for name in tuned)}.{note(record)}\n\nAnother "
         "page explains [how reward and risk are computed](../explain/reward.md)."
     )
