@@ -634,6 +634,9 @@ def test_a_rule_is_kept_by_every_search(tmp_path):
         assert free.tokens != bound.tokens or keywords != {"beam": 1}
     ruled = RunConfig().with_settings({"search.rules": "no-repeat"})
     assert ruled.search.rules == "no-repeat"
+    chosen = {None: "no-repeat", "no-repeat": "no-repeat", "": ""}
+    for rules, used in chosen.items():
+        assert heedful.SearchOptions(rules=rules).over(ruled.search).rules == used
     with pytest.raises(SettingError, match="no loaded plugin has a rule 'other'"):
         RunConfig().with_settings({"search.rules": "other"})
     with pytest.raises(

@@ -119,7 +119,7 @@ class SearchOptions:
     )
     """Name of the stopping rule (`heedful.search.stopping.stopping_rules`)."""
     rules: str | None = flag(
-        "Names of plugins' search rules, separated by spaces; by default the run's."
+        "Names of plugins' search rules, separated by spaces; by default the run's; '' for none."
     )
     """Names of rules in `heedful.plugins.RULES`, separated by spaces."""
     no_repeat_ngram: int | None = _shared_setting(NO_REPEAT_NGRAM)
@@ -275,7 +275,6 @@ class SearchOptions:
         """
         names = [option.name for option in fields(self) if getattr(self, option.name) is None]
         filling = {name: getattr(recipe, name) for name in names if hasattr(recipe, name)}
-        filling["rules"] = self.rules or recipe.rules or None
         beta = filling.get("coverage_penalty", 0.0)
         filling["coverage_penalty"] = self.coverage_penalty or 0.0
         if self.sample is not None:

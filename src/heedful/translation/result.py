@@ -221,8 +221,8 @@ def divergence_error(symptom: str, rules: str = "") -> HeedfulError:
     if rules:
         return HeedfulError(
             f"a search must give finite scores, but {symptom}: a rule of `search.rules` ({rules}) "
-            "forbids every token or returns NaN, or these weights have diverged. Name one rule "
-            "at a time with --rules, or other weights with --weights, to see which."
+            "forbids every token or returns NaN, or these weights have diverged. Translate "
+            "without the rules (--rules '') to see which."
         )
     return HeedfulError(
         f"the model must give finite numbers, but {symptom}: these weights have diverged. Use "

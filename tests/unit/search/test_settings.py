@@ -56,6 +56,7 @@ def test_options_go_over_the_recipe_and_leave_the_rest() -> None:
         eos_candidates="beam",
         length_limit_policy="keep",
         renormalise=True,
+        rules="",
     )
     assert options.over(recipe).limit == LengthLimit(7, relative=True)
     assert options.over(recipe).stopping == StoppingPolicy("when-none-can-win", "keep")
