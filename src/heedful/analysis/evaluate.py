@@ -18,7 +18,7 @@ from heedful.analysis.aligned_texts import (
 from heedful.arguments import checked
 from heedful.errors import ArgumentError, TextError, UserError
 from heedful.evaluation.bleu import text_metrics
-from heedful.evaluation.comet import NEEDS, comet_score, require_comet
+from heedful.evaluation.comet import NEEDS, comet_score, decimals_of, require_comet
 from heedful.evaluation.languages import check_language, is_language, written_language
 from heedful.evaluation.line_metrics import References
 from heedful.evaluation.paper_bleu import PaperBLEU
@@ -88,7 +88,7 @@ class Evaluation:  # numpydoc ignore=PR02
 
     def __repr__(self) -> str:
         scores = [
-            f"{_LABELS[name].partition(' (')[0]} {score.score:.2f}"
+            f"{_LABELS[name].partition(' (')[0]} {_figure(name, score.score)}"
             for name, score in self.scores.items()
         ]
         if self.loss is not None:
@@ -393,12 +393,17 @@ def as_text(evaluation: Evaluation) -> str:
     return "\n".join(line for line in lines if line is not None)
 
 
+def _figure(name: str, value: float) -> str:
+    """Format the value of a score."""
+    return f"{value:.{decimals_of(name)}f}"
+
+
 def _score_line(evaluation: Evaluation, name: str) -> str | None:
     """Format one score, or a dash if the paper's BLEU is missing."""
     if score := evaluation.scores.get(name):
-        figure = f"{score.score:.4f}" if name == "comet" else f"{score.score:.2f}"
-        interval = "  [{:.2f}, {:.2f}]".format(*score.interval) if score.interval else ""
-        return f"{_LABELS[name]:<{_WIDTH}} {figure:>6}{interval}"
+        low_and_high = [_figure(name, limit) for limit in score.interval or ()]
+        interval = f"  [{', '.join(low_and_high)}]" if low_and_high else ""
+        return f"{_LABELS[name]:<{_WIDTH}} {_figure(name, score.score):>6}{interval}"
     if name == "paper_bleu":
         return f"{_LABELS[name]:<{_WIDTH}} {'–':>6}"
     return None

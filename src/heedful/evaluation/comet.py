@@ -25,6 +25,11 @@ NEEDS = (
 _BATCH_LINES = 16
 
 
+def decimals_of(metric: str) -> int:
+    """Return the decimals of a metric's printed scores: COMET's are mostly between 0 and 1."""
+    return 4 if metric == "comet" else 2
+
+
 def require_comet(references: References) -> ModuleType:
     """
     Import the COMET package after checking the references.

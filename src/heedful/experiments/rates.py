@@ -61,9 +61,14 @@ def measure_in_turns(request: dict[str, Any]) -> dict[str, Any]:
 
     Returns `seconds`: for each training, the seconds of each step after the first.
     """
-    steps = [TimedTraining(training).step for training in request["trainings"]]
-    rounds = time_in_turns(steps, request["steps"])
-    return {"seconds": [list(seconds) for seconds in zip(*rounds, strict=True)]}
+    trainings = [TimedTraining(training) for training in request["trainings"]]
+    rounds = time_in_turns([training.step for training in trainings], request["steps"])
+    # a round takes several steps of a training on a GPU
+    seconds = [
+        [total / training.at_once for total in totals]
+        for training, totals in zip(trainings, zip(*rounds, strict=True), strict=True)
+    ]
+    return {"seconds": seconds}
 
 
 if __name__ == "__main__":

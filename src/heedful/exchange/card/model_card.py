@@ -17,6 +17,7 @@ import torch
 from heedful.config.recipes import RECIPES
 from heedful.config.schema import RunConfig
 from heedful.errors import ExchangeError, StorageError
+from heedful.evaluation.comet import decimals_of
 from heedful.exchange.card.escape import code, code_block, plain, yaml_lines
 from heedful.exchange.card.licenses import license_entries
 from heedful.exchange.card.scores import CardScore, evaluated_scores, recorded_scores
@@ -264,7 +265,7 @@ def _scores(scores: Sequence[CardScore]) -> list[str]:
     if not scores:
         return ["Not measured."]
     return [
-        f"- {code(score.text)}: {plain(score.name)} {score.value:.2f}, "
+        f"- {code(score.text)}: {plain(score.name)} {score.value:.{decimals_of(score.metric)}f}, "
         + (f"signature {code(score.signature)}" if score.signature else "no signature recorded")
         for score in scores
     ]

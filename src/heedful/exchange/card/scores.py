@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from heedful.errors import ExchangeError
+from heedful.evaluation.comet import decimals_of
 from heedful.files import read_within
 from heedful.runs.checkpoint import STATE
 from heedful.runs.folder import RunFolder, read_json
@@ -89,16 +90,16 @@ def _scores_in(text: str, content: object) -> Iterator[CardScore]:
         score = content.get(key) if isinstance(content, dict) else None
         if not isinstance(score, dict):
             continue
-        value, signature = _number(score.get("score")), score.get("signature")
+        value, signature = _number(score.get("score"), key), score.get("signature")
         if value is not None and isinstance(signature, str) and signature:
             yield CardScore(text, name, metric, value, signature)
 
 
-def _number(value: object) -> float | None:
-    """Round a finite number to two decimals, as scores are printed; None for other values."""
+def _number(value: object, metric: str = "") -> float | None:
+    """Round a finite number to the decimals of printed scores; None for other values."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
         return None
-    return round(float(value), 2)
+    return round(float(value), decimals_of(metric))
 
 
 def _validation_name(folder: RunFolder) -> str:

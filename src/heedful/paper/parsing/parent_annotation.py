@@ -6,7 +6,7 @@ Parent annotation: labels that include the parent's label, which adds context to
     (S (NP dogs) (VP chase (NP cats)))    becomes    (S^ (NP^S dogs) (VP^S chase (NP^VP cats)))
 
 Subjects and objects then have different rules. Tags do not change. The method is from Johnson
-(1998), “PCFG Models of Linguistic Tree Representations”, and is v = 2 in Table 1 of Klein and
+(1998), “PCFG Models of Linguistic Tree Representations”, and is v = 2 in Figure 2 of Klein and
 Manning (2003).
 """
 

@@ -3,7 +3,7 @@ A parser with a probabilistic context-free grammar (PCFG) that is read from a tr
 
 The probability of a rule is its relative frequency among the rules with the same left-hand side;
 only words are smoothed. This is the simplest treebank parser and the usual baseline (Charniak 1996,
-“Tree-bank Grammars”; Klein and Manning 2003, “Accurate Unlexicalized Parsing”, Table 1). Parent
+“Tree-bank Grammars”; Klein and Manning 2003, “Accurate Unlexicalized Parsing”, Figure 2). Parent
 annotation improves it.
 """
 

@@ -46,8 +46,13 @@ def test_what_was_not_validated_has_no_score(run):
 def test_an_evaluation_is_read(tmp_path):
     path = tmp_path / "newstest2014.json"
     chrf = {"score": 55.554, "signature": "c"}
-    path.write_text(json.dumps({"bleu": {"score": True}, "chrf": chrf, "ter": None, "x": 1}))
-    assert evaluated_scores(path) == [("newstest2014", "chrF", "chrf", 55.55, "c")]
+    comet = {"score": 0.83456, "signature": "m"}
+    scores = {"bleu": {"score": True}, "chrf": chrf, "ter": None, "comet": comet, "x": 1}
+    path.write_text(json.dumps(scores))
+    assert evaluated_scores(path) == [
+        ("newstest2014", "chrF", "chrf", 55.55, "c"),
+        ("newstest2014", "COMET", "comet", 0.8346, "m"),
+    ]
 
 
 @pytest.mark.parametrize(
