@@ -72,11 +72,11 @@ class RunStopped(HeedfulError):
 
 
 class StorageError(HeedfulError):
-    """A file could not be written; its previous content is intact."""
+    """A file or folder could not be written or read; existing content is intact."""
 
 
 class DownloadError(HeedfulError):
-    """A download failed; the part received so far is kept, and the same command resumes it."""
+    """A file could not be downloaded; usually the same command resumes the download."""
 
 
 class MeasurementFailed(HeedfulError):
@@ -114,7 +114,7 @@ class RunFolderError(UserError):
 
 
 class ExchangeError(UserError):
-    """A model of another toolkit cannot be read, or a heedful model does not fit its format."""
+    """A toolkit's model cannot be read, or a heedful model does not fit the toolkit's format."""
 
 
 class PluginError(UserError):

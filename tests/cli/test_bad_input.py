@@ -643,7 +643,7 @@ def test_too_little_memory_names_the_setting(heedful_cli, text, tmp_path):
         "main()\n"
     )
     done = heedful_cli("-c", program, *command)
-    refused(done, "largest batch", "train.micro_batch_tokens")
+    refused(done, "largest micro-batch", "train.micro_batch_tokens")
     assert not (out / "checkpoints").exists()
 
 

@@ -31,7 +31,7 @@ class Scores:  # numpydoc ignore=PR02
     ter: MetricScore
     """Translation edit rate (Snover et al. 2006); lower is better."""
     exact_match: MetricScore
-    """Share of the lines that are equal to a reference; higher is better."""
+    """Percentage of translations that equal a reference; higher is better."""
     cer: MetricScore
     """Character error rate; lower is better."""
 
@@ -59,8 +59,8 @@ def evaluate_texts(
     as words. If the tokenizer of the language is not installed, BLEU is computed on characters, and
     a warning names the extra to install.
 
-    Raises `TextError` if there are no lines, a hypothesis lacks its reference, or the language is
-    unknown.
+    Raises `TextError` if there are no lines, the numbers of lines differ, or the language code is
+    invalid.
     """
     check_language(language)
     _check_counts(hypotheses, references)

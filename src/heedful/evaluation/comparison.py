@@ -105,7 +105,7 @@ def mark_differences(first: str, second: str) -> tuple[str, str]:
     Mark, in square brackets, the words in which two sentences differ.
 
     The comparison uses the longest common runs of words (`difflib`), so that the marks are
-    readable; in scripts without spaces, each character is a word.
+    readable; in Chinese, Japanese and Thai script, each character is a word.
 
     >>> mark_differences("le gros chien rouge dort", "le chien vert foncé dort")
     ('le [gros] chien [rouge] dort', 'le chien [vert foncé] dort')

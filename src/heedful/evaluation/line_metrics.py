@@ -20,7 +20,7 @@ from heedful._version import __version__
 from heedful.evaluation.edit_distance import edit_distance
 
 References = Sequence[Sequence[Any]]
-"""Sets of references; None, which sacreBLEU's type annotations omit, marks a line without one."""
+"""Sets of references; None, which sacreBLEU's type annotations omit, marks a missing reference."""
 
 
 class _LineSignature(Signature):
@@ -70,7 +70,7 @@ class _LineMetric(Metric):
 
 
 class ExactMatch(_LineMetric):
-    """The share of the lines that are equal to one of their references."""
+    """The percentage of translations that equal one of their references."""
 
     name = "exact match"
 

@@ -3,7 +3,7 @@ Moses' punctuation normalizer and tokenizer in Python.
 
 Published tokenized BLEU, such as the paper's, is computed on text that these Perl scripts of
 ``moses-smt/mosesdecoder`` have processed. sacremoses (extra ``paper``) has their rules. This module
-adds the changes that make its output equal to the scripts' output, line by line.
+calls sacremoses so that its output equals the scripts' output, line by line.
 """
 
 from functools import cache

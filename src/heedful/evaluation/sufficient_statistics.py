@@ -1,9 +1,9 @@
 """
 Sufficient statistics of a metric per line, for its score on any selection of lines.
 
-BLEU, chrF and TER are all computed from sums: matching and possible n-grams, lengths, edits. They
-are counted once for every line. Their sums give the score of the whole text, of a bootstrap sample,
-or of two systems with some lines exchanged.
+BLEU, chrF and TER are all computed from sums: matching and possible n-grams, lengths, edits. These
+quantities are counted once for every line. Their sums give the score of the whole text, of a
+bootstrap sample, or of two systems with some lines exchanged.
 """
 
 from collections.abc import Sequence

@@ -35,7 +35,7 @@ class ValidationScorer:
 
 
 def _number(name: str, score: Any) -> float:
-    """Convert the result of a metric to a number; refuse NaN, which no comparison can rank."""
+    """Convert the result of a metric to a number; refuse NaN and infinity."""
     with suppress(TypeError, ValueError):
         if isfinite(number := float(score)):
             return number

@@ -318,7 +318,7 @@ def _fitting(run: Run, sentences: Sequence[str]) -> list[str]:
 
 
 def _refuse_endless(run: Run, origin: Path, sentences: Sequence[str]) -> None:
-    """Refuse search settings that would take minutes for one sentence of the parity check."""
+    """Refuse search settings that may take over half a minute per sentence of the parity check."""
     search, rows = run.config.search, run.tokenizer.target_size
     longest = max(len(row) for row in run.tokenizer.encode_source(sentences))
     most = LengthLimit.parse(search.max_length).tokens(longest)

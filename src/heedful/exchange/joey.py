@@ -202,7 +202,7 @@ def _text_notes(texts: list[dict[str, Any]], splitter: str) -> list[str]:
 def _read_transformer(
     model: Mapping[str, Any], tensors: Mapping[str, Array], shared: bool
 ) -> ForeignModel:
-    """Read a Transformer; tied embeddings have the scale of the source."""
+    """Read a Transformer; if embeddings are tied, the source's scale setting applies to both."""
     stacks = _stacks(model)
 
     def both(name: str, *defaults: int) -> list[int]:

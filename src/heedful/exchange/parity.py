@@ -98,7 +98,7 @@ class Parity:
     precise: float | None = None
     """Largest difference in double precision; None if it was not computed."""
     left_out: int = 0
-    """Number of sentences that were not compared, because the first compared one took too long."""
+    """Number of sentences left out of the comparison because translating one took too long."""
 
     def check(self) -> None:
         """Raise `ParityFailed` if the models differ."""

@@ -47,7 +47,7 @@ DECODER_LAYER = {
 
 
 def layer_names(parts: Mapping[str, str]) -> dict[str, str]:
-    """List the parameters of a layer: weight and bias, or for attention those in `ATTENTION`."""
+    """Map the names of a layer's parameters to torch's; attention has those in `ATTENTION`."""
     plain = {"weight": "weight", "bias": "bias"}
     return {
         f"{ours}.{mine}": f"{theirs}.{yours}"

@@ -6,10 +6,10 @@ converted to our blocks and back, with equal outputs and gradients. The result h
 weights, and the mode (training or evaluation) of the original.
 
 Our masks are true where attention is allowed, and torch's masks are true where it is forbidden. Our
-decoder is always causal, but torch's decoder needs ``tgt_mask``. The dropout of sub-layers and of
-attention weights is converted. Torch also applies dropout inside the feed-forward network, but our
-blocks do not. So outputs are equal in evaluation; in training they have the same distribution if
-this dropout is zero.
+decoder applies the causal mask itself unless `causal_mask` is false, but torch's decoder needs
+``tgt_mask``. The dropout of sub-layers and of attention weights is converted. Torch also applies
+dropout inside the feed-forward network, but our blocks do not. So outputs are equal in evaluation;
+in training they have the same distribution if this dropout is zero.
 """
 
 from collections.abc import Iterator, Mapping

@@ -53,7 +53,7 @@ class TensorNames:
     source_table: str
     target_table: str
     output_embedding: str
-    """The three tables, with the toolkit's word for “weight” at the end."""
+    """Tensor names of both embedding tables and the output matrix, with “.weight” at the end."""
     output_bias: str = ""
     """Bias of the logits; empty if the toolkit has none."""
     source_positions: str = ""
@@ -62,7 +62,7 @@ class TensorNames:
 
 
 def sides_of(layers: Sequence[int], heads: Sequence[int], d_ff: Sequence[int]) -> dict[str, int]:
-    """Map settings to sizes; each side gets its own `heads` or `d_ff` only if the sides differ."""
+    """Build the size settings; a side gets its own `heads` or `d_ff` only if the sides differ."""
     named = {"encoder_layers": layers[0], "decoder_layers": layers[1]}
     for name, values in (("heads", heads), ("d_ff", d_ff)):
         named[name] = values[0]

@@ -2,9 +2,9 @@
 The plan of a table: before training, a time budget is converted into steps for each system.
 
 The training rate of each system is measured once for all seeds, as in `heedful bench train`. The
-sentences have the same mean length as in the text, and the systems take turns.
-The plan is saved, so the run can be repeated on any machine. A repeated run takes the numbers of
-steps and threads from the plan and measures no rates.
+measured sentences are random and have the mean length of the text's sentences; the systems take
+turns. The plan is saved, so the run can be repeated on any machine. A repeated run takes the
+numbers of steps and threads from the plan and measures no rates.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Training rates of several systems, measured in turns in one process."""
+"""Training rates of several systems, measured in turns, up to eight in one process."""
 
 import sys
 from collections.abc import Sequence

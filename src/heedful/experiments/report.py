@@ -124,7 +124,7 @@ def cost_rows(
 
 
 def _score(trainings: Sequence[MeasuredSystem]) -> str:
-    """Format BLEU: one training's with its margin, or the mean of several with their range."""
+    """Format the BLEU of one training with its margin, or the mean of several with their range."""
     scores = [training.bleu for training in trainings]
     rising = RISING if still_learns(trainings) else ""
     if len(scores) > 1:

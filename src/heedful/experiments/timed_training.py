@@ -81,7 +81,7 @@ class FixedBatch:
         return [self._parts]
 
     def largest(self) -> Rows:
-        """Return the last micro-batch, which is the largest because micro-batches are sorted."""
+        """Return the last micro-batch, which contains the longest pairs."""
         return self._parts[-1]
 
     def room(self, batches: Sequence[Rows]) -> Room:

@@ -106,8 +106,8 @@ class Convolution(nn.Module):
         """
         Compute the weight in use, shape (outputs, kernel * inputs).
 
-        Without gradients, the normalized weight is cached until a parameter changes, because each
-        step of a search needs it.
+        In evaluation mode without gradients, the normalized weight is cached until a parameter
+        changes, because each step of a search needs it.
         """
         if self.gain is None:
             return self.weight.flatten(1)
@@ -136,7 +136,7 @@ class Convolution(nn.Module):
         return f"{sizes}, {kind}, weight_norm={self.gain is not None}"
 
     def _normalized_weight(self) -> Tensor:
-        """Compute g v / |v|; autograd differentiates both factors."""
+        """Compute g v / |v|; both g and v get gradients."""
         assert self.gain is not None
         v = self.weight.flatten(1)  # (outputs, kernel * inputs)
         return v * (self.gain / torch.linalg.vector_norm(v, dim=1)).unsqueeze(1)

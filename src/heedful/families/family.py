@@ -40,7 +40,7 @@ class Family:
     qk_norms: ClassVar[tuple[str, ...]] = ()
     """Values of `model.attention.qk_norm` that select this family."""
     positions: ClassVar[tuple[str, ...]] = ()
-    """Values of `model.positions` that select this family; its positions act inside attention."""
+    """Values of `model.positions` for this family; only the Transformer's act outside attention."""
     help: ClassVar[Mapping[str, str]] = {}
     """Help texts of these values, by the dotted names of their settings."""
     traits: ClassVar[frozenset[str]] = frozenset()
@@ -115,7 +115,7 @@ class Family:
         return ()
 
     def part_layers(self, model: ModelSettings, side: str) -> tuple[int, ...]:
-        """List the layers of the encoder or decoder with this part, counted from 1."""
+        """List the layers (from 1) with this family's part in the encoder or decoder."""
         del model, side
         return ()
 
@@ -124,7 +124,7 @@ class Family:
         return model.d_model
 
     def cross_attention(self, model: ModelSettings) -> tuple[int, int]:
-        """Count the layers and heads of the decoder's cross-attention, if it attends."""
+        """Return the numbers of layers and heads of cross-attention, if the decoder attends."""
         return model.decoder_layers, model.decoder_heads or model.heads
 
     def no_attention(self, model: ModelSettings) -> str:

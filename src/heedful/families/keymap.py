@@ -7,8 +7,9 @@ Mappings of tensor names between toolkits, declared once and used in both direct
     Entry("…qkv_proj.weight", ("q", "k", "v"), Stacked())     ours stacks theirs
     Entry("embed_source.weight", ("table",), RowMap(origins))  rows in another order
 
-One error names all tensors that are missing, unexpected or of another shape. So a map proves that
-each of our tensors has an origin, and that each of the other toolkit's tensors is used or ignored.
+One error reports all tensors that are missing, unexpected or of another shape, with up to 8 names
+of each kind. So a map proves that each of our tensors has an origin, and that each of the other
+toolkit's tensors is used or ignored.
 """
 
 import fnmatch
@@ -167,8 +168,8 @@ class KeyMap:
         """
         Convert the other toolkit's tensors to our tensors.
 
-        Raises an `ExchangeError` that names all missing and extra tensors and all tensors of a
-        wrong shape, or a tied tensor that differs.
+        Raises an `ExchangeError` for missing and extra tensors and tensors of a wrong shape, or for
+        a tied tensor that differs.
         """
         expected = self._expected_shapes(shapes)
         present = {name: tuple(tensor.shape) for name, tensor in theirs.items()}
@@ -239,7 +240,7 @@ def check_tensors(
     origin: object,
     ignored: Iterable[str] = (),
 ) -> None:
-    """Compare names and shapes; raise an `ExchangeError` that names all differences."""
+    """Compare names and shapes; raise one `ExchangeError` for all differences."""
     patterns = tuple(ignored)
     extra = [
         name

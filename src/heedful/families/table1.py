@@ -1,8 +1,8 @@
 """
 Rows of the paper's Table 1, which a family may offer for its layer (`heedful.paper.layer_kinds`).
 
-The paper prints orders of growth. Here each entry is an exact number: multiply-adds of a layer with
-its projections, sequential steps, and the longest path between two positions of a stack.
+The paper prints orders of growth. Here each row also has functions for exact numbers: multiply-adds
+of a layer with its projections, and the longest path from an input to an output of a stack.
 """
 
 from collections.abc import Callable

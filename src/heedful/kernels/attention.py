@@ -294,7 +294,7 @@ def _write(out: Tensor, x: Tensor, heads: int, factor: float = 1.0) -> None:
 
 
 def _mask_bias(mask: Tensor | None, keys: int, filled: int, like: Tensor) -> Tensor | None:
-    """Return the bias to add to the scores, minus infinity where attention is forbidden."""
+    """Return the bias of the scores, minus infinity where attention is forbidden, or None."""
     if mask is None:
         if filled == keys:
             return None

@@ -135,7 +135,7 @@ class Dropout(nn.Module):
 
 
 def _thin(x: Tensor, probability: float) -> Tensor:
-    """Apply dropout with torch's kernel, or with a hash if torch's compiler compiles it."""
+    """Apply dropout with torch's kernel, or with a hash in code that torch's compiler compiles."""
     if not torch.compiler.is_compiling() or x.numel() >= torch.iinfo(torch.int32).max:
         return nn.functional.dropout(x, probability)
     keep = hashed_bits(x.numel(), draw_keys(x.device)) >= drop_threshold(probability)

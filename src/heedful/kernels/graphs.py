@@ -19,7 +19,7 @@ _WARM_UP = 3
 
 @functools.cache
 def _recording_stream(device: torch.device) -> Any:
-    """Create the stream of all recordings on a device; torch's own is only on the first device."""
+    """Create a device's stream for all recordings; torch's own is only on the first device used."""
     return torch.cuda.Stream(device)
 
 
@@ -49,7 +49,7 @@ class Graph:
     runs several times before it is recorded, so the changes that these runs make must not matter.
     `pool`: memory to share with another graph (`Graph.pool`); None allocates new memory.
 
-    Random numbers come from the device's default generator, with its seed at the time of a replay.
+    Random numbers come from the device's default generator, in its state at the time of a replay.
     """
 
     def __init__(

@@ -5,7 +5,7 @@ On a CPU torch's `linear` uses MKL in fp32, which is slow on processors not made
 it adds the bias in a separate pass. The library oneDNN, which torch includes, is faster in both
 types, but torch offers it only through a function without gradients. So `linear` here defines its
 gradients explicitly. On other devices, in other types and without oneDNN, torch's own functions are
-used; the choice depends on device and type alone.
+used; the choice does not change during a run.
 
 A lookup is a multiplication by one-hot rows, and its gradient is summed in fp32. In bf16 the
 gradient of a frequent token sums hundreds of terms, too many for eight bits of mantissa.
@@ -257,7 +257,7 @@ def _multiplies_bf16() -> bool:
 
 @functools.cache
 def _has_bf16_instructions() -> bool:
-    """Look for AVX-512 or AVX-NE-CONVERT in the processor's flags; oneDNN needs one for bf16."""
+    """Look for AVX-512 or AVX-NE-CONVERT in the processor's flags; bf16 in oneDNN needs either."""
     for line in processor_facts("flags"):
         flags = {*line.split()}
         if {"avx512bw", "avx512dq", "avx512vl"} <= flags or "avx_ne_convert" in flags:
@@ -370,8 +370,8 @@ class Int8Linear(nn.Module):
     """
     A linear layer with inputs and weights rounded to 8 or 7 bits, without gradients.
 
-    `levels`: largest absolute value of a quantized input or weight; None means the largest that
-    this processor supports.
+    `levels`: largest absolute value of a quantized weight, and of an input unless `nonnegative`;
+    None means the largest that this processor supports.
 
     The relative error of an output is about 0.8%, or 1.6% if `levels` is 63; in bf16 it is 0.2%.
     """

@@ -170,9 +170,9 @@ def chunked_loss(
     """
     Compute `plain_loss` a few rows at a time; the first sum has gradients, the second has none.
 
-    The function needs memory for about 2,000 rows of probabilities instead of all rows of logits,
-    probabilities and gradients. Sums and exponentials are computed in fp32 whatever the type of the
-    states; the probabilities themselves are rounded to that type.
+    The function needs memory for about 2,000 rows of probabilities, or up to 8,192 on a GPU, and
+    never for all logits, probabilities and gradients. Sums and exponentials are computed in fp32
+    whatever the type of the states; the probabilities themselves are rounded to that type.
     """
     loss, nll = _ChunkedLoss.apply(states, targets, weight, bias, smoothing, form)
     return loss, nll
@@ -239,8 +239,8 @@ class OutputGradients:
     Running sums of the loss's gradients with respect to states, weight and bias.
 
     The gradient of the weight is a sum over the rows of `states`. It has one row for each class, so
-    adding to it costs as much as multiplying a hundred rows of states. Several chunks are therefore
-    collected for one multiplication.
+    adding to it costs as much as multiplying a hundred rows of states by the weight. Several chunks
+    are therefore collected for one multiplication.
     """
 
     def __init__(self, states: Tensor, weight: Tensor, bias: Tensor | None) -> None:
@@ -288,7 +288,7 @@ class OutputGradients:
 
 
 def _rows_kept(rows: int, classes: int, device: torch.device) -> int:
-    """Choose the number of rows of a buffer: complete chunks with about `_KEPT_ROWS` rows."""
+    """Choose the size of a buffer: whole chunks, about `_KEPT_ROWS` rows in total or one chunk."""
     chunks = list(chunk_rows(rows, classes, device))
     together = -(-len(chunks) // max(1, round(rows / _KEPT_ROWS)))
     return sum(part.stop - part.start for part in chunks[:together])

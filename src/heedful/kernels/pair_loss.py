@@ -1,7 +1,7 @@
 """
 The loss of two passes over the same targets: cross-entropies and divergences.
 
-p and q are the distributions of the first and the second pass over V classes, and t is the smoothed
+p and q are the first and the second pass's distributions over V classes, and t is the smoothed
 target. With the four factors a, b, c and d of `PairFactors`, each row adds
 
 ::

@@ -19,7 +19,7 @@ Rows = Float[Tensor, "rows width"]
 
 def lstm_cell(from_input: Gates, from_state: Gates, c: Rows) -> tuple[Rows, Rows]:
     """
-    Compute the next h and c of an LSTM; each gate is the sum of two inputs, in the order i f g o.
+    Compute the next h and c of an LSTM; the gates' inputs add two tensors, in the order i f g o.
 
     A compiled function computes a row in one pass; `plain_lstm_cell` is its plain equivalent.
     """
@@ -53,8 +53,8 @@ class _NativeLstmCell(torch.autograd.Function):
     """
     An LSTM's cell, and the values of its gates.
 
-    The backward pass needs only outputs of the forward pass. So with `create_graph` the outputs
-    connect its derivative to the inputs, and no other tensor has to be saved.
+    The backward pass needs only the old c and outputs of the forward pass. So with `create_graph`
+    the outputs connect its derivative to the inputs, and no other tensor has to be saved.
     """
 
     @staticmethod
@@ -105,7 +105,7 @@ def _compute_cell(
 def _cell_gradients(
     c: Tensor, new_c: Tensor, gates: Tensor, d_h: Tensor, d_new_c: Tensor, d_gates: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """Compute the gradients of the sum of the gates' inputs and of c, with functions of torch."""
+    """Compute, with functions of torch, the gradients of c and of the sum of the gates' inputs."""
     i, f, g, o = gates.chunk(4, dim=1)
     bounded = torch.tanh(new_c)
     d_cell = d_new_c + d_h * o * (1 - bounded * bounded)

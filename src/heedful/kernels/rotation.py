@@ -23,8 +23,8 @@ def rotate(
     Rotate numbers j and j + half of each head by the angles in a row of the table.
 
     `numbers`: the row of the table for each position; a single row of numbers applies to all rows
-    of `x`. `columns`: how many columns are rotated; the others are copied. Each head has 2 half
-    columns, and heads are concatenated on the last axis.
+    of `x`. `columns`: how many columns, from the first, are rotated; the others are copied. Each
+    head has 2 * half columns, and heads are concatenated on the last axis.
 
     A compiled function rotates in one pass; `plain_rotate` is its plain equivalent. The results are
     equal bit for bit.
@@ -42,7 +42,7 @@ def can_rotate(x: States) -> bool:
 
 
 def _fits(x: Tensor, numbers: Tensor, cosines: Tensor, columns: int) -> bool:
-    """Return whether the compiled function, which checks nothing, reads only what is there."""
+    """Return whether the compiled function, which checks no bounds, stays within the tensors."""
     batch, time, width = x.shape
     is_of_rows = tuple(numbers.shape) in ((1, time), (batch, time)) and numbers.numel() > 0
     heads_fit = columns <= width and columns % (2 * cosines.size(1)) == 0

@@ -106,7 +106,7 @@ INTERNALS = {
 
 @functools.cache
 def internal(name: str) -> Any:
-    """Look up a name of `INTERNALS`; None if torch lacks it or kernels are plain."""
+    """Look up a name of `INTERNALS`; None if torch lacks it, or if plain kernels exclude it."""
     if name not in INTERNALS:
         raise KeyError(name)
     # observers of operations compute nothing, so they are allowed with plain kernels

@@ -9,7 +9,7 @@ Attention on a GPU over consecutive sentences without padding.
 The starts of the sentences are read on the device, so shapes never change and no mask is needed.
 Three functions compute the same results:
 
-- `heedful.kernels.triton_kernels`: sentences of a few dozen tokens, if Triton is available;
+- `heedful.kernels.triton_kernels`: sentences of at most 512 tokens, if Triton is available;
 - torch's `varlen_attn`: longer sentences, and heads of other widths;
 - `plain_packed_attention`: a loop over the sentences, in all other cases.
 
@@ -56,7 +56,7 @@ _loaded: dict[str, Any] = {}
 
 
 def tiles_of(x: Tensor) -> Any:
-    """Return Triton's kernels if they support the tensor's device and type, otherwise None."""
+    """Return Triton's kernels if available for the tensor's device and type, otherwise None."""
     return _loaded.get("tiles") if has_packed_kernel(x) else None
 
 

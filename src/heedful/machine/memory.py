@@ -88,9 +88,9 @@ def bounded_memory() -> Iterator[None]:
     Limit the address space, so that allocations beyond the free memory raise errors.
 
     Linux grants more memory than the machine has, and kills a process that uses too much. A killed
-    process cannot say which setting to change. So while the largest batch is tried, the address
-    space may grow only by the free memory plus half a gibibyte. On other systems, or if the free
-    memory is unknown, there is no limit.
+    process cannot say which setting to change. So while the largest micro-batch is tried, the
+    address space may grow only by the free memory plus half a gibibyte. On other systems, or if the
+    free memory is unknown, there is no limit.
     """
     free = free_memory()
     used = Path("/proc/self/statm")

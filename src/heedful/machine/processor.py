@@ -26,7 +26,7 @@ def usable_cores() -> int:
 
 
 def omp_threads() -> int:
-    """Read the number of threads in ``OMP_NUM_THREADS``; 0 if it is not set."""
+    """Read the number of threads in ``OMP_NUM_THREADS``; 0 if it is not set or not a number."""
     value = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     return int(value) if value.isascii() and value.isdigit() else 0
 

@@ -34,7 +34,7 @@ class Scoring(NamedTuple):
 
     @property
     def is_explicit(self) -> bool:
-        """Whether scores or weights must be stored, which fused kernels do not do."""
+        """Whether scores or weights must be stored; fused kernels store neither."""
         drops = self.dropout is not None and self.dropout.present_probability > 0
         return drops or self.compare is not None or self.relation is not None
 

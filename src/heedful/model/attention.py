@@ -129,7 +129,8 @@ def attend(
 
     If a window is not in the mask, sequences are cut into blocks (`heedful.model.window`). Biases
     and the changes in `scoring` are computed in padded rows (`attend_by_scores`). Requested weights
-    (batch, heads, queries, keys) also need padded rows; otherwise `ArgumentError` is raised.
+    (batch, heads, queries, keys) also need padded rows, and any window in the mask; otherwise
+    `ArgumentError` is raised.
     """
     record = need_weights or layout.weights is not None
     if record and layout.is_unpadded:
@@ -395,7 +396,7 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         return projected * math.sqrt(self.d_k) if is_folded else projected
 
     def _keys_values(self, x: Tensor) -> Tensor:
-        """Multiply by W^K and W^V: (batch, time, heads * (d_k + d_v))."""
+        """Multiply by W^K and W^V: (batch, time, kv_heads * (d_k + d_v))."""
         return self._product(x, slice(self.widths[0], None))
 
     def _product(self, x: Tensor, rows: slice) -> Tensor:

@@ -103,11 +103,12 @@ class Seq2Seq(nn.Module, ABC):
     Notes
     -----
     All tensors are batch-first. `states` and `step` return hidden states, not logits, so that the
-    loss can process the vocabulary in chunks. Calling the model returns all logits at once.
+    loss can compute the logits of a few rows at a time. Calling the model returns all logits at
+    once.
     """
 
     output: OutputLayer
-    """Maps states to logits. The loss computes logits in chunks from its weight and bias."""
+    """Maps states to logits. The loss computes logits in chunks from the weight and bias."""
 
     def __init__(self, padding: int, start_token: int, end_token: int) -> None:
         super().__init__()

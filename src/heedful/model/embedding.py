@@ -91,7 +91,7 @@ def grouped_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor, "le
     """
     Compute the paper's sinusoids with all sines before all cosines.
 
-    Hugging Face's Marian and Sockeye have this layout. Reordering the dimensions of a model
+    Sockeye and Hugging Face's Marian have this layout. Reordering the dimensions of a model
     converts between this layout and ``interleaved``.
     """
     paper = interleaved_sinusoid(first, length, d_model)

@@ -37,7 +37,8 @@ class EncoderDecoder(Seq2Seq):
     embed_source, embed_target : TokenEmbedding
         Embeddings; the same object if shared (section 3.4).
     source_positions, target_positions : torch.nn.Module, optional
-        Added to the embeddings (`heedful.model.embedding`); None for a recurrent family.
+        Added to the embeddings (`heedful.model.embedding`); None for families without positions,
+        such as recurrent ones.
     encoder : SourceEncoder
         The encoder.
     decoder : TargetDecoder

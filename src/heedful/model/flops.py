@@ -132,7 +132,7 @@ def _pair(attention: Any) -> int:
 
 
 def _pairs_in(window: Window, positions: PerRow, by_steps: bool) -> int:
-    """Count the computed pairs: all pairs of short rows, or the pairs within blocks."""
+    """Count the computed pairs: all pairs, those within blocks, or a search's within the window."""
     if by_steps:  # the first positions see fewer keys than the window has
         first = np.minimum(positions, window.width)
         return pairs_of(first, by_steps) + window.width * int((positions - first).sum())

@@ -55,7 +55,7 @@ def can_record(model: nn.Module) -> bool:
 
 
 def _can_record_layer(layer: DecoderLayer) -> bool:
-    """Return whether a layer can be recorded; layers with parts from plugins cannot."""
+    """Return whether a layer can be recorded; layers with other mixers or networks cannot."""
     own = layer.self_attention
     attentions = (own, layer.cross_attention)
     residuals = (layer.self_residual, layer.cross_residual, layer.feed_forward_residual)

@@ -85,7 +85,7 @@ class TargetDecoder(Protocol):
     attends: bool = True
     """Whether the decoder attends to the source."""
     attends_once: bool = False
-    """Whether a step attends to the source only once; `attention` of the state has the weights."""
+    """Whether a step attends to the source only once, with weights in the state's `attention`."""
 
     def flops(self, target: RowLengths, memory: RowLengths) -> DecoderFlops:
         """Count forward operations, two per multiply-add; padding counts only if it is computed."""

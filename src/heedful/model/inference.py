@@ -62,7 +62,7 @@ def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True
     ``bf16``, if `can_round_to_bf16`. The kinds ``int8`` and ``bf16`` need a model in fp32.
     `native`: use compiled functions if they are available. Embeddings are looked up, not
     multiplied, so they stay unchanged. Weights with weight normalization are computed once. In
-    recurrent and convolutional models, only the output matrix is prepacked.
+    recurrent and convolutional models, only the output matrix and any experts are prepacked.
     """
     native = native and all(map(can_multiply, _inner_widths(model)))
     # models with weights in bf16 are computed by oneDNN

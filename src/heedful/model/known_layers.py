@@ -1,8 +1,9 @@
 """
 The layers that compiled functions support.
 
-The functions compute equation 1, feed-forward networks with or without a gate, layer norm and RMS
-norm. If a model has any other part, searches use plain layers, and `heedful info` names the part.
+The functions compute equation 1, score biases, rotary positions, feed-forward networks with or
+without a gate, layer norm and RMS norm. If a model has any other part, searches use plain layers,
+and `heedful info` names the part.
 """
 
 from collections.abc import Iterator, Sequence
@@ -70,7 +71,7 @@ def _first_angles(own: nn.Module) -> tuple[float, ...]:
 
 
 def _beyond_equation_1(own: nn.Module) -> Iterator[str]:
-    """Yield the parts of self-attention that equation 1 does not have."""
+    """Yield the reasons why the compiled functions do not support a layer's self-attention."""
     if not isinstance(own, MultiHeadAttention):
         yield f"{type(own).__name__} replaces self-attention"
         return

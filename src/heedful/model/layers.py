@@ -364,7 +364,7 @@ def _layers(
 
 
 def _real_keys(mask: Tensor | None) -> Tensor | None:
-    """Return a mask of real keys (batch, keys); None if heads or queries have different masks."""
+    """Return a mask of real keys (batch, keys); None for no mask, or one per head or query."""
     if mask is None or mask.size(1) != 1 or mask.size(2) != 1:
         return None
     return mask[:, 0, 0]

@@ -90,8 +90,8 @@ class PreNorm(Residual):
     """
     Normalization before the sub-layer: ``x + Dropout(Sublayer(LayerNorm(x)))``.
 
-    tensor2tensor has had this order since October 2017 (d5bdfcc8). The stack must normalize its
-    last output.
+    tensor2tensor has had this order since October 2017 (d5bdfcc8). The stack then normalizes its
+    last output, except with “pre-no-final”.
     """
 
     def forward(self, x: States, sublayer: Sublayer, real: Real = None) -> States:

@@ -5,8 +5,8 @@ A search takes a lane: buffers with room for a few more sentences, slots and sou
 needed. They contain everything that a step depends on, including numbers such as the first free
 slot. As in `heedful.model.kv_cache`, keys and values stay in their slots. Only the table that shows
 which hypothesis may attend to which slot is reordered. A larger lane replaces a full lane, and a
-smaller lane replaces a mostly empty lane; the contents are copied. After a search, its lane is free
-for the next search.
+smaller lane replaces a lane when the remaining sentences fit into it; the contents are copied.
+After a search, its lane is free for the next search.
 
 B sentences of the lane, K hypotheses of each, L slots, S source positions, H heads, D width.
 """

@@ -32,7 +32,7 @@ from heedful.model.layers import Decoder, Encoder
 
 class Transformer(EncoderDecoder):
     """
-    The whole model of the paper, with the encoder and the decoder of a Transformer.
+    The complete model of the paper: embeddings, positions, encoder, decoder and output layer.
 
     Parameters
     ----------

@@ -95,7 +95,7 @@ def restrict(
     device: torch.device | None = None,
 ) -> tuple[Tensor | None, Window | None]:
     """
-    Restrict self-attention to a window: with the mask if that is faster, else in blocks.
+    Restrict self-attention to a window: in blocks if possible and faster, else with the mask.
 
     `mask`: true where a query may attend to the key; everywhere if None. `dense`: always use the
     mask, so that attention weights can be recorded. Returns the mask, and the window if it is not

@@ -243,7 +243,7 @@ def _curve(points: Sequence[Point], scale: str, name: str) -> Curve:
 
 
 def _with_margin(estimate: Estimate) -> str:
-    """Format a number and its margin so that the margin has two significant digits."""
+    """Format a number and its margin so that the margin has at least two significant digits."""
     decimals = max(0, 1 - math.floor(math.log10(estimate.margin))) if estimate.margin > 0 else 6
     return f"{estimate.value:.{decimals}f} ± {estimate.margin:.{decimals}f}"
 

@@ -293,7 +293,7 @@ def _query_sheet(
 def _structure_sheet(
     source: str, weights: Float[np.ndarray, "heads words words"], layer: int, heads: Sequence[int]
 ) -> ReportPage:
-    """Describe the sharpness of each head, and the part explained by distance or position."""
+    """Describe the sharpness of each head, and how much of it distance or position explains."""
     names = ("head", "drawn", "sharpness", "at one distance", "in common", "structure")
     rows = [
         (f"head {head}", "yes" if head in heads else "", *(f"{value:.2f}" for value in values))

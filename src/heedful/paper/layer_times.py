@@ -29,7 +29,7 @@ Axis = Literal["n", "d"]
 
 LENGTHS = (128, 256, 512, 1024, 2048)
 WIDTHS = (64, 128, 256, 512, 1024)
-"""Widths to time at the middle of `LENGTHS`; all of `LENGTHS` are timed at the middle width."""
+"""Widths to time at the middle length; all of `LENGTHS` are timed at the middle width."""
 FITTED = 3
 """Exponents are fitted to this many of the largest sizes; overhead dominates smaller sizes."""
 FEWEST = 3

@@ -77,7 +77,7 @@ class Products(NamedTuple):
 
 
 def schemes(d_model: int) -> list[Scheme]:
-    """List the positional encodings, with all layouts of the sinusoids."""
+    """List the positional encodings, with two layouts of the sinusoids."""
     return [
         Scheme("index", "PE(pos) = pos", _index),
         Scheme("one-hot", f"1 at index pos of {d_model}", lambda n: np.eye(d_model)[:n], d_model),
@@ -121,10 +121,9 @@ def check_criteria(scheme: Scheme, length: int) -> list[Verdict]:
     `length`: number of positions of the longest sentence in training, at least 2.
 
     An encoding generalizes to a longer sentence if every position has a distinct vector with no
-    component larger than in training. The longer sentence has four times as many positions as the
-    longest sentence in training. If the encoding has more vectors than that sentence has positions,
-    the longer sentence has four times as many positions as the encoding has vectors. This criterion
-    is necessary, not sufficient: only a trained model shows how well it translates longer
+    component larger than in training. The longer sentence has four times `length` positions, or
+    four times as many positions as the encoding has vectors, if that number is larger. This
+    criterion is necessary, not sufficient: only a trained model shows how well it translates longer
     sentences.
     """
     seen, again = scheme.encode(length), scheme.encode(length)
@@ -171,7 +170,7 @@ def _distances(table: Table) -> Float[np.ndarray, " steps"]:
 
 
 def _unique(table: Table, length: int) -> Verdict:
-    """Check whether all vectors differ, by the closest pair of positions."""
+    """Check whether all vectors differ, by the distance between the two closest vectors."""
     if len(table) < length:
         reason = f"positions with an encoding, out of {length}"
         return Verdict(CRITERIA[0], False, len(table), reason)

@@ -23,7 +23,7 @@ class RoleReport(Figure):
     """The heads that answer each question, and a figure of the best head for each question."""
 
     as_json: dict[str, Any]
-    """The table with all heads."""
+    """The results as JSON values; for a single sentence, with all heads."""
 
 
 def find_in_sentence(

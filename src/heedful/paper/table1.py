@@ -31,7 +31,7 @@ PATHS = LayerSizes(n=32, d=4, k=3, r=8)
 """Sizes at which the longest paths are found."""
 _AXES: tuple[tuple[Axis, tuple[int, ...]], ...] = (("n", LENGTHS), ("d", WIDTHS))
 _COMPARED = ("self-attention", "recurrent")
-"""The two layers for which the sizes are found at which their times cross."""
+"""The two layers whose times are compared to find the sizes at which the times cross."""
 COUNT_HEADING = (
     f"Costs are multiply-adds of one layer at n = {COUNTED.n}, d = {COUNTED.d}, k = {COUNTED.k} "
     f"and r = {COUNTED.r}. Steps are sequential matrix products: each needs the result of the "

@@ -2,9 +2,10 @@
 Reproduction of Table 2: scaled-down systems of the paper, trained on one text for the same time.
 
 All systems have about 4.5 million weights, except the big Transformer, which is twice as wide as
-the base model, as in the paper. They share subwords, batches, optimizer and schedule. They differ
-in layers, connections, attention and experts. Deep-Att reads words instead of subwords, and
-replaces unknown words in its translations.
+the base model, as in the paper. They share batches and optimizer; all but Deep-Att share subwords,
+and all but GNMT + RL share the schedule. They differ in layers, connections, attention, experts and
+learning rates. Deep-Att reads words instead of subwords, and replaces unknown words in its
+translations.
 """
 
 from collections.abc import Callable, Sequence

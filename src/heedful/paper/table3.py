@@ -314,7 +314,7 @@ class Table3:
 
 
 def _digits(noise: Noise) -> int:
-    """Return the number of decimals that show the standard deviation, at least one."""
+    """Return the number of decimals: one, or two for a small standard deviation."""
     return 1 if noise.deviation >= _ONE_DECIMAL else 2
 
 

@@ -14,10 +14,10 @@ The TOML file that describes several training corpora.
     weight = 1
     tag = "fr"
 
-File names are relative to the folder of this file. `weight` is proportional to the share of the
-corpus in every epoch, and at most 1e100; without weights, `data.mixing_temperature` and the sizes
-determine the shares. A tag, here ``>>fr<<``, is prepended to every source line and selects the
-target language of a multilingual model.
+File names are relative to the folder of this file. The share of a corpus in every epoch is
+proportional to its `weight`, which is at most 1e100. Without weights, `data.mixing_temperature` and
+the sizes determine the shares. A tag, here ``>>fr<<``, is prepended to every source line and
+selects the target language of a multilingual model.
 """
 
 import re

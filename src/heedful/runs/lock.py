@@ -19,7 +19,7 @@ from heedful.errors import RunFolderError
 from heedful.files import is_at, read_within, writing
 
 LOCK = ".lock"
-"""The file that names the process that writes to the folder; it exists while the process writes."""
+"""The file that names the process that writes to the folder; deleted unless the process crashes."""
 
 # The file is overwritten, so it must not be a link or a pipe that another user created.
 _NEVER_FOLLOW = os.O_NOFOLLOW | os.O_NONBLOCK

@@ -152,7 +152,7 @@ class Run:
         self, lines: Sequence[str], limits: Sequence[int], device: torch.device, names: str | None
     ) -> list[DecodingRule]:
         """
-        Collect the rules that every search for these source lines follows, whatever its settings.
+        Collect the rules of the run, its task and the named plugins for these source lines.
 
         `names`: names of plugins' rules. Raises `TextError` for lines and limits that the task
         refuses.
@@ -307,8 +307,8 @@ def recorded_settings(config: RunConfig) -> dict[str, Any]:
     """
     Convert settings for a run folder.
 
-    Rules of plugins, reading as text, and the settings for BART are omitted if they are off. So
-    folders without these features are the same as in older versions.
+    Rules of plugins, reading as text, `no_repeat_ngram` and `embedding_norm` are omitted if they
+    are off. So folders without these features are the same as in older versions.
     """
     settings = config.to_dict()
     if config.data.reading == "exact":

@@ -153,7 +153,7 @@ class Choices(ABC):
         self.limits[: len(limits)].copy_(torch.tensor(limits))
 
     def move(self, old: "Choices", chosen: Int[Tensor, " sentences"]) -> None:
-        """Copy the choices for the `chosen` sentences from `old`, perhaps of another lane."""
+        """Copy the choices for the `chosen` sentences from `old`, which may be in another lane."""
         count = len(chosen)
         for before, after in zip(old.now, self.now, strict=True):
             after[:count].copy_(before.index_select(0, chosen))
@@ -240,7 +240,7 @@ class BeamChoices(Choices):
         super().__init__(plan, lane, rules, vocabulary)
         beam, candidates = plan.beam, 2 * plan.beam
         self.totals = self._zeros(self.sentences, beam, dtype=torch.float32)
-        """Fp32 log-probability of each open hypothesis, to rank candidates; -inf if finished."""
+        """Fp32 log-probabilities of open hypotheses, for ranking; -inf in finished sentences."""
         self.sums = self._zeros(self.sentences, beam, dtype=torch.float64)
         """Log-probability of each open hypothesis."""
         self.listed = self._zeros(self.sentences, plan.complete, dtype=torch.float64)

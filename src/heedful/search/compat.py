@@ -50,7 +50,7 @@ class AsCTranslate2(WhenBeamFinished):
     name = "as-ctranslate2"
 
     def resolved_for(self, penalty: LengthPenalty) -> str:
-        """Return the name: without a penalty, CTranslate2 stops as ``when-none-can-win`` does."""
+        """Name the rule: without a penalty, CTranslate2 stops as ``when-none-can-win`` does."""
         # without a penalty the divisor is 1 at every length
         return WhenBeamFinished.name if penalty.divisor(2) > 1.0 else StoppingRule.name
 
@@ -76,7 +76,7 @@ class _KeepsPlaces(StoppingRule):
     """A rule that keeps the positions of ended hypotheses; not for groups and constraints."""
 
     def without_places(self) -> str:
-        """Return the rule's name for groups and constraints, which Joey NMT and OpenNMT-py lack."""
+        """Name the rule to apply with groups or constraints, which Joey NMT and OpenNMT-py lack."""
         return WhenBeamFinished.name
 
 

@@ -50,10 +50,10 @@ def run_search(
     phrases that must occur. Returns for each sentence its hypotheses: samples in the order of their
     draws, other hypotheses best first.
 
-    The search of a sentence does not depend on the other sentences: for a sentence without phrases,
-    constrained search equals plain beam search. Probabilities may depend on the batch: in bf16
-    without compiled functions, matrix multiplications of different shapes round differently. A beam
-    of 1 is greedy search, unless `constrained` is true.
+    Except with `as-joey` and `as-opennmt`, the search of a sentence does not depend on other
+    sentences: without phrases, constrained search equals plain beam search. Probabilities may
+    depend on the batch: in bf16 without compiled functions, matrix multiplications of different
+    shapes round differently. A beam of 1 is greedy search, unless `constrained` is true.
     """
     rules = rules_for(settings, rules, line_constraints, limits, model.end_token, source.device)
     phrases = [constraint.phrases for constraint in line_constraints]

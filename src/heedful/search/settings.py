@@ -1,9 +1,9 @@
 """
 Settings of a search: the caller's options, completed from a recipe.
 
-The fields of `SearchOptions` are the keywords of `Translator.translate`. Most are also flags of the
-commands and options of a request. The module does not import torch, so the command line can refuse
-conflicting options before it loads the model.
+The fields of `SearchOptions` are also keywords of `Translator.translate`. Most are also flags of
+the commands and options of a request. The module does not import torch, so the command line can
+refuse conflicting options before it loads the model.
 """
 
 import math

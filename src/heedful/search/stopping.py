@@ -137,7 +137,7 @@ class StoppingRule:
         return self.name
 
     def without_places(self) -> str:
-        """Return the rule's name for groups and constraints, whose beams lack fixed positions."""
+        """Name the rule to apply with groups or constraints, whose beams lack fixed positions."""
         return self.name
 
     def counted(self, penalty: LengthPenalty) -> LengthPenalty:

@@ -1,10 +1,10 @@
 """
 The queue of jobs, and the choice of batches from it.
 
-The first sentence of a batch comes alternately from the request that was served least recently
-and from the request with the fewest waiting sentences. The batch is then filled with the sentences
-that are closest in length to the first sentence, whatever their request. Therefore, short texts
-need not wait for long texts, and batches have little padding.
+The first sentence of a batch comes alternately from the request that was served least recently and
+from the request with the fewest waiting sentences. The batch is then filled with sentences of any
+request with the same model and settings, closest in length to the first sentence. Therefore, short
+texts need not wait for long texts, and batches have little padding.
 """
 
 import asyncio

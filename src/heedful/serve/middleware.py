@@ -45,7 +45,7 @@ FAILED = HttpError(500, "the server failed; its log has the reason.")
 
 
 GONE = HttpError(499, "the client has disconnected.")
-"""The error for a disconnected client, which appears only in the metrics."""
+"""The error for a disconnected client, which appears only in the metrics and the log."""
 
 
 class ServerState:

@@ -105,7 +105,7 @@ def _narrow(schema: dict[str, Any], limits: Limits) -> None:
 
 
 def document(app: FastAPI, limits: Limits) -> dict[str, Any]:
-    """Build the OpenAPI document, and add the bodies, which FastAPI does not know."""
+    """Build the OpenAPI document, and add the schemas of bodies, which FastAPI does not know."""
     if app.openapi_schema is None:
         specification = get_openapi(
             title="heedful",

@@ -29,7 +29,7 @@ def drop_tag(translation: Translation, tag: str) -> Translation:
     """
     Remove the language tag from the source words of the alignments.
 
-    `tag`: such as ``>>fra<<``; empty for none.
+    `tag`: the language tag, such as ``>>fra<<``; empty for none.
     """
     alignment = translation.alignment
     if not tag or alignment is None or alignment.source_words[:1] != (tag,):
@@ -107,7 +107,8 @@ async def translate_all(
     """
     Translate the texts of one request.
 
-    The sentences of all texts for one model are queued together: all of them are accepted, or none.
+    Texts with the same model, languages and need for alignments are queued together: all of their
+    sentences are accepted, or none.
     """
     size = sum(map(len, texts))
     terms = Terms.of(search.glossary, search.protected)
@@ -161,7 +162,7 @@ class _SplitText:
 
     @property
     def linked(self) -> bool:
-        """Whether the layout needs alignments to join sentences, and the model provides them."""
+        """Whether the layout needs alignments to place tags, and the model provides them."""
         model = self.route.model
         return model is not None and not model.no_alignment and any(self.layout.linked)
 

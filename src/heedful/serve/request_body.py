@@ -38,7 +38,8 @@ async def read_body(request: Request, kind: type[_Body]) -> _Body:
     """
     Read and validate a body.
 
-    Raises `HttpError`, whose message lists the wrong fields. A form may repeat ``q``.
+    Raises `HttpError` if the body cannot be read or has wrong fields, which the message lists. A
+    form may repeat ``q``.
     """
     sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     sent = _JSON if not sent or sent.endswith("+json") else sent

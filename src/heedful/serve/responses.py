@@ -75,7 +75,7 @@ def explorer_document(attention: Attention, translation: Translation, model: str
 
 
 def _best(translation: Translation, model: str, shows_reading: bool) -> dict[str, Any]:
-    """Convert a translation and its alternatives."""
+    """Convert a translation and its alternatives to fields of a response."""
     note = translation.reading.to_dict() if shows_reading and translation.reading else None
     others = [
         ScoredTranslation(**_to_json(alternative, model))

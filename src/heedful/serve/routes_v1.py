@@ -46,7 +46,7 @@ def own_routes(service: Service) -> APIRouter:
 
     @routes.post("/stream", **describe_route(None, request=StreamV1Request, stream=True))
     async def stream(request: Request) -> Response:
-        """Translate a text and stream every step of the search."""
+        """Translate a text and stream the steps of the search."""
         body = await service.read(request, StreamV1Request)
         (route,) = await _choose_models(service, body, body.texts)
         search = _search(service, body, route.model)
@@ -120,7 +120,7 @@ async def _choose_models(
 
 
 def _search(service: Service, body: TranslateV1Request, model: ServedModel | None) -> Search:
-    """Check the search options of a request."""
+    """Check the search options of a request, and return them with its terms."""
     options = service.search_options(body, body.n_best, model)
     if model is not None and body.attention:
         _require("attention needs", "attention", model.no_attention)
@@ -131,7 +131,7 @@ def _search(service: Service, body: TranslateV1Request, model: ServedModel | Non
 
 
 def _form(body: TranslateV1Request) -> Literal["text", "sentence", "wrapped"]:
-    """Choose how texts are split: not at all, or into sentences, perhaps after joining lines."""
+    """Choose how texts are split: only if too long, or into sentences, perhaps of joined lines."""
     if not body.split:
         return "sentence"
     return "wrapped" if body.join_lines else "text"

@@ -52,8 +52,8 @@ async def choose_route(
     """
     Choose the model and languages for each text.
 
-    `target`: code of the target language; None for the first target language of the models.
-    `name`: name of a model; any model if None.
+    `target`: code of the target language; None for the first language into which the models
+    translate `source`. `name`: name of a model; any model if None.
 
     Raises `HttpError` if no model fits.
     """
@@ -119,7 +119,7 @@ def _without_translation(directions: Sequence[Direction], source: str, target: s
 
 
 def _refuse(rule: str, code: str, known: Sequence[str]) -> NoReturn:
-    """Refuse a language; the message names a known language that differs only in its script."""
+    """Refuse a language; the message may name a known language that differs only in its script."""
     near = in_another_script(code, known)
     script = f"; {near} is written in another script" if near else ""
     raise HttpError(400, f"{rule}, but is {code!r}{script}.")

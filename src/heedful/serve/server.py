@@ -220,7 +220,7 @@ def serve(
     unload_seconds: float | None,
 ) -> None:
     """
-    Serve models until a signal arrives; call it in the main thread, which receives signals.
+    Serve models until SIGTERM or SIGINT; call it in the main thread, which receives signals.
 
     `is_passed`: whether the sockets stay open after this process has ended.
     """

@@ -72,7 +72,8 @@ class Service:
         """
         Wait for a job until it is done, the client disconnects or the time limit passes.
 
-        Raises `HttpError` if the time limit passes or the client disconnects.
+        Raises `HttpError` if the time limit passes, the client disconnects, or the job raises
+        `HeedfulError`.
         """
         task = asyncio.ensure_future(work)
         gone = asyncio.ensure_future(_wait_for_disconnect(request))

@@ -62,7 +62,7 @@ class Stream:
         """
         Start translating and wait for the first event.
 
-        Errors until then raise `HttpError`, because the HTTP status has not been sent yet.
+        Errors before this event are raised, because the HTTP status has not been sent yet.
         """
         self._task = asyncio.ensure_future(
             translate(

@@ -5,9 +5,9 @@ The worker thread that translates for all clients in batches.
 
     requests ─ sentences wait ─ a batch of one model, one search, similar lengths ─ answers
 
-A batch waits a few milliseconds for more sentences, including those of clients that were just
-answered. Otherwise, the clients could split into two groups whose batches alternate forever.
-Sentences of disconnected clients are dropped before they are translated.
+A batch waits briefly for more sentences, including those of clients that were just answered.
+Otherwise, the clients could split into two groups whose batches alternate forever. Sentences of
+disconnected clients are dropped before they are translated.
 
 The event loop submits jobs (`Worker.translate`), and the thread runs them. The lock `_shared`
 protects their common state.

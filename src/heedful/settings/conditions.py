@@ -25,7 +25,7 @@ class ActsIf:
     fulfill the condition.
     """
     values: tuple[object, ...] = ()
-    """The other setting's values that fulfill the condition; empty for all except `unless`."""
+    """The other setting's values that fulfill the condition; empty for all not in `unless`."""
     unless: tuple[object, ...] = ()
     """The other setting's values that do not fulfill the condition."""
     families_with: str = ""

@@ -1,8 +1,8 @@
 """
 Names of options and settings in other toolkits, each with our name for it.
 
-The toolkits are fairseq, OpenNMT-py, Joey NMT, Hugging Face's trainer and sacreBLEU. An error about
-an unknown option or setting suggests our name; a foreign name is never accepted.
+The toolkits are fairseq, OpenNMT-py, Joey NMT, Hugging Face Transformers and sacreBLEU. An error
+about an unknown option or setting suggests our name; a foreign name is never accepted.
 `docs/howto/coming-from.md` explains the differences.
 """
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class SearchSetting(NamedTuple):
-    """The help text of a setting, and the range of its numbers."""
+    """The help text of a setting, and the bounds of its value if it is a number."""
 
     text: str
     least: int | None = None

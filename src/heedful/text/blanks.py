@@ -3,9 +3,9 @@ White space in a sentence that a model reads.
 
 Tokenization keeps all white space, and training text has single spaces nearly everywhere. An extra
 space is a symbol that the model has hardly seen, and it can change the whole translation. So all
-text for a trained model passes through `read_source`. The translation gets the white space that
-surrounded the sentence. White space is defined by `str.isspace`: spaces of all widths, tabs, line
-ends.
+text for a trained translator passes through `read_source`. The translation gets the white space
+that surrounded the sentence. White space is defined by `str.isspace`: spaces of all widths, tabs,
+line ends.
 """
 
 import re

@@ -117,7 +117,8 @@ def open_unpacked(path: Path, stack: ExitStack) -> BufferedReader:
     """
     Open a file for reading bytes, and unpack it according to its first bytes; `stack` closes it.
 
-    Raises `TextError` for an archive, and for bytes that contradict the suffix.
+    Raises `TextError` for an archive, a PDF or an unsupported compression, and for bytes that
+    contradict the suffix.
     """
     file = stack.enter_context(path.open("rb"))
     start = file.peek(_MOST_MAGIC)[:_MOST_MAGIC]

@@ -40,8 +40,8 @@ def expand(patterns: Sequence[str | Path]) -> list[TextSource]:
     once.
 
     Raises `TextError` if nothing was given, a file is missing or not regular, or a pattern matches
-    no file. A suffix may also show that a file is not plain text. The name of a column, field,
-    language or side may be missing or superfluous.
+    no file. Also raises it if a suffix shows that a file is not text, or if a column, field,
+    language or side is missing or superfluous.
     """
     if not patterns:
         raise TextError("At least one text file must be given, but none was.")
@@ -80,7 +80,7 @@ def read_lines(file: TextSource | Path, skipped: SkippedRows | None = None) -> I
 
 def language_of(file: TextSource | Path) -> str:
     """
-    Return the language in a text's name, for example in its suffix; empty if there is none.
+    Return the part of a text's name that may be a language code; empty if there is none.
 
     >>> language_of(Path("train.en.gz"))
     'en'

@@ -152,7 +152,7 @@ class TextSource:  # numpydoc ignore=PR02
 
     @property
     def language(self) -> str:
-        """Language code from the name; empty if the name has none."""
+        """Part of the name that may be a language code, such as a suffix; empty if none is."""
         if self.ending == ".tmx":
             return self.part.partition("+")[0]
         if self.kind.is_table:

@@ -2,8 +2,8 @@
 A safe XML reader that yields events.
 
 Expat is used directly, because `xml.etree` cannot refuse the declaration of an entity before its
-use. No entity is ever expanded, and no other file or address is opened. A document type declaration
-that only names a DTD, as in every TMX file, is allowed but not read.
+use. Only XML's predefined entities are expanded, and no other file or address is opened. A document
+type declaration that only names a DTD, as in many TMX files, is allowed but not read.
 
 Expat decodes UTF-8, UTF-16, ISO-8859-1 and ASCII. Other encodings are decoded here if XML
 processors know them. Python's other encodings, such as unicode_escape, are refused, because they

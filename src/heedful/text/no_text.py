@@ -2,7 +2,7 @@
 Files whose names show that they are not lines of text: tables, records and documents.
 
 If they were read as lines, a model would be trained on headers, quotes and brackets without a
-warning. The error message for such a file names a command that converts it to text.
+warning. The error message for such a file says how to convert it to text.
 """
 
 import shlex

@@ -8,8 +8,8 @@ Sentence splitting that keeps the text between sentences.
       gaps     "  "  " "  "\n\n- "  "\n"
 
 A model translates one sentence at a time; it never sees a line break. Pieces and gaps together make
-up the whole text, so unchanged pieces restore it exactly. No cut is inside a placeholder or a term
-(`CutRule`).
+up the whole text, so unchanged pieces restore it exactly. A placeholder or a term is cut only if it
+is too long for the model (`CutRule`).
 """
 
 import re

@@ -38,8 +38,8 @@ def read_units(
 
     A unit with a character or a reference that XML does not allow is skipped.
 
-    Language codes are matched without regard to case, ``-`` and ``_``. A unit has ``en`` if it has
-    this code or a variant such as ``en-GB``; of several variants the first is used.
+    Language codes are matched without regard to case, and ``-`` equals ``_``. A unit has ``en`` if
+    it has this code or a variant such as ``en-GB``; of several variants the first is used.
 
     Raises `TextError` if a language is in no unit, no unit has all languages, units are nested, or
     the file is not XML.

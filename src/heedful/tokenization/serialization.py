@@ -58,8 +58,8 @@ def write_models(folder: Path, models: list[SubwordModel], facts: TokenizerFacts
     """
     Write the files of a tokenizer.
 
-    Each file is written under another name, synced and renamed. ``tokenizer.json`` is written last,
-    so if it exists, the models exist, too.
+    Each file is written under a temporary name, synced and renamed. ``tokenizer.json`` is written
+    last, so if it exists, the models exist, too.
 
     Raises `StorageError` if a file cannot be written.
     """

@@ -139,8 +139,8 @@ class Tokenizer:
         """
         Return a tokenizer for other languages; an empty name keeps the language.
 
-        `options`: names of the two options, for messages. Raises `SettingError` for languages
-        without a token.
+        `options`: names of the two options, for messages. Raises `SettingError` for languages that
+        the model lacks, or for a target language that a tag sets.
         """
         names = []
         for own, name, option in zip(
@@ -212,7 +212,7 @@ class Tokenizer:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of models, prefix and frame, which identifies the tokenizer of encoded text."""
+        """SHA-256 of models, prefix and frame; identifies the tokenizer that encoded a text."""
         return fingerprint_of(self._models, self.source_prefix, self.frame)
 
     @property
@@ -307,8 +307,8 @@ class Tokenizer:
         """
         Write the tokenizer into a run folder.
 
-        Each file is written under another name, synced and renamed. ``tokenizer.json`` is written
-        last, so if it exists, the models exist, too.
+        Each file is written under a temporary name, synced and renamed. ``tokenizer.json`` is
+        written last, so if it exists, the models exist, too.
 
         Raises `StorageError` if a file cannot be written.
         """

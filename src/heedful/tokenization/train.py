@@ -2,9 +2,9 @@
 Training of a subword model.
 
 Sentencepiece does the work. Text of any size and line length is read as a stream, and learning is
-reproducible. Characters that occur in few lines are left out (`heedful.tokenization.characters`).
-If the text does not allow a vocabulary size, the error names an allowed size, or the largest
-possible size is used.
+reproducible. With a `character_coverage` below 1, characters that occur in few lines are left out
+(`heedful.tokenization.characters`). If the text does not allow a vocabulary size, the error names
+an allowed size, or the largest possible size is used.
 """
 
 import io
@@ -59,7 +59,7 @@ class SubwordOptions:
     """Options of subword training, apart from the kind and the number of subwords."""
 
     character_coverage: float = 1.0
-    """Minimum share of lines whose characters are all in the vocabulary."""
+    """Fraction of lines whose characters should all be in the vocabulary."""
     normalization: str = IDENTITY
     """Normalization of text before it is split (`heedful.tokenization.normalization`)."""
     at_most: bool = False
@@ -89,7 +89,8 @@ def learn_subwords(
     “character”.
 
     The dummy prefix, a space before each line, makes “dog” the same subword at the start of a line
-    and inside it. With preserved spaces and without normalization, encoding is lossless.
+    and inside it. Spaces are preserved, so encoding is lossless if nothing is normalized and no
+    character is unknown.
 
     Raises `TokenizerError` if the text does not allow that vocabulary size, `TextError` if the text
     is empty or cannot be read.

@@ -54,7 +54,7 @@ class NewLanguage:
     target: Files | None = None
     """Text that the model will write, in the new language."""
     pieces: int = 500
-    """Maximum number of new subwords in a vocabulary."""
+    """Maximum number of new subwords to learn for each subword model."""
     tag: str = ""
     """The language tag, with or without angle brackets; empty for none."""
     keep: Files | None = None

@@ -1,9 +1,9 @@
 """
 Fine-tuning: the state that a run inherits from a pretrained run, and the state that is reset.
 
-A run inherits the weights, shape and subwords of the pretrained run. The optimizer's moments and
-the learning rate schedule start from zero unless they are kept. Parts of the model are reset on
-request.
+A run inherits the weights, shape and subwords of the pretrained run. Unless they are kept, the
+optimizer's moments start at zero, and the learning rate schedule starts at its first step. Parts of
+the model are reset on request.
 """
 
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ class PretrainedRun:
     step: int
     """Number of steps for which the weights were trained."""
     keep_state: tuple[str, ...] = ()
-    """State other than the weights that was kept: optimizer, schedule."""
+    """State that was kept in addition to the weights: optimizer, schedule."""
     reset: tuple[str, ...] = ()
     """Parts that were reset: tokenizer, embeddings, encoder, decoder."""
     decays: int = 0
@@ -306,8 +306,8 @@ def first_weights(pretrained: PretrainedRun, run: Run, model: EncoderDecoder) ->
 
     With other subwords, an embedding row is inherited if both vocabularies have the subword. The
     remaining rows are drawn at random (Zoph et al. 2016 draw all rows at random). Raises
-    `RunFolderError` if the pretrained weights have changed since the run began, or do not fit its
-    settings.
+    `RunFolderError` if the pretrained weights have changed since this run began, or do not fit the
+    pretrained run's settings.
     """
     parent = Run.open(pretrained.run)
     place = parent.checkpoint_folder(pretrained.weights)

@@ -3,7 +3,7 @@ Adam (section 5.3) or SGD with fp32 master weights.
 
 In fp32 the model's parameters are the master weights. In bf16 the model computes with a bf16 copy
 of the master weights. Gradients of all micro-batches are summed in fp32, the optimizer updates the
-master weights, and each step ends with a new copy. Checkpoints contain only the master weights.
+master weights, and each step ends with a new copy. Checkpoints do not contain the bf16 copy.
 
 A moving average is an additional set of weights, which is validated, saved and used for
 translation. The master weights are then stored with the optimizer's moments, because only training

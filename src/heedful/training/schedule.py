@@ -58,7 +58,7 @@ class Schedule:
     decay_steps: int = 1
     """Number of steps before the first decay of schedule `step`, and between two decays."""
     patience: int = 0
-    """Number of validations without a better result before schedule `plateau` lowers the rate."""
+    """Number of validations without a better result that do not yet lower the rate of `plateau`."""
     earlier_steps: int = 0
     """Number of steps of the pretrained run, if its schedule is continued."""
 
@@ -108,7 +108,7 @@ class Schedule:
 
     def is_past_warmup(self, step: int) -> bool:
         """
-        Return whether the warm-up is over after a step: true from the step with the peak rate on.
+        Return whether the rate has reached its peak by a step, which ends the warm-up.
 
         Validations do not lower the rate while it still rises, as in fairseq's
         ``reduce_lr_on_plateau``.

@@ -115,7 +115,7 @@ class TrainingSetup:
     """
     Held-out pairs with line numbers; the training text is searched for them.
 
-    None for trees, or if there are no pairs.
+    None for tasks with their own kind of text, or if there are no pairs.
     """
     pretrained: PretrainedRun | None = None
     """The run that fine-tuning starts from."""

@@ -45,7 +45,7 @@ from heedful.training.state import Clock, LogSums, StepTotals, StopSignal, Train
 LOG_STEPS = 50
 """Maximum number of steps between lines of the log."""
 LOG_SECONDS = 10.0
-"""Maximum number of seconds between lines of the log."""
+"""Number of seconds since the last line of the log after which the next step is logged."""
 
 CALLBACK = "a callback of rank zero"
 """The reason that other ranks report when a callback of rank zero ends the run."""

@@ -131,8 +131,8 @@ def validator(
     `model`: must be in evaluation mode; each call uses the model's current weights.
 
     The loss is the mean negative log-probability of a target token, without smoothing or dropout.
-    BLEU is cased sacreBLEU of greedy translations, which are cheaper than beam search and similar
-    enough to beam search to compare checkpoints.
+    BLEU is cased sacreBLEU of greedy translations, which cost less than translations by beam search
+    and suffice to compare checkpoints.
     """
     run.check_forbidden_ids()  # so that errors are reported before the first step
     config, tokenizer = run.config, run.tokenizer

@@ -40,7 +40,7 @@ class LanguageChoice:
         Returns
         -------
         Translator
-            A translator that shares the weights and takes turns with this one.
+            A translator that shares the weights; calls of the two run one after the other.
 
         Notes
         -----

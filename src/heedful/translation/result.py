@@ -234,7 +234,7 @@ def without_repeats(translation: Translation) -> Translation:
     """
     Drop alternatives with the same text as the translation or an earlier alternative.
 
-    Texts that differ only in subwords, outer blanks or a cut loop count as equal.
+    Texts that differ only in subwords, outer blanks or repetitions that were cut count as equal.
     """
     by_text = {translation.text.strip(): translation}
     for alternative in translation.alternatives:

@@ -3,7 +3,8 @@ Learning curves of several runs, as small multiples on one page.
 
 All panels share the horizontal axis, and each run has the same color and marker in all of them.
 People with the common kinds of color blindness can distinguish the colors (Okabe and Ito 2008).
-Markers, and dashes after the seventh run, distinguish the runs in black and white.
+Markers at validations, and dashes after the seventh run, help to distinguish the runs in black and
+white.
 """
 
 import math
@@ -256,7 +257,7 @@ def system_style(index: int) -> dict[str, Any]:
 
 
 def _prepare(axes: "Axes", panel: _Panel, x_label: str) -> None:
-    """Set a panel's title and scales, and draw few and thin lines."""
+    """Set a panel's title, axis label and ticks, and draw thin grid lines."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axes.set_title(panel.title, loc="left", color=INK, fontsize=_LETTERS, fontweight="bold")
@@ -337,7 +338,7 @@ def _share_scales(drawn: Mapping[_Panel, "Axes"]) -> None:
 
 
 def _label_the_best(axes: "Axes", panel: _Panel, runs: Sequence[RunCurves]) -> None:
-    """Mark the best validation of each run with a ring, and write its value above the ring."""
+    """Mark each run's best validation with a ring, and write its value if there are few runs."""
     labels = []
     is_score = panel.higher_is_better is not None and not panel.is_perplexity
     if is_score and len(runs) <= _LABELS:

@@ -61,7 +61,7 @@ def choose_faces(
     characters: Iterable[str], files: Iterable[str]
 ) -> tuple[list[Face], frozenset[str]]:
     """
-    Choose as few faces of font files as possible for some characters.
+    Choose few faces of font files that together have the given characters.
 
     Returns the faces, and the characters that none of them has.
     """

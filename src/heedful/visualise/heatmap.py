@@ -27,8 +27,8 @@ def attention_heatmap(
     Draw attention weights as a heat map.
 
     Several heads become small multiples with one color scale; the first panel is their mean. The
-    file is written atomically, and the same input gives the same bytes. A character that no
-    installed font has is drawn as a box, with a warning.
+    file is written atomically, and the same input gives the same bytes. In PNG and PDF, a character
+    that no installed font has is drawn as a box, with a warning.
 
     Raises `SettingError` if `check_ending` refuses `out`. Raises `ValueError` if the
     shape of `weights` does not fit the tokens, or a weight is not finite. Raises `StorageError` if

@@ -43,7 +43,7 @@ class PositionTable:
     products: Float[np.ndarray, "positions positions"]
     """Their dot products."""
     by_distance: Float[np.ndarray, " positions"]
-    """Mean dot product at each distance, divided by that of positions with themselves."""
+    """Mean dot product at each distance, divided by the mean at distance 0."""
 
 
 def position_pictures(tables: Sequence[PositionTable], out: Path, sheet: ReportPage) -> None:

@@ -25,7 +25,7 @@ class ExportRecord:
     search: SearchConfig
     """The search settings of the exported run."""
     positions: int
-    """Number of rows in the position tables, which is the maximum length."""
+    """Number of rows in the position tables, which limits source and target lengths."""
     source_end: bool
     """Whether the source has an end symbol, which needs a position."""
     quantization: str

@@ -1,8 +1,8 @@
 """
 Model settings inferred from CTranslate2's attributes and variable shapes.
 
-A model of an older revision has few attributes. Features that the import does not support (rotary
-or relative positions, gated networks, keys shared by heads) become reasons for refusal. Unusual
+A model of an older revision has few attributes. The import refuses features that it does not
+support, such as rotary or relative positions, gated networks, and keys shared by heads. Unusual
 scales are multiplied into the weights: a scale of queries other than 1 / sqrt(d_k), and a scale of
 embeddings other than sqrt(d_model) or 1.
 """

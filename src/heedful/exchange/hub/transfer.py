@@ -32,7 +32,7 @@ from heedful.errors import DownloadError, HeedfulError
 from heedful.files import is_at, make_folder, open_ordinary, writing
 
 SECONDS = 30.0
-"""Maximum time without data from the server."""
+"""Maximum number of seconds without data from the server."""
 _LARGEST_FACTS = 1 << 25
 _CHUNK = 1 << 18
 # Maximum number of consecutive attempts without new bytes.

@@ -142,7 +142,7 @@ def check_counts(settings: Mapping[str, Any], names: Iterable[str], reasons: Pro
 def check_head(
     settings: Mapping[str, Any], tensors: Mapping[str, Any], head: str, reasons: Problems
 ) -> None:
-    """Add a reason for an untied output layer without weights, which would be random."""
+    """Add a reason if an untied output layer has no weights, because they would be random."""
     is_tied = settings.get("tie_word_embeddings", True)
     reasons.add_if(
         not is_tied and head not in tensors,

@@ -25,7 +25,7 @@ Tensors = Mapping[str, str]
 
 
 class Nodes:
-    """A builder of an ONNX graph that stores equal weights once, so tied weights stay tied."""
+    """A builder of an ONNX graph that stores a shared weight once, so tied weights stay tied."""
 
     def __init__(self) -> None:
         self.place = ""

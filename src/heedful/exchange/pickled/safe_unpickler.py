@@ -73,7 +73,7 @@ def read_inert(file: Any, makers: dict[str, Make], persistent: Callable[[Any], A
     Read one pickle from a stream without executing it; shared and circular references are kept.
 
     Raises `ExchangeError` if the pickle is damaged, or names anything that checkpoints do not need.
-    One message reports all refused names.
+    One message lists up to ten refused names and the number of others.
     """
     machine = _Machine(makers, persistent)
     try:

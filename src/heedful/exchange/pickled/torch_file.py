@@ -77,7 +77,7 @@ def _read_zip(path: Path) -> Any:
 
 
 def _records(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """List the files of an archive, which must be as torch writes them: uncompressed, each once."""
+    """List the files of an archive; refuse compressed, encrypted and duplicate files."""
     records: dict[str, zipfile.ZipInfo] = {}
     for record in archive.infolist():
         plain = record.compress_type == zipfile.ZIP_STORED and not record.flag_bits & 1

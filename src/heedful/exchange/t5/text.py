@@ -45,7 +45,7 @@ def read_task(settings: Mapping[str, Any], options: ReadOptions, reasons: Proble
     """
     Find the task by its name, its languages or the user's prefix.
 
-    Without a task, text gets no prefix.
+    Without a task or a prefix, source lines stay unchanged.
     """
     known = settings.get("task_specific_params") or {}
     if not isinstance(known, dict) or not all(isinstance(part, dict) for part in known.values()):

@@ -72,7 +72,7 @@ class ConvS2SConfig(SettingsTable):
     table: ClassVar[str] = "model.convs2s"
 
     encoder_layers: Annotated[ConvolutionalLayers, ENCODER] = "20x(512,3)"
-    """Layers as COUNTx(CHANNELS,KERNEL); a third number is how many layers a residual spans."""
+    """Layers as COUNTx(CHANNELS,KERNEL) or COUNTx(CHANNELS,KERNEL,N); a residual spans N layers."""
     decoder_layers: Annotated[ConvolutionalLayers, DECODER] = "20x(512,3)"
     """Channels and kernel widths of the decoder layers, written as in encoder_layers."""
     attention: Annotated[Attending, DECODER] = "all"

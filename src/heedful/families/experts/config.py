@@ -40,7 +40,7 @@ class ExpertsConfig(SettingsTable):
     d_ff: Annotated[Width | None, EXPERTS] = None
     """Inner width of an expert. None means the feed-forward width, or 4 * d_model if recurrent."""
     encoder_layers: Annotated[MixtureLayers, EXPERTS, _ENCODER] = "all"
-    """Encoder layers with a mixture, in place of a feed-forward network or after recurrence."""
+    """Encoder layers with a mixture, replacing feed-forward networks or after recurrent layers."""
     decoder_layers: Annotated[MixtureLayers, EXPERTS, _DECODER] = "all"
     """Decoder layers with a mixture."""
     sigmoid: Annotated[bool, EXPERTS] = False

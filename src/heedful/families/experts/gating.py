@@ -88,7 +88,7 @@ class NoisyGate(nn.Module):
         return self.balanced(routing, len(x), self.experts) if self.training else routing
 
     def balanced(self, routing: Routing, tokens: int, experts: int) -> Routing:
-        """Add the penalty for unequal importance or load of the experts (section 4)."""
+        """Add the penalties for unequal importance and load of the experts (section 4)."""
         pairs = routing.tokens, routing.experts
         shares = routing.gates.new_zeros(tokens, experts).index_put(pairs, routing.gates)
         penalty = self.importance_loss * squared_variation(shares.sum(dim=0))

@@ -89,7 +89,7 @@ class MixtureOfExperts(Network):
         return x.new_zeros(x.shape).masked_scatter(real.unsqueeze(-1), out)
 
     def flops(self, tokens: int) -> int:
-        """Count the operations for `tokens` tokens; balanced gates count as in training."""
+        """Count the operations for `tokens` tokens; balanced gates are counted as in training."""
         expert, (gating, pairs) = self.experts[0], self.gate.flops(tokens)
         assert isinstance(expert, FeedForward)
         return gating + pairs * expert.flops()

@@ -6,8 +6,7 @@ Encoders without layers: every state is the mean, or the sum, of the source's em
     x1  x2  x3  padding          states  m  m  m  m      m = (x1 + x2 + x3) / 3, or x1 + x2 + x3
 
 A decoder of any family can read these states, and its attention always returns the same context.
-This is the baseline of a translator that knows the words of a sentence, but neither their order nor
-their relevance.
+This baseline knows the words of a sentence, but neither their order nor their relevance.
 """
 
 from torch import Tensor, nn

@@ -6,8 +6,8 @@ Normalization of queries and keys by their L2 norm (Henry et al. 2020, arXiv 201
     q = a_q W^Q x / |W^Q x|     k = a_k W^K x / |W^K x|     score = q k / sqrt(d_k) = g cos(q, k)
 
 The scale ``g = a_q a_k / sqrt(d_k)`` is learned; the paper learns g itself, which needs one fewer
-number. The scale begins at 10, about the paper's log2(L^2 - L) for sentences of L = 33 tokens. A
-smaller scale could not make a softmax choose one of many keys.
+number. The scale begins at 10, about the paper's log2(L^2 - L) for sentences of L = 33 tokens. With
+a smaller initial scale, a softmax could not choose one of many keys.
 """
 
 import math

@@ -170,7 +170,7 @@ class RecurrentLayer(nn.Module):
     def project(
         self, x: Float[Tensor, "*batch inputs"], products: StepProducts = PLAIN
     ) -> Float[Tensor, "*batch gates"]:
-        """Compute the input's part of all gates, in torch's order: i f g o, or r z n."""
+        """Compute the input's contribution to all gates, in torch's order: i f g o, or r z n."""
         return products.linear(x, self.rnn.weight_ih_l0, self.rnn.bias_ih_l0)  # type: ignore[arg-type]
 
     def product(
@@ -184,7 +184,7 @@ class RecurrentLayer(nn.Module):
         return products.linear(x, self.rnn.weight_ih_l0)  # type: ignore[arg-type]
 
     def add_bias(self, product: Float[Tensor, "*batch gates"]) -> Float[Tensor, "*batch gates"]:
-        """Add the bias to the result of `product`, which gives the result of `project`."""
+        """Add the bias to the result of `product`; the sum is the result of `project`."""
         return product + self.rnn.bias_ih_l0  # type: ignore[operator]
 
     def input_parts(self, first: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -195,7 +195,7 @@ class RecurrentLayer(nn.Module):
     def step(
         self, gates: Float[Tensor, "rows gates"], state: CellState, products: StepProducts = PLAIN
     ) -> CellState:
-        """Compute the next state, whose first tensor is h, from the input's part of all gates."""
+        """Compute the next state (h comes first) from the input's contribution to all gates."""
         projection = getattr(self.rnn, "weight_hr_l0", None)
         weights = self.rnn.weight_hh_l0, self.rnn.bias_hh_l0, projection
         return self._advance(gates, state, weights, products)  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ def recurrent_clashes(model: ModelSettings, memory: int) -> list[str]:
 
 
 def _depth(model: ModelSettings) -> Iterator[str]:
-    """Check that there is a layer where residual connections begin."""
+    """Check that residual connections can begin at layer `residual_from`."""
     recurrent = model.part(RecurrentConfig)
     begin = recurrent.residual_from
     sides = [side for side in ("encoder", "decoder") if getattr(model, side) == "recurrent"]

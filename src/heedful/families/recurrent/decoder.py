@@ -10,10 +10,10 @@ Recurrent decoders: one class for the different designs in the literature.
     3. readout of state and c                      3. readout of state and c
     4. c or the readout is fed to step t + 1
 
-Known targets go through the same steps as in a search, position by position. Only projections of
-embeddings, and readouts that are not fed back, are computed for all positions at once. A decoder
-without feedback runs its layers one after the other over all positions, and all queries attend at
-once.
+Known targets go through the same steps as in a search, position by position. Projections of
+embeddings, and readouts that are not fed back, are computed for all positions at once. So are upper
+layers if only the bottom layer gives the query and reads the context. A decoder without feedback
+runs its layers one after the other over all positions, and all queries attend at once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -398,7 +398,7 @@ class _KnownInput(NamedTuple):
     """Values computed for all positions of a known target at once."""
 
     gates: Tensor
-    """The embedding's part of the first layer's gates, shape (rows, gates)."""
+    """The embedding's contribution to the first layer's gates, shape (rows, gates)."""
     fed_weight: Tensor
     """The first layer's weights for the fed input, shape (gates, fed)."""
     products: StepProducts

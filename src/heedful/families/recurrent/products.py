@@ -27,8 +27,8 @@ class StepProducts:
     """
     Matrix multiplications of single steps, with autograd's own gradients.
 
-    `keys` and `values` may have more sentences than there are queries. The last sentences, whose
-    targets have ended, are not read.
+    `keys` and `values` may have more sentences than `query` or `weights` has rows. The last
+    sentences, whose targets have ended, are not read.
     """
 
     def linear(

@@ -1,7 +1,8 @@
 """
 Recipes of published recurrent models: settings that differ from the defaults, with sources.
 
-A comment names the source; “ours” marks a choice for which no source was found. For all recipes:
+A comment names the source; “ours” marks a choice for which no source was found. For all recipes
+except recurrent-small:
 
 - Batches are counted in tokens here and in sentences in the papers. A recipe multiplies the number
   of sentences by their mean length.

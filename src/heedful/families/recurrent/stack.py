@@ -25,7 +25,7 @@ class RecurrentStack(nn.Module, Initialized):
 
     def initialize(self, generator: torch.Generator) -> None:
         """
-        Draw all weights except the factor g of a score and the weights of mixtures.
+        Initialize all weights except the factor g of a score and the weights of mixtures.
 
         The distribution is uniform within a range, as in Luong et al. 2015, or within Glorot's
         bound for each gate separately, as in Joey NMT.
@@ -49,7 +49,7 @@ class RecurrentStack(nn.Module, Initialized):
                         weight.data[layer.width : 2 * layer.width] += wiring.forget_bias
 
     def initialize_table(self, weight: Tensor, generator: torch.Generator) -> None:
-        """Draw an embedding table like the other weights, or like a Transformer's."""
+        """Draw an embedding table like the weights; with Glorot's bound, as in a Transformer."""
         if self.wiring.initialisation == "uniform":
             _draw_uniformly(weight, self.wiring.initial_range, generator)
         else:

@@ -89,7 +89,7 @@ class RotaryPositions(Rotation):
 
 
 def _table_size(positions: int) -> int:
-    """Round to a power of two, so that few tables are stored."""
+    """Round up to a power of two, so that few tables are stored."""
     return 1 << (positions - 1).bit_length()
 
 

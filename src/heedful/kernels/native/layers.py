@@ -195,7 +195,8 @@ class NativeLayers:
         """
         Run some positions of each sentence through all layers.
 
-        Each position is computed independently, so the number of threads does not change results.
+        Threads divide sentences or the outputs of products, but never a sum, so their number does
+        not change results.
         """
         sentences, width = x.shape[:2]
         states = x.contiguous().clone()
@@ -279,7 +280,7 @@ def best_continuations(
     wanted: int,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor] | None:
     """
-    Find the continuations with the largest sums of a hypothesis's total and a token's score.
+    Find each beam's continuations with the largest hypothesis total plus token score.
 
     `wanted`: continuations per beam. Returns sums, scores, hypotheses and tokens, each of shape
     (beams, wanted), best first; ties keep their order. None without compiled functions.

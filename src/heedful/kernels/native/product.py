@@ -173,7 +173,7 @@ class NativeLinear(nn.Module):
     kind = FP32
     """Type of inputs and weights."""
     levels = 0
-    """Largest absolute value of an input in 8 bits."""
+    """Largest absolute value of a weight in 8 bits, and of an input unless `nonnegative`."""
     nonnegative = False
     weights: Tensor
     sums: Tensor | None = None
@@ -209,7 +209,7 @@ class NativeLinear(nn.Module):
     def forward(
         self, x: Float[Tensor, "*batch d_in"], relu: bool = False
     ) -> Float[Tensor, "*batch d_out"]:
-        """Multiply rows; in 8 bits, quantize the rows before and scale the results afterwards."""
+        """Multiply rows; in 8 bits, first quantize the rows, and finally scale the results."""
         rows = x.float().reshape(-1, self.inner).contiguous()
         out = torch.empty(len(rows), self.outer)
         rounded, largest = self.room(len(rows))
@@ -227,7 +227,7 @@ class NativeLinear(nn.Module):
         return (out.relu_() if relu else out).view(*x.shape[:-1], self.outer)
 
     def room(self, rows: int) -> tuple[Tensor, Tensor]:
-        """Allocate buffers for the rounded rows and for each row's largest value; empty in fp32."""
+        """Allocate buffers for rounded rows and for each row's largest value; unused in fp32."""
         rows = 0 if self.kind == FP32 else rows
         # the functions also read four bytes after the last row
         size = rows * self.inner * _BYTES[self.kind] + _FOUR

@@ -8,9 +8,9 @@ def different_heads(weights: Float[np.ndarray, "heads queries keys"]) -> float:
     """
     Compute the effective number of different heads in a layer.
 
-    It is 1 if all heads have equal weights, and the number of heads if no two heads attend to the
-    same key. It is 2 to the power of D, where D is the heads' Jensen-Shannon divergence in bits,
-    averaged over queries.
+    It is 1 if all heads have the same weights, and the number of heads if no two heads attend to
+    the same key. It is 2 to the power of D, where D is the heads' Jensen-Shannon divergence in
+    bits, averaged over queries.
     """
     together = entropy(weights.mean(axis=0)) - entropy(weights).mean(axis=0)  # (queries,)
     return float(2 ** together.mean())

@@ -160,7 +160,7 @@ class PaperClaim(NamedTuple):
     weight: int = 1
     """Factor by which the claim's models train longer than the models of a claim of weight 1."""
     validations: int | None = None
-    """Number of validations for each model; if None, it depends on the training time."""
+    """Maximum number of validations for each model; None for the default maximum."""
     text: Callable[[TableCorpus, Path], TableCorpus] | None = None
     """Function that makes the models' text from a corpus and writes the text to a folder."""
 
@@ -229,7 +229,7 @@ def _value(curve: SizeCurve, index: int, label: str) -> str:
 
 
 def _number(value: float) -> str:
-    """Format a number with three significant digits; from 1000, and for integers, no decimals."""
+    """Format integers and numbers from 1000 without decimals up to 1e6, else with three digits."""
     if abs(value) < _MOST_WRITTEN_OUT and (abs(value) >= 1000 or value == int(value)):
         return f"{value:,.0f}"
     return f"{value:#.3g}".rstrip(".")

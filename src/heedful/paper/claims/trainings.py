@@ -41,7 +41,7 @@ class Trainings(NamedTuple):
 
     @property
     def parts(self) -> dict[int, np.ndarray]:
-        """Lines of up to four parts of the test set, by the length of a part's longest source."""
+        """Line indices of up to four parts of the test set, by a part's longest source in words."""
         words = [len(line.split()) for line in self.corpus.lines("test", self.corpus.source)]
         by_longest: dict[int, np.ndarray] = {}
         for part in np.array_split(np.argsort(words, kind="stable"), _PARTS):

@@ -53,7 +53,7 @@ def _build(grammar: BinaryRules, chart: Chart, words: Sequence[str], root: int) 
 def _divide(
     grammar: BinaryRules, chart: Chart, label: int, start: int, end: int
 ) -> list[tuple[int, int, int]]:
-    """Divide a span among the children of its best rule; return symbol, first word and end."""
+    """Divide a span among the children of its best rule; return each one's symbol, start, end."""
     children = grammar.children(int(chart.rule[start, end, label]))
     # best[m][k]: children up to m over words `start` to k-1; the chart does not store prefixes.
     best = np.full(end + 1, -np.inf)

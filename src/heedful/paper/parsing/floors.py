@@ -8,8 +8,9 @@ Baselines: trees that are built without parsing, with which parsers are compared
 
 The root gets the most frequent label of roots. Below the root, the first word of a phrase in the
 right-branching tree determines the phrase's label. It is the most frequent label of training
-phrases that begin with this word and have at least two words, roots excluded. If the first word is
-unknown, the phrase gets the most frequent label of all. Final punctuation is a child of the root.
+phrases that begin with this word and have at least two words, roots excluded. If no such phrase
+begins with the word, the most frequent label of all these phrases is used. Final punctuation is a
+child of the root.
 """
 
 from collections import Counter, defaultdict

@@ -7,9 +7,10 @@ The text of every paragraph becomes a string in which numbers represent the XML 
     The ⟨open 0⟩red⟨close 0⟩ dog            ⟨…⟩: two control characters around the number
 
 Sentences of the string are translated like the sentences of a web page: tags follow their words.
-The paragraph is then rebuilt from the string and its elements. Properties, pictures, fields, notes,
-deleted text and everything outside paragraphs stay unchanged. Tabs, breaks and fields separate the
-text, so their order never changes. A bookmark or a comment moves with the words that it marks.
+The paragraph is then rebuilt from the string and its elements. Properties, pictures, fields, note
+references, deleted text and everything outside paragraphs stay unchanged. Tabs, breaks and fields
+separate the text, so their order never changes. A bookmark or a comment moves with the words that
+it marks.
 """
 
 import re

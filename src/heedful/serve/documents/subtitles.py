@@ -49,7 +49,7 @@ _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff]")
 
 
 def is_subtitles(text: str) -> bool:
-    """Return whether a text has a line that contains only the time stamp of a cue."""
+    """Return whether a text has a line that begins with the time stamp of a cue."""
     return "-->" in text and _ANY_STAMP.search(text) is not None
 
 

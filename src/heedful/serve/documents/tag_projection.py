@@ -8,7 +8,7 @@ Projection of inline tags onto a translation by means of word alignment.
 
 An element encloses the run of target words with the most links to its own words and the fewest
 links to other words. Nested elements stay nested, and each tag is written once. An element without
-links is inserted at the same relative position in the sentence.
+links is inserted at the same relative position as in the source.
 """
 
 import html
@@ -101,7 +101,7 @@ def escape_html(text: str) -> str:
 
 
 def _by_share(source: str, marks: Sequence[Mark], target: str, escape: Callable[[str], str]) -> str:
-    """Insert every tag at the same relative position in the text, in order."""
+    """Insert each tag at the relative position that it has in the source, in order."""
     out, here = [], 0
     for mark in marks:
         where = max(here, round(mark.start / len(source) * len(target)))

@@ -55,7 +55,8 @@ def translate_file(
     every sentence. `aligns`: whether the engine aligns words, so that tags inside a sentence follow
     their words. `glossary`, `protected`: terms of the user.
 
-    Raises `TextError` if the content does not match the file's suffix, or is not safe to read.
+    Raises `TextError` if the file cannot be read, is too large or unsafe, or does not match its
+    suffix.
     """
     ending = file_ending(path.name)
     try:

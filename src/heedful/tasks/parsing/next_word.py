@@ -102,7 +102,7 @@ class NextWord(nn.Module, DecoderInput):
         memory: Memory,
         target_in: Int[Tensor, "batch target"],
     ) -> Float[Tensor, "batch target d_model"]:
-        """Add the state of the next word to each position of known targets."""
+        """Add the state of the next word to the input at each position of a given target."""
         return x + _pick(memory.extra, self.writes[target_in].cumsum(dim=1))
 
     def start(self, state: Any, memory: Memory) -> NextWordState:

@@ -101,8 +101,9 @@ class Parser:
         threads : int, default 0
             Number of CPU threads; 0 for `OMP_NUM_THREADS` or, if it is not set, one per core.
         constrained : bool, default True
-            Whether the search writes only trees of the words. If false, an output that is not such
-            a tree becomes one flat phrase.
+            Whether the search writes only trees of the words; true has no effect if the run's
+            `parsing.constrained` is false. If false, an output that is not such a tree becomes one
+            flat phrase.
         plugins : path or sequence of them, optional
             As for `Translator.load`.
 

@@ -6,10 +6,11 @@ Division of a line into text for the model and pieces that are held back.
     the big red dog 👍🏽 eats {{count}} apples
       text  "the big red dog "   held "👍🏽"   text " eats "   held "{{count}}"   text " apples"
 
-Strings that no model translates, such as placeholders (`heedful.text.reading.patterns`), and
-protected strings are held back. So are parts that the vocabulary lacks, such as an emoji sequence,
-a number or a word in another script. Placeholders, and protected strings that normalization would
-change, are found before white space and accents are normalized, so they are restored byte for byte.
+Strings that no model translates, such as placeholders (`heedful.text.reading.patterns`), and terms
+that the model cannot read or align are held back. So are parts that the vocabulary lacks, such as
+an emoji sequence, a number or a word in another script. Placeholders, and protected strings that
+normalization would change, are found before white space and accents are normalized, so they are
+restored byte for byte.
 """
 
 import re

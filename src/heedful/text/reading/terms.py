@@ -111,7 +111,7 @@ class Glossary(dict[str, str]):
 
     @cached_property
     def unreadable(self) -> "Glossary":
-        """The terms that normalization would change."""
+        """The terms that normalization would change, or that contain an untranslatable form."""
         return Glossary({term: put for term, put in self.items() if _is_changed(term)})
 
 
@@ -152,7 +152,7 @@ class Terms:
 
     @cached_property
     def unreadable(self) -> "Terms":
-        """The terms that normalization would change; they are looked up before normalization."""
+        """The terms to look up before normalization, as selected by `_is_changed`."""
         changed = tuple(terms.unreadable for terms in self.glossaries)
         return Terms(changed, _changed_strings(self.protected))
 
@@ -185,7 +185,7 @@ def _protected_index(strings: tuple[str, ...]) -> _Index:
 
 @lru_cache(maxsize=8)
 def _changed_strings(strings: tuple[str, ...]) -> tuple[str, ...]:
-    """List the strings that normalization would change."""
+    """List the strings that normalization would change, or that contain an untranslatable form."""
     return tuple(filter(_is_changed, strings))
 
 
@@ -236,7 +236,7 @@ def _index_letter(text: str) -> str:
 
 
 def _is_changed(text: str) -> bool:
-    """Whether normalization would change a string."""
+    """Whether normalization would change a string, or it contains an untranslatable form."""
     return " ".join(visible(text).split()) != text or any(held_forms(text))
 
 

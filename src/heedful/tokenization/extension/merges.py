@@ -64,8 +64,8 @@ def learn_pieces(
     unknown characters. `unchanged`: words that must be split as before. `split`: returns the old
     subwords that spell an unknown character, such as its bytes.
 
-    Unknown characters take at most half of the new subwords, the most frequent first. The same
-    words always give the same subwords.
+    At most half of `count` are unknown characters, the most frequent first. The same words always
+    give the same subwords.
     """
     seen = {symbol for word in unchanged for symbol in word}
     pieces = learn_characters(words, seen, known, count // 2, split)

@@ -3,8 +3,8 @@ Extension of subword models; old ids are kept.
 
 New subwords come after the old subwords. In a byte-pair model they are merged last. In a unigram
 model, a subword merged from two others replaces only this pair: its score, a log-probability, is
-slightly above the sum of their scores. Subwords that were learned earlier get better
-scores, so that no scores are equal: programs break ties differently.
+slightly above the sum of their scores. The scores prefer merged subwords that were learned earlier,
+because programs break ties differently.
 """
 
 import math
@@ -80,7 +80,7 @@ class ExtensibleModel:
 
     @cached_property
     def ordinary(self) -> frozenset[str]:
-        """The subwords of text, without byte tokens."""
+        """The subwords into which text is split, without byte tokens."""
         processor = self._processor
         return frozenset(
             processor.id_to_piece(number)
@@ -119,7 +119,7 @@ class ExtensibleModel:
         return SentencePieceModel(with_pieces(self._content, added), self.model.kind)
 
     def changed_by(self, longer: SubwordModel, lines: Iterable[str]) -> Iterator[list[int]]:
-        """Yield the ids of each line that the extended model `longer` splits differently."""
+        """Yield the new ids of each line that the extended model `longer` splits differently."""
         for batch in _batches(lines):
             for old, new in zip(self.model.encode(batch), longer.encode(batch), strict=True):
                 if old != new:
@@ -162,7 +162,7 @@ class ExtensibleModel:
         yield from waiting.decode("utf-8", "replace")
 
     def _split(self, letter: str) -> tuple[str, ...]:
-        """Return the bytes of an unknown character, if there are any."""
+        """Return the byte tokens that spell an unknown character; empty if the model has none."""
         spelled = tuple(f"<0x{byte:02X}>" for byte in letter.encode())
         return spelled if all(byte in self.ids for byte in spelled) else ()
 

@@ -81,7 +81,7 @@ class AttentionUse:
 
     def warning(self, figures: Figures) -> str | None:
         """
-        Warn if the decoder attends to one position, or if uniform attention hardly raises the loss.
+        Warn if most attention is on the first or last position, or if it hardly lowers the loss.
 
         A decoder whose input contains states of the source may work well with little attention.
         """

@@ -55,7 +55,7 @@ class BracketedSentence:
         """
         List the brackets that count, with bare labels.
 
-        Positions in their spans number only the words that count.
+        Their spans consist of indices among the words that count.
 
         `counts`: how often each word counts.
         """
