@@ -79,7 +79,7 @@ def plan() -> dict[str, Any]:
 
 
 def keep_training(folder: Path, commit: str) -> None:
-    """Record a training on the machine: the last lines of its log and its scores."""
+    """Record a training run on the machine: the last lines of its log and its scores."""
     lines = [json.loads(line) for line in (folder / "log.jsonl").read_text("utf-8").splitlines()]
     last = [line for line in lines if "target_tokens_per_second" in line][-1]
     validations = [line for line in lines if "valid_loss" in line or "valid_perplexity" in line]

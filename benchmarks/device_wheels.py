@@ -21,7 +21,7 @@ from benchmarks.report import ROOT
 
 WHEELS = Path("build/device-wheels")
 DATA = Path("build/device-data")
-"""Data of a training, packed by `benchmarks.device_training`."""
+"""Data of a training run, packed by `benchmarks.device_training`."""
 LIMIT = 45 << 20
 """Maximum number of bytes to copy."""
 

@@ -5,7 +5,7 @@ Parts that later Transformers have, each added to the base row of Table 3.
 
 Repeats the longer training of the base row (`python -m benchmarks.tables table3-long`) with one
 part at a time: the same text, steps, batches and seed. A training takes twenty minutes on one
-thread. Recorded trainings are not repeated. Writes `docs/results/later-parts.json` and builds the
+thread. Recorded runs are not repeated. Writes `docs/results/later-parts.json` and builds the
 page from it.
 """
 
@@ -100,7 +100,7 @@ def train_part(name: str, out: Path) -> dict[str, Any]:
 
 
 def plan_of(name: str) -> Plan:
-    """Plan a training with a part from the plan of the base row."""
+    """Plan a training run with a part from the plan of the base row."""
     recorded = measurements_of("table3-long")["plan"]
     (base,) = [system for system in recorded["systems"] if system["name"] == "base"]
     first = len(COMMON) + 1 + len(scale_recipe("base"))  # and the size of the vocabulary

@@ -123,9 +123,9 @@ def body(record: Record) -> str:
         f"`tiny`. The old model learned English to French from {pairs[OLD]:,} pairs in "
         f"{steps['old']:,} steps. To learn German, it was extended, then fine-tuned "
         f"for {steps['tuned']:,} steps with {pairs[NEW]:,} English-German pairs, alone or together "
-        f"with the French pairs. With {PIECES} new subwords, the embedding matrix grew from "
-        f"{values['vocabulary']['old']:,} to {values['vocabulary']['pieces']:,} rows. Each model "
-        "was trained once."
+        f"with the French pairs. With {PIECES} new subwords, the new tag, and unused rows up to a "
+        f"multiple of 8, the embedding matrix grew from {values['vocabulary']['old']:,} to "
+        f"{values['vocabulary']['pieces']:,} rows. Each model was trained once."
     )
     cells = f"{{model}} | {{{OLD}}} | {{{NEW}}}"
     return "\n\n".join(
@@ -146,7 +146,7 @@ def _cell(scores: dict[str, Any], language: str) -> str:
 
 
 def _settings(name: str) -> Sequence[str]:
-    """List the settings of a training."""
+    """List the settings of a training run."""
     steps = STEPS[name]
     rate = ("train.learning_rate_factor=0.5", "train.warmup=50") if name == "tuned" else ()
     return (*_SETTINGS, f"train.steps={steps}", *rate)
@@ -158,7 +158,7 @@ def _folder(runs: Path, name: str) -> Path:
 
 
 def _write_corpora(runs: Path) -> None:
-    """Write the corpora of each training; two corpora have equal shares."""
+    """Write the corpora of each training run; two corpora have equal shares."""
     tables = {
         name: f'[{name}]\nsource = "train-{language}.en"\ntarget = "train-{language}.{language}"\n'
         f'tag = "{language}"\nweight = 1\n'

@@ -1,5 +1,5 @@
 """
-Count the operations of a table's trainings again from its plan, without training.
+Count the operations of a table's training runs again from its plan, without training.
 
 Batches are a function of text, settings and seed, so a plan determines each step. The numbers of
 target tokens in the record show whether the batches are the same.
@@ -38,10 +38,10 @@ def count_again(
     Count the operations of measured systems again.
 
     `systems`: the systems of the table, which name the runs that they continue and the members of
-    ensembles. `out`: the folder for the encoded text. Ends the program if a training had different
+    ensembles. `out`: the folder for the encoded text. Ends the program if a training run had other
     batches.
     """
-    # 1. encode the text of each training with the settings in its plan
+    # 1. encode the text of each training run with the settings in its plan
     every = [TableSystem(part.name, part.name, part.settings) for part in plan.systems]
     task = TableTask(plan.recipe, (), every, corpus, out, plan.equal)
     folders = {name: out / encoded.folder for name, encoded in encode_all(task).items()}

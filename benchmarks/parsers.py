@@ -5,11 +5,11 @@ Three parsers with the same tuning, scored on sentences that were not scored for
 
 The parsers are a Transformer, an LSTM with attention, and a Transformer decoder on top of an LSTM
 encoder. They learn from files 1 to 149 of the Wall Street Journal sample. `speed` measures the
-speed of each parser on an idle machine. It determines the steps of all later trainings, so that
+speed of each parser on an idle machine. It determines the steps of all later training runs, so that
 they take equal time. `trials` trains each parser with five learning rates; the rate with the lowest
 perplexity on files 160 to 179 is chosen. `seeds` trains each parser with the chosen rate and three
 seeds. `grammar` reads two grammars off the same trees, compares all parsers and draws their scores.
-Files 150 to 159 are parsed at the end and are not used for tuning. Recorded trainings are not
+Files 150 to 159 are parsed at the end and are not used for tuning. Recorded training runs are not
 repeated. Writes `docs/results/parsers.json` and builds the page from it.
 """
 
@@ -133,7 +133,7 @@ def read_parts(data: Path) -> SampleParts:
 
 
 def trainings(kind: str) -> Iterator[Training]:
-    """List the trainings of a kind; `seeds` has only systems whose trials are complete."""
+    """List the training runs of a kind; `seeds` has only systems whose trials are complete."""
     for name in SYSTEMS:
         if kind == "speed":
             yield Training(kind, name, f"{SPEED_STEPS} steps", _COMMON)
@@ -280,7 +280,7 @@ def body(record: Record) -> str:
 
 
 def score_rows(parts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """List the parsers whose trainings are complete, with their scores on both parts."""
+    """List the parsers whose training runs are complete, with their scores on both parts."""
     seeds, grammars = parts.get("seeds", {}), parts.get("grammar", {})
     scores = {name: [seeds.get(f"{name}, seed {seed}") for seed in SEEDS] for name in SYSTEMS}
     scores |= {name: [grammars.get(name)] for name in GRAMMARS}
@@ -383,7 +383,7 @@ def _margin(score: Mapping[str, Any]) -> float:
 
 
 def _durations(seeds: Mapping[str, Any]) -> list[str]:
-    """State how long the recorded trainings took; empty without trainings."""
+    """State how long the recorded training runs took; empty without training runs."""
     minutes = [row["minutes"] for row in seeds.values()]
     if not minutes:
         return []

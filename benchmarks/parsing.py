@@ -162,7 +162,7 @@ def main() -> None:
 
 
 def members_of(name: str) -> tuple[str, ...]:
-    """List the trainings of a system."""
+    """List the training runs of a system."""
     return ENSEMBLES[name].members if name in ENSEMBLES else (name,)
 
 
@@ -194,7 +194,7 @@ def train_parser(system: ParserTraining, run: Path, bank: Treebank) -> None:
 
 
 def write_trees(run: Path, train: list[Tree], dev: list[Tree]) -> list[str | Path]:
-    """Write the trees of a training next to its run; return command-line arguments for them."""
+    """Write the trees of a training run next to its run; return command-line arguments for them."""
     run.parent.mkdir(parents=True, exist_ok=True)
     files: list[str | Path] = []
     for option, part, trees in (("--trees", "train", train), ("--valid-trees", "dev", dev)):

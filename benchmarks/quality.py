@@ -7,14 +7,14 @@ BLEU on small corpora: trials of settings on Multi30k, then one row for each cor
 
 `rates` needs an idle machine. It measures the speed of each trial's settings, on one thread with
 sentences of Multi30k and on two threads with sentences of each corpus. A training's number of steps
-follows from its rate and its minutes, so the trainings themselves may run at other times or on
+follows from its rate and its minutes, so the training runs themselves may run at other times or on
 other machines. With `--name`, only these trials are measured, in turns with the trial BASE: their
 rates are multiples of the recorded rate of BASE.
 
 Trials read the validation text only. `corpora` trains a model on each corpus with the settings of
 the trial CHOSEN on two threads, and scores the corpus's test set. Each training is added to
 `docs/results/quality.json` when it ends, and the page is written from this record. Recorded
-trainings are repeated only with `--again`.
+training runs are repeated only with `--again`.
 """
 
 import json
@@ -67,11 +67,11 @@ TRIALS: dict[str, tuple[str, ...]] = {
 BASE = "wide"
 """The trial with which later trials are timed in turns, because the speed of machines varies."""
 CHOSEN = "wide, rotary"
-"""The trial whose settings the trainings on the corpora have."""
+"""The trial whose settings the training runs on the corpora have."""
 
 
 def main() -> None:
-    """Measure the rates, or run the trainings that the record lacks."""
+    """Measure the rates, or do the training runs that the record lacks."""
     parser = arguments(__doc__, "quality")
     parser.add_argument("kind", choices=("rates", "trials", "corpora"))
     parser.add_argument("--name", action="append", default=[])
@@ -100,7 +100,7 @@ def main() -> None:
         else:
             measured, lines = measure_corpus(name, options.seed, run)
         measured |= {"commit": options.commit, "machine": machine()}
-        # read again, because another call may have added a training in the meantime
+        # read again, because another call may have added a training run in the meantime
         trainings = measurements_of("quality").get(options.kind, {})
         # the tree stays small: only translations of test sets are kept
         outputs = {} if is_trial else {key: lines}
@@ -166,7 +166,7 @@ def _without_second_pass(settings: Sequence[str]) -> tuple[str, ...]:
 
 def steps_in(trial: str, minutes: float, kind: str = "trials") -> int:
     """
-    Compute the steps of a training in some minutes, from its rate and the cost of second passes.
+    Compute the steps of a training run from its minutes, its rate and the cost of second passes.
 
     `kind`: the name of the corpus; "trials" for trials.
     """

@@ -107,7 +107,7 @@ def describe_model(run: Path) -> str:
 
 
 def describe_log(run: Path) -> dict[str, Any]:
-    """Read the length of a training and its rewards or risks from the log."""
+    """Read the length of a training run and its rewards or risks from the log."""
     last = last_line(run)
     return {
         "steps": last["step"],

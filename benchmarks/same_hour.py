@@ -10,7 +10,7 @@ Four toolkits, the same raw text, one hour each at the speeds of one machine.
 measures four combinations of precision and threads; a toolkit uses its fastest combination from
 then on. Then it measures the steps per second of both trials. In each round, the toolkits take
 turns, so that all of them meet the same machine. From these speeds follow the numbers of steps in
-some minutes; the trainings themselves may therefore run at other times or on other machines.
+some minutes; the training runs themselves may therefore run at other times or on other machines.
 
 `trials` trains twice for six minutes. `train` takes the settings of the trial with the better BLEU
 on the validation text, and trains for an hour, without validations. Then the checkpoints of every
@@ -238,7 +238,7 @@ class ToolkitDriver:
     def translate(
         self, name: str, trial: str, checkpoints: Sequence[str], part: str
     ) -> list[list[str]]:
-        """Translate a text with each checkpoint of a training."""
+        """Translate a text with each checkpoint of a training run."""
         jobs = [
             [checkpoint, f"{name}-{part}-{number}.de"]
             for number, checkpoint in enumerate(checkpoints)
@@ -301,7 +301,7 @@ def run_trials(toolkit: ToolkitDriver, minutes: float, commit: str) -> None:
 
 
 def speed_of(system: str, trial: str, minutes: float) -> tuple[tuple[str, int], float, float]:
-    """Return precision and threads of a training, its minutes, and its steps per second."""
+    """Return precision and threads of a training run, its minutes, and its steps per second."""
     speeds = known(system, "speeds")
     if trial not in speeds:
         raise SystemExit(

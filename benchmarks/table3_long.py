@@ -36,25 +36,25 @@ def _stretch_settings(settings: Sequence[str]) -> list[str]:
         key, value = setting.split("=")
         stretched.append(f"{key}={TIMES * int(value)}" if key in _STRETCHED else setting)
     if not any(setting.startswith(_PRECISION) for setting in settings):
-        # plans of earlier commits leave it to the machine, which may change between trainings
+        # plans of earlier commits leave it to the machine, which may change between training runs
         stretched.append(f"{_PRECISION}{resolve_precision('auto', resolve_device('cpu'))}")
     return stretched
 
 
 def long_table(measured: Sequence[dict[str, Any]], text: str) -> Table3:
-    """Build the table of the longer trainings."""
+    """Build the table of the longer training runs."""
     return Table3(tuple(map(MeasuredSystem.of, measured)), text, planned=ROWS)
 
 
 def recorded_table() -> Table3:
-    """Read the recorded table of the longer trainings."""
+    """Read the recorded table of the longer training runs."""
     record = read("table3-long")
     assert record is not None  # other benchmarks compare with its base row
     return long_table(record.measurements["here"], record.measurements["text"])
 
 
 def body(record: Record, origins: Sequence[str]) -> str:
-    """Lay out the longer trainings. `origins`: commits and machines of earlier rows."""
+    """Lay out the longer training runs. `origins`: commits and machines of earlier rows."""
     table = long_table(record.measurements["here"], record.measurements["text"])
     settings = record.measurements["plan"]["systems"][0]["settings"]
     (precision,) = (line for line in settings if line.startswith(_PRECISION))

@@ -136,7 +136,7 @@ def _plain(value: Any) -> str:
 
 
 def _steps(measured: Mapping[str, Any]) -> str:
-    """Describe how the number of steps of each training was chosen."""
+    """Describe how the number of steps of each training run was chosen."""
     planned = Plan.of(measured["plan"]).systems
     minutes = sorted(system.seconds / 60 for system in planned)
     return (

@@ -98,7 +98,7 @@ def main() -> None:
         PAGE.write()
         return
     if options.replan and out.exists():
-        parser.error(f"--replan needs a folder without earlier trainings, but {out} is there")
+        parser.error(f"--replan needs a folder without earlier training runs, but {out} is there")
     begun = out / "commit"
     if begun.exists() and begun.read_text(encoding="utf-8") != options.commit:
         parser.error(f"{out} was begun at another commit; name a new folder in --runs")
@@ -265,7 +265,7 @@ def _train_rows(call: Call, rows: Sequence[TableSystem], plan: Measurements | No
 
 
 def _count(name: str, earlier: Measurements, commit: str) -> Measurements:
-    """Count the operations of a record's trainings again from its plan, without training."""
+    """Count the operations of a record's training runs again from its plan, without training."""
     measured = tuple(map(MeasuredSystem.of, earlier["here"]))
     with TemporaryDirectory() as scratch:
         out = Path(scratch)
@@ -328,7 +328,7 @@ def _claims(call: Call) -> Measurements:
 
 
 def _write_plans(folder: Path, plans: Mapping[str, Measurements]) -> Path:
-    """Write the plans of claims, to repeat their trainings."""
+    """Write the plans of claims, to repeat their training runs."""
     for name, plan in plans.items():
         (folder / name).mkdir(parents=True, exist_ok=True)
         (folder / name / "plan.json").write_text(json.dumps(plan), encoding="utf-8")

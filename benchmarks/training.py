@@ -45,7 +45,7 @@ def train(
     task: Sequence[str] = (),
 ) -> None:
     """
-    Train, or finish a training, and average the checkpoints; a finished run does not change.
+    Train, or finish a training run, and average the checkpoints; a finished run does not change.
 
     `more`, `average`: additional arguments of `train` and `average`. `task`: words before `train`.
     """
@@ -57,7 +57,7 @@ def train(
 
 
 def read_log(run: Path) -> list[dict[str, Any]]:
-    """Read the lines of a training's log."""
+    """Read the lines of a training run's log."""
     return [json.loads(line) for line in (run / "log.jsonl").read_text("utf-8").splitlines()]
 
 
@@ -67,13 +67,13 @@ def last_line(run: Path) -> dict[str, Any]:
 
 
 def validations(run: Path, metric: str = "bleu") -> list[dict[str, Any]]:
-    """Read the validations of a training."""
+    """Read the validations of a training run."""
     names = ("step", "valid_perplexity", metric)
     return [{name: line[name] for name in names} for line in read_log(run) if metric in line]
 
 
 def describe_training(run: Path, metric: str = "bleu") -> dict[str, Any]:
-    """Read the steps, time, tokens, size and validations of a training."""
+    """Read the steps, time, tokens, size and validations of a training run."""
     last = last_line(run)
     return {
         "steps": last["step"],

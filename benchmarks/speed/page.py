@@ -256,8 +256,10 @@ def _search(section: Measured) -> str:
     return (
         "`paper-base` with random weights, 8,000 subwords, 14 tokens, beam 4. Compiled functions "
         "and plain modules (`HEEDFUL_NATIVE=0`, products by oneDNN) take turns; the ratio is "
-        "that of their medians. The share of products and the profile describe a search on one "
-        f"thread.\n\n{searches}{_products(first, chr(10) * 2)}\n\n{parts}"
+        "that of their medians. Percentages are shares of the time of a search on one thread: "
+        "“products alone” is the time that its matrix products take without other operations, and "
+        "the columns after it divide the time among the parts of the search."
+        f"\n\n{searches}{_products(first, chr(10) * 2)}\n\n{parts}"
     )
 
 

@@ -60,7 +60,7 @@ def build_settings(
     training: dict[str, Any],
     **more: Any,
 ) -> dict[str, Any]:
-    """Build the settings of a training on the text and subwords of a folder."""
+    """Build the settings of a training run on the text and subwords of a folder."""
 
     def side(language: str) -> dict[str, Any]:
         return {

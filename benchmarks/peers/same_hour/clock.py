@@ -15,7 +15,7 @@ from typing import Any
 Request = dict[str, Any]
 Answer = dict[str, Any]
 SAVED = 60
-"""Number of checkpoints of a training, at equal intervals."""
+"""Number of checkpoints of a training run, at equal intervals."""
 
 
 def serve(tasks: Mapping[str, Callable[[Request], Answer]]) -> None:

@@ -1,1 +1,1 @@
-"""Experiments: a plan of steps, trainings that resume, records of measurements, and pages."""
+"""Experiments: a plan of steps, training runs that resume, records of measurements, and pages."""

@@ -55,17 +55,17 @@ class Estimate(NamedTuple):
 
 
 class Noise(NamedTuple):
-    """Mean and spread of a number over several trainings of one model."""
+    """Mean and spread of a number over several training runs of one model."""
 
     mean: float
     deviation: float
-    """Standard deviation over the trainings."""
+    """Standard deviation over the training runs."""
     margin: float
     """Distance from the mean within which one more training lies in 95 of 100 cases."""
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Noise":
-        """Estimate mean and deviation from 2 to 30 trainings."""
+        """Estimate mean and deviation from 2 to 30 training runs."""
         deviation = float(np.std(values, ddof=1))
         student = STUDENT[len(values) - 2]
         margin = student * deviation * math.sqrt(1 + 1 / len(values))

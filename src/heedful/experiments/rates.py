@@ -13,11 +13,11 @@ from heedful.kernels.api import resolve_precision
 from heedful.machine.devices import resolve_device, resolve_threads
 
 _AT_ONCE = 8
-"""Maximum number of trainings in one process, because they share its memory."""
+"""Maximum number of training runs in one process, because they share its memory."""
 
 
 class TimedSettings(NamedTuple):
-    """A training to measure in turns with other trainings."""
+    """A training run to measure in turns with other training runs."""
 
     settings: Sequence[str]
     """All settings that differ from the recipe."""
@@ -30,9 +30,9 @@ def rates_in_turns(
     recipe: str, trainings: Sequence[TimedSettings], threads: int, steps: int = 5
 ) -> list[float]:
     """
-    Measure the target tokens per second of several trainings, whose steps take turns.
+    Measure the target tokens per second of several training runs, whose steps take turns.
 
-    Varying load on the machine therefore affects all trainings equally.
+    Varying load on the machine therefore affects all training runs equally.
     """
     device = resolve_device("auto")
     shared = {
@@ -57,13 +57,13 @@ def rates_in_turns(
 
 def measure_in_turns(request: dict[str, Any]) -> dict[str, Any]:
     """
-    Time steps of several trainings in turns, so load on the machine affects them equally.
+    Time steps of several training runs in turns, so load on the machine affects them equally.
 
-    Returns `seconds`: for each training, the seconds of each step after the first.
+    Returns `seconds`: for each training run, the seconds of each step after the first.
     """
     trainings = [TimedTraining(training) for training in request["trainings"]]
     rounds = time_in_turns([training.step for training in trainings], request["steps"])
-    # a round takes several steps of a training on a GPU
+    # a round takes several steps of a training run on a GPU
     seconds = [
         [total / training.at_once for total in totals]
         for training, totals in zip(trainings, zip(*rounds, strict=True), strict=True)

@@ -30,7 +30,7 @@ _RISE, _LAST_PART = 1.0, 0.25
 
 
 def last_rise(trainings: Sequence[MeasuredSystem]) -> float:
-    """Return the rise of validation BLEU in the last quarter of a training, averaged over seeds."""
+    """Return the rise of validation BLEU in the last quarter of training, averaged over seeds."""
     rises = [
         training.curve[-1].bleu
         - at_cost(training.curve, "seconds", (1 - _LAST_PART) * training.curve[-1].seconds)
@@ -46,7 +46,7 @@ def still_learns(trainings: Sequence[MeasuredSystem]) -> bool:
 
 
 def by_seed(systems: Sequence[MeasuredSystem]) -> list[list[MeasuredSystem]]:
-    """Group trainings that differ only in their seed, such as `gnmt` and `gnmt-2`."""
+    """Group training runs that differ only in their seed, such as `gnmt` and `gnmt-2`."""
     groups: dict[str, list[MeasuredSystem]] = {}
     for system in systems:
         groups.setdefault(re.sub(r"-\d+$", "", system.name), []).append(system)
@@ -124,7 +124,7 @@ def cost_rows(
 
 
 def _score(trainings: Sequence[MeasuredSystem]) -> str:
-    """Format the BLEU of one training with its margin, or the mean of several with their range."""
+    """Format the BLEU of one run with its margin, or the mean of several runs with their range."""
     scores = [training.bleu for training in trainings]
     rising = RISING if still_learns(trainings) else ""
     if len(scores) > 1:
@@ -133,7 +133,7 @@ def _score(trainings: Sequence[MeasuredSystem]) -> str:
 
 
 def training_rows(systems: Sequence[MeasuredSystem]) -> Rows:
-    """Lay out one row for each training, with a measure of how it uses attention."""
+    """Lay out one row for each training run, with a measure of how it uses attention."""
     rows: Rows = [
         ("training", "weights", "steps", "minutes", "BLEU", "±", "chrF", "nats of attention")
     ]

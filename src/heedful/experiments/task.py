@@ -11,7 +11,7 @@ Equal = Literal["time", "steps"]
 
 
 class TableTask(NamedTuple):
-    """The trainings of a table, before their steps are planned."""
+    """The training runs of a table, before their steps are planned."""
 
     recipe: str
     common: Sequence[str]
@@ -23,9 +23,9 @@ class TableTask(NamedTuple):
     equal: Equal
     """Whether all systems get equal time or equal steps."""
     share: float = 1.0
-    """Share of the total budget; other trainings use the remaining budget."""
+    """Share of the total budget; other training runs use the remaining budget."""
     validations: int | None = None
-    """Number of validations in each training; if None, it depends on the training time."""
+    """Number of validations in each training run; if None, it depends on the training time."""
 
     @property
     def trained(self) -> list[TableSystem]:

@@ -32,7 +32,7 @@ _STEPS_AT_ONCE = 50
 def training_request(
     config: RunConfig, vocabulary: int, sources: list[list[int]], targets: list[list[int]]
 ) -> dict[str, Any]:
-    """Describe a training and its batch for the process that measures it."""
+    """Describe a training run and its batch for the process that measures it."""
     return {
         "settings": config.to_dict(),
         "vocabulary": vocabulary,
@@ -48,7 +48,7 @@ class FixedBatch:
     `micro_batch_tokens`: maximum padded tokens per micro-batch; no maximum if None. `steps`: number
     of steps per epoch.
 
-    Pairs of similar length are grouped, as in a training with padded batches.
+    Pairs of similar length are grouped, as in a training run with padded batches.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class FixedBatch:
         return pack(source, target, self._collator, room)
 
     def collate(self, rows: Rows) -> Batch:
-        """Collate pairs into tensors, as in a training; this is part of the timed step."""
+        """Collate pairs into tensors, as in a training run; this is part of the timed step."""
         chosen = rows.tolist()
         return self._collator.batch(
             [self._sources[row] for row in chosen], [self._targets[row] for row in chosen]

@@ -108,8 +108,8 @@ class Family:
         """
         List invalid combinations of settings, each with a correction.
 
-        Called for each family that the settings name, and for the family of a layer's networks.
-        `memory`: width of the encoder's states.
+        Called for each family that a setting names, and always for a family without such names,
+        like the mixture of experts. `memory`: width of the encoder's states.
         """
         del model, memory
         return ()

@@ -127,8 +127,8 @@ def attend(
     - `scaled_dot_product_attention`: requested weights, or at most 256 keys on another CPU;
     - torch's kernel, which stores no weights: all other cases.
 
-    If a window is not in the mask, sequences are cut into blocks (`heedful.model.window`). Biases
-    and the changes in `scoring` are computed in padded rows (`attend_by_scores`). Requested weights
+    If `layout.window` is set, sequences are cut into blocks (`heedful.model.window`). Biases and
+    the changes in `scoring` are computed in padded rows (`attend_by_scores`). Requested weights
     (batch, heads, queries, keys) also need padded rows, and any window in the mask; otherwise
     `ArgumentError` is raised.
     """

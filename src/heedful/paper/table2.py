@@ -334,7 +334,7 @@ class Table2:
 
     @property
     def trainings(self) -> list[str]:
-        """A table of all trainings, and the meaning of its last column."""
+        """A table of all training runs, and the meaning of its last column."""
         has_reward = any(system.name == "gnmt-rl" for system in self.systems)
         note = f"{_TRAININGS} {_REWARD_STEPS}" if has_reward else _TRAININGS
         return [note, markdown(training_rows(self.systems))]
@@ -435,7 +435,7 @@ class Table2:
 def _choose(
     names: Sequence[str], known: Sequence[TableSystem] = SYSTEMS
 ) -> tuple[TableSystem, ...]:
-    """Choose systems by name; unknown names and missing earlier trainings raise `SettingError`."""
+    """Choose systems by name; unknown names and missing earlier runs raise `SettingError`."""
     by_name = {system.name: system for system in known}
     for name in names:
         if name not in by_name:
@@ -452,7 +452,7 @@ def _choose(
 
 
 def table2_task(corpus: TableCorpus, out: Path, systems: Sequence[TableSystem]) -> TableTask:
-    """Describe the trainings of systems on a text."""
+    """Describe the training runs of systems on a text."""
     common = (*COMMON, f"data.vocabulary_size={corpus.vocabulary}")
     words = (*_WORDS, f"data.vocabulary_size={corpus.word_vocabulary()}")
     systems = tuple(

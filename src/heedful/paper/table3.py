@@ -3,7 +3,7 @@ Reproduction of Table 3: scaled-down rows, trained on one text for the same numb
 
 Widths are a quarter of the paper's (an eighth on the built-in grammar), and there are half as many
 layers; heads, dropout and label smoothing are the paper's. The big model takes three times as many
-steps, as in the paper. Two more seeds of the base row show how much trainings of the same model
+steps, as in the paper. Two more seeds of the base row show how much training runs of the same model
 differ.
 """
 
@@ -118,7 +118,7 @@ class Table3:
     """The published rows, and the measured rows."""
 
     systems: tuple[MeasuredSystem, ...]
-    """All or some of `SYSTEMS`, including at least two trainings of the base row."""
+    """All or some of `SYSTEMS`, including at least two training runs of the base row."""
     text: str
     narrow: int = 1
     """Additional factor by which the widths are divided on this text."""
@@ -127,13 +127,13 @@ class Table3:
 
     @property
     def seeds(self) -> list[MeasuredSystem]:
-        """The trainings of the base row."""
+        """The training runs of the base row."""
         names = ("base", *(f"base-{seed}" for seed in _SEEDS))
         return [system for system in self.systems if system.name in names]
 
     @property
     def noises(self) -> tuple[Noise, Noise]:
-        """The noise of perplexity and BLEU between trainings of the base row."""
+        """The noise of perplexity and BLEU between training runs of the base row."""
         return (
             Noise.of([_perplexity(system) for system in self.seeds]),
             Noise.of([system.valid_bleu for system in self.seeds]),

@@ -126,8 +126,8 @@ def extend(
         except RunFolderError as error:
             raise TokenizerError(
                 f"the vocabulary of {old.folder.path} cannot be extended, because its model has "
-                "weights for each subword besides the embeddings and the output layer; train "
-                "again with --reset tokenizer."
+                "weights for each subword besides the embeddings and the output layer; fine-tune "
+                f"with train --finetune-from {old.folder.path} --reset tokenizer instead."
             ) from error
     return Extended(goal, sizes, notes)
 

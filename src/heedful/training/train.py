@@ -397,7 +397,7 @@ def _train_state(checkpoint: Checkpoint, place: Path) -> TrainState:
         return TrainState.from_dict(checkpoint.state)
     except ValueError as error:
         raise RunFolderError(
-            f"{place} must hold the state of a training, but {error}; the state was changed. "
+            f"{place} must hold the state of a training run, but {error}; the state was changed. "
             "Delete that folder to continue from the checkpoint before it."
         ) from error
 

@@ -112,8 +112,8 @@ class Variables:
             fits = heads > 0 and rows > 0 and rows % (3 * heads) == 0
             self.reasons.add_if(
                 not fits,
-                f"the {rows} rows of the query, key and value weights cannot be divided equally "
-                f"among {heads} heads ({side})",
+                "the number of rows of the query, key and value weights must be a multiple of "
+                f"3 x {heads} heads, but is {rows} ({side})",
             )
             shape[f"{side}_heads"] = heads
             shape[f"{side}_d_ff"] = self._size(f"{side}/layer_0/ffn/linear_0/weight", 0)

@@ -46,8 +46,8 @@ def check_claims(
     Decide claims, or continue from `out`: claims with results in `out` are not measured again.
 
     `names`: the claims to decide; all if empty. `corpus`: returns the text for the models; called
-    only if models are trained. `budget`: seconds for all trainings, divided among the models.
-    `plan`: the folder of an earlier call; its trainings are repeated with their budgets and
+    only if models are trained. `budget`: seconds for all training runs, divided among the models.
+    `plan`: the folder of an earlier call; its training runs are repeated with their budgets and
     threads. The written page shows all claims in `out`.
 
     Raises, before anything is measured, `SettingError` for an unknown name and `TextError` for a
@@ -59,7 +59,7 @@ def check_claims(
             f"NAME must be one of {', '.join(CLAIMS)}, but is {unknown[0]!r}; choose from these."
         )
     make_folder(out)  # fails before the work if the folder cannot be written
-    # The trainings of each claim lock their own folder below `out`.
+    # The training runs of each claim lock their own folder below `out`.
     with only_writer(out, "paper claims"):
         for name in CLAIMS:
             _earlier_result(out, name, None)  # fails before the work if a file is unreadable
@@ -97,7 +97,7 @@ def check_claims(
 
 
 class ClaimTrainings(NamedTuple):
-    """The trainings of a claim, with their budget, plan and threads."""
+    """The training runs of a claim, with their budget, plan and threads."""
 
     task: TableTask
     budget: float
@@ -115,7 +115,7 @@ def _prepare(
     plan: Path | None,
     threads: int,
 ) -> tuple[TableCorpus | None, dict[str, ClaimTrainings]]:
-    """Get the text, divide the budget, and refuse plans that belong to other trainings."""
+    """Get the text, divide the budget, and refuse plans that belong to other training runs."""
     trained = {name: claim for name, claim in chosen.items() if claim.systems}
     if not trained:
         return None, {}

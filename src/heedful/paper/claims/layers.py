@@ -182,8 +182,8 @@ def measure_additive_cost() -> Measured:
         f"{_ROUNDS} rounds on this machine. Sequences have {_LENGTHS[2]} positions where d_k "
         f"varies, and d_k is {_D_MODEL} where their length varies. Each additive score needs d_k "
         "sums, which are computed for a few queries at a time, in at most "
-        f"{MOST_NUMBERS * 4 / 1e6:.0f} MB. In larger layers, only the memory for the scores "
-        "themselves grows, so memory does not decide the claim.",
+        f"{MOST_NUMBERS * 4 / 1e6:.0f} MB. Above this limit, memory for the sums no longer grows. "
+        "The ratio of memory is then smaller, so it does not decide the claim.",
         tuple(panels),
     )
 

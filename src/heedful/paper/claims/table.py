@@ -42,7 +42,7 @@ from heedful.paper.claims.trained import (
 
 _NOTES = "often said about the paper"
 _QUARTERS = 4
-"""Number of validations if the rise of BLEU in the last quarter of a training must be known."""
+"""Number of validations if the rise of BLEU in the last quarter of a training run must be known."""
 _BATCH_PAIRS = tuple((f"layer-{tokens}", f"batch-{tokens}") for tokens in BATCHES)
 _SCORE_PAIRS = tuple((f"additive-{width}", f"unscaled-{width}") for width in WIDTHS)
 

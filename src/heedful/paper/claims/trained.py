@@ -274,7 +274,8 @@ def measure_heads(trained: Trainings) -> Measured:
     doubt = (
         ""
         if is_more
-        else " Only fewer different heads than before training would refute the claim."
+        else " The claim would be refuted only by fewer different heads than in the untrained "
+        "model without sharpening."
     )
     return Measured(
         [is_more, sign(milder[0].interval)],

@@ -31,7 +31,7 @@ def check_text(corpus: TableCorpus) -> TableCorpus:
 
 def claim_task(claim: PaperClaim, corpus: TableCorpus, out: Path, share: float) -> TableTask:
     """
-    Describe the trainings of a claim, and write the text that they need.
+    Describe the training runs of a claim, and write the text that they need.
 
     `share`: the claim's share of the whole budget.
     """

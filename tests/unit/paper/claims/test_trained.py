@@ -360,7 +360,8 @@ def test_heads_are_compared_with_random_ones_as_sharp(
         ("untrained", before) if after < before else ("untrained and sharpened", sharp)
     )
     doubt = (
-        " Only fewer different heads than before training would refute the claim."
+        " The claim would be refuted only by fewer different heads than in the untrained model "
+        "without sharpening."
         if holds is None
         else ""
     )
