@@ -116,7 +116,7 @@ def _keep(measured: dict[str, Any], outputs: dict[str, list[str]], commit: str) 
 
 def measure_rates(names: Iterable[str] = TRIALS) -> dict[str, dict[str, float]]:
     """
-    Measure the target tokens per second of the settings of trials.
+    Measure the tokens per second of the settings of trials, on the side that has more tokens.
 
     Returns rates by trial: of trials on one thread, and of each corpus on two threads.
     """
@@ -148,7 +148,7 @@ def add_rates(names: Sequence[str], origin: Mapping[str, str]) -> dict[str, Any]
 
 
 def _rates(names: Iterable[str], corpus: SmallCorpus, threads: int) -> dict[str, float]:
-    """Measure the target tokens per second of each trial with likelihood."""
+    """Measure the tokens per second of each trial with likelihood."""
     by_likelihood = {
         name: (*_without_second_pass(TRIALS[name]), *corpus.settings) for name in names
     }
@@ -305,8 +305,8 @@ _TESTS = (
     "3,000 of Europarl's development set, which is from another quarter than the training text."
 )
 _RATES = (
-    "Target tokens a second on an idle machine, without a second pass; on two threads "
-    "except in the column “one thread”. A step with a second pass counts as "
+    "Tokens per second on an idle machine, counted on the side with more tokens, without a second "
+    "pass. All columns except “one thread” are for two threads. A step with a second pass counts as "
     f"{SLOWDOWN['simcut']} steps (SimCut) or {SLOWDOWN['rdrop']} steps (R-Drop)."
 )
 _TRIALS = (

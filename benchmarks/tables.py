@@ -37,8 +37,8 @@ from benchmarks.table_pages import OF_TABLE2, PAGE
 from heedful.errors import SettingError
 from heedful.experiments.corpus import grammar_corpus
 from heedful.experiments.measured import MeasuredSystem
-from heedful.experiments.plan import RATES, Plan, describe, make_plan
-from heedful.experiments.record import Record, write_json
+from heedful.experiments.plan import RATES, Plan, describe, make_plan, write_rates
+from heedful.experiments.record import Record
 from heedful.experiments.report import all_differences, plain
 from heedful.experiments.system import TableSystem
 from heedful.paper.claims.check import (
@@ -211,7 +211,7 @@ def _plan_table2(call: Call) -> Measurements:
     rates = {
         system["name"]: system["tokens_per_second"] for system in call.earlier["plan"]["systems"]
     }
-    write_json(call.out / RATES, rates)
+    write_rates(call.out / RATES, rates, _THREADS)
     task = table2_task(corpus, call.out, OF_TABLE2)
     plan = make_plan(task, call.budget, _THREADS, print)
     titles = [system["title"] for system in call.earlier["here"]]

@@ -136,7 +136,11 @@ def timed_search(
     first: list[int],
     outputs: list[list[int]],
 ) -> Answer:
-    """Time searches of batches, after a warm-up with the batch `first`; write the outputs."""
+    """
+    Time searches of batches, after a warm-up with the batch `first`; write the outputs.
+
+    `memory` is that of the process; a peer that computes on a GPU must replace it.
+    """
     translate(first)
     seconds = time_repeatedly(lambda: [translate(rows) for rows in batches], request["repeats"])
     memory = peak_memory()
@@ -183,20 +187,47 @@ def write_outputs(request: Request, outputs: list[list[int]]) -> None:
         file.writelines(f"{json.dumps(row)}\n" for row in outputs)
 
 
+# What peers compute alike: positions that are added to embeddings, and the paper's settings.
+POSITIONS = ("interleaved", "halves", "grouped", "learned")
+PAPER: dict[str, Any] = {
+    "norm": "post",
+    "norm_kind": "layer",
+    "embedding_norm": False,
+    "residuals": True,
+    "causal_mask": True,
+    "gated": False,
+    "tie_embeddings": "all",
+    "output_bias": False,
+    "scale_embeddings": True,
+    "scale_output": False,
+    "encoder_sharing": "",
+    "decoder_sharing": "",
+    "attention.encoder": "attention",
+    "attention.decoder": "attention",
+    "attention.score": "scaled",
+    "attention.qk_norm": "none",
+    "attention.dropout": 0.0,
+    "experts.count": None,
+    **dict.fromkeys(("encoder_norm", "decoder_norm", "encoder_heads", "decoder_heads")),
+    **dict.fromkeys(("encoder_d_ff", "decoder_d_ff", "d_k", "d_v")),
+    **dict.fromkeys(("attention.kv_heads", "attention.window")),
+}
+
+
 def only_paper_shape(model: dict[str, Any]) -> None:
     """Refuse model settings that the peer does not support."""
     families = {"encoder": "transformer", "decoder": "transformer"}
     if any(model[side] != family for side, family in families.items()):
         raise SystemExit("the peer measures only Transformers, but the request has another model")
-    wanted = {
-        "norm": "post",
-        "tie_embeddings": "all",
-        "output_bias": False,
-        "scale_embeddings": True,
+    attention = {f"attention.{name}": value for name, value in model["attention"].items()}
+    # the table of a family is missing if the family was removed
+    experts = {"experts.count": model.get("experts", {}).get("count")}
+    settings = {**model, **attention, **experts}
+    different = {
+        name: settings[name] for name, value in PAPER.items() if settings.get(name, value) != value
     }
-    different = {name: model[name] for name, value in wanted.items() if model[name] != value}
-    sizes = ("d_k", "d_v", "encoder_heads", "decoder_heads", "encoder_d_ff", "decoder_d_ff")
-    different |= {name: model[name] for name in sizes if model[name] is not None}
+    if model["positions"] not in POSITIONS:
+        different["positions"] = model["positions"]
     if different:
         raise SystemExit(
             f"the peer measures only models with the paper's settings, but the request has "

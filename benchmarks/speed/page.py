@@ -88,7 +88,7 @@ def page_text(folder: Path) -> str:
             code_block(dict.fromkeys(record.commands), "text"),
             f"{record.origin} {listed}{'.' * bool(listed)}".strip(),
         ]
-        shown = pictures(name, record.measurements) if name in DRAWN else []
+        shown = pictures(name, record.measurements, folder.name) if name in DRAWN else []
         parts += [f"## {TITLES[name]}", *shown, fold("Numbers, commands, machine", details)]
     return "\n\n".join(parts) + "\n"
 

@@ -15,10 +15,10 @@ AXES = {
 }
 
 
-def pictures(name: str, section: Measured) -> list[str]:
-    """List the pictures of a section's curves for the page."""
+def pictures(name: str, section: Measured, page: str) -> list[str]:
+    """List the pictures of a section's curves for the page with this name."""
     curves = [name] if name == "corpus" else section
-    return [f"![{AXES[curve][1]} by {AXES[curve][0]}](speed-{curve}.svg)" for curve in curves]
+    return [f"![{AXES[curve][1]} by {AXES[curve][0]}]({page}-{curve}.svg)" for curve in curves]
 
 
 def draw(name: str, section: Measured, folder: Path) -> None:
@@ -29,7 +29,7 @@ def draw(name: str, section: Measured, folder: Path) -> None:
         lines = (_costs if curve == "corpus" else _rates)(points)
         panel = SizePanel(across, tuple(map(int, points)), lines, up, "x")
         sheet = ReportPage(f"{up} by {across}", "", ())
-        draw_size_curves([panel], folder.parent / f"speed-{curve}.svg", sheet)
+        draw_size_curves([panel], folder.parent / f"{folder.name}-{curve}.svg", sheet)
 
 
 def _rates(points: Measured) -> tuple[SizeCurve, ...]:

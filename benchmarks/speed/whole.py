@@ -19,6 +19,7 @@ from benchmarks.training import chosen, last_line, read_lines, read_log, text_fi
 from heedful.config.load import load_config
 from heedful.experiments.work import shape_of
 from heedful.kernels.product_rates import measured_rates
+from heedful.machine.devices import resolve_threads
 
 
 def training(context: Context) -> dict[str, Any]:
@@ -40,7 +41,8 @@ def epoch(
         context.heedful("data", "prepare", recipe, *files, "--out", prepared, *words)
         steps = -(-_larger_side(prepared) // config.train.batch_tokens)
         last = chosen((f"train.steps={steps}", "train.checkpoint_minutes=none"))
-        done = context.heedful("train", recipe, *files, "--out", out, *words, *last)
+        threads = ("--threads", resolve_threads(context.threads))
+        done = context.heedful("train", recipe, *files, "--out", out, *threads, *words, *last)
         log = last_line(out)
         ours = {
             "seconds": done.seconds,
@@ -93,7 +95,7 @@ def _joey(context: Context, recipe: str, settings: Sequence[str], pairs: int) ->
         "warmup": config.train.warmup,
         "label_smoothing": config.train.label_smoothing,
         "batch_tokens": config.train.batch_tokens,
-        "threads": context.threads or 2,
+        "threads": resolve_threads(context.threads),
         "device": "cpu",
     }
     command, text = [python, PEERS / "joey" / "bench.py"], json.dumps(request)

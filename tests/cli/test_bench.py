@@ -109,3 +109,13 @@ def test_settings_of_a_random_model_are_refused_for_a_run(heedful_cli, trained):
         done = heedful_cli("bench", "translate", trained, option, value)
         assert done.returncode == 2
         assert f"{option} changes a random model, but RUN is a trained model" in done.stderr
+
+
+def test_references_are_checked_before_anything_is_measured(heedful_cli, trained, text, tmp_path):
+    short = tmp_path / "short.fr"
+    short.write_text("un\ndeux\n", encoding="utf-8")
+    words = ("bench", "translate", trained, "--input", text / "valid.en", "--reference")
+    for reference, message in ((short, "must have a reference for each"), (tmp_path / "x", "x")):
+        done = heedful_cli(*words, reference)
+        assert done.returncode == 2 and message in done.stderr, done.stderr
+        assert "round 1" not in done.stderr

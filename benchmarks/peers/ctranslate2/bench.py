@@ -80,6 +80,8 @@ def translate(request: protocol.Request) -> protocol.Answer:
     size = 1 if batch == 1 else 2048
     every = [filled[first : first + size] for first in range(0, len(filled), size)]
     answer = protocol.timed_search(request, search, every, filled[: batch or 32], outputs)
+    if "cuda" in request["device"]:
+        answer["memory"] = None  # CTranslate2 does not report its memory on a GPU
     return answer | {"load": loaded, "versions": {"ctranslate2": ctranslate2.__version__}}
 
 

@@ -114,7 +114,10 @@ def translate(request: protocol.Request) -> protocol.Answer:
 
     every = batches(sources, filled, request["batch"])
     first = filled[: request["batch"] or 32]
-    return protocol.timed_search(request, search, every, first, outputs) | {"versions": versions()}
+    answer = protocol.timed_search(request, search, every, first, outputs)
+    if model.device.type == "cuda":
+        answer["memory"] = torch.cuda.max_memory_allocated()
+    return answer | {"versions": versions()}
 
 
 def batches(sources: list[list[int]], filled: list[int], size: int | None) -> list[list[int]]:

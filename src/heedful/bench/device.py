@@ -20,7 +20,14 @@ import torch
 
 from heedful._version import __version__
 from heedful.bench.random_run import make_random_run, random_lines
-from heedful.bench.systems import OURS, Say, System, find_systems, own_system
+from heedful.bench.systems import (
+    OURS,
+    Say,
+    System,
+    find_systems,
+    own_system,
+    peer_steps_at_once,
+)
 from heedful.bench.train import needed_work
 from heedful.bench.translate import BenchText, write_request
 from heedful.config.load import load_config
@@ -301,8 +308,7 @@ def _peers_train(visit: Visit) -> Iterator[dict[str, Any]]:
     shape = next(iter(visit.size.steps.values()))
     request = _step_request(visit, shape)
     work = _step_work(shape, request)
-    # steps of a peer are timed like heedful's: several steps, then one synchronization
-    request["steps_at_once"] = 10 if "cuda" in visit.device else 1
+    request["steps_at_once"] = peer_steps_at_once(visit.device)
     yield from _in_turns(visit, "train", request, {"recipe": shape.recipe} | work)
 
 

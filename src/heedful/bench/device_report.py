@@ -5,6 +5,7 @@ from statistics import median
 from typing import Any
 
 from heedful.bench.device import ALL_ON, PLAIN
+from heedful.bench.measurement import larger
 from heedful.experiments.page import Rows, align_columns
 
 Part = Mapping[str, Any]
@@ -67,14 +68,16 @@ def entry_seconds(entry: Entry) -> float:
 
 
 def join_rounds(entries: Iterable[Entry]) -> list[dict[str, Any]]:
-    """Join the rounds of each system and batch size, and keep a failure of any round."""
+    """Join the rounds of each system and batch size; it failed if it failed in all rounds."""
     joined: dict[tuple[Any, ...], dict[str, Any]] = {}
     for entry in entries:
         key = entry["who"], entry.get("batch")
-        before = joined.setdefault(key, {**entry, "seconds": []})
-        before["seconds"] = [*before["seconds"], *entry.get("seconds", ())]
-        if "failed" in entry:
-            before["failed"] = entry["failed"]
+        before = joined.get(key)
+        if before is None or ("failed" in before and "failed" not in entry):
+            joined[key] = {**entry, "seconds": [*entry.get("seconds", ())]}
+        elif "failed" not in entry:
+            before["seconds"] += entry["seconds"]
+            before["memory"] = larger(before["memory"], entry["memory"])
     return [*joined.values()]
 
 
@@ -151,7 +154,7 @@ def _speed_rows(part: Part, entries: Sequence[Entry], key: str) -> Rows:
                 f"{entry['counts'][unit] / seconds:,.0f}",
                 f"{1000 * seconds:,.1f}",
                 f"{share_of_products(entry, part):.1%}",
-                f"{entry['memory'] / 1e9:.1f}",
+                "" if entry["memory"] is None else f"{entry['memory'] / 1e9:.1f}",
                 f"{measure / seconds:.2f}",
             )
         )

@@ -8,6 +8,11 @@ from typing import Any
 from heedful.experiments.page import Rows, align_columns
 
 
+def larger(first: int | None, second: int | None) -> int | None:
+    """Return the larger peak memory of two rounds; None if it was not measured."""
+    return None if first is None or second is None else max(first, second)
+
+
 @dataclass(frozen=True)
 class SpeedMeasurement:
     """
@@ -29,8 +34,8 @@ class SpeedMeasurement:
     """Operations of a repetition, counted from the model's shapes without padding."""
     rate: float | None
     """GFLOP/s of matrix products on this machine in the same precision."""
-    memory: int
-    """Peak memory of the system's process, or of the GPU, in bytes."""
+    memory: int | None
+    """Peak memory of the system's process, or on the GPU, in bytes; None if not measured."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Further facts, such as versions, BLEU, and the share of lines equal to the first system's."""
 
@@ -145,7 +150,7 @@ def speed_rows(measurements: Sequence[Mapping[str, Any]]) -> Rows:
                 "{median:.3f} ({min:.3f}-{max:.3f})".format_map(measurement["seconds"]),
                 "-" if gflops is None else f"{gflops:,.0f}",
                 "-" if share is None else f"{share:.0%}",
-                f"{measurement['memory'] / 1e6:,.0f}",
+                "-" if measurement["memory"] is None else f"{measurement['memory'] / 1e6:,.0f}",
             )
         )
     return rows

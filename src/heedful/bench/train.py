@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.bench.measurement import SpeedMeasurement, SpeedReport
-from heedful.bench.systems import Say, find_systems, run_in_turns
+from heedful.bench.systems import Say, find_systems, peer_steps_at_once, run_in_turns
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
 from heedful.experiments.timed_training import training_request
@@ -71,12 +71,15 @@ def bench_train(
         "model": shape_of(config, vocabulary),
         "label_smoothing": config.train.label_smoothing,
         "steps": steps,
+        "steps_at_once": peer_steps_at_once(device),
         "profile": profile,
         "device": device,
         "threads": threads,
     }
     forced = conditions.precision != "auto"
-    field = find_systems("train", precision, conditions.peers, conditions.only, forced)
+    field = find_systems(
+        "train", precision, conditions.peers, conditions.only, forced, device=device
+    )
     round_robin = run_in_turns(field, request, conditions.rounds, say)
     needed = needed_work(config, vocabulary, sources, targets)
     measurements = tuple(

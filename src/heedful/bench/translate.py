@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from heedful.bench.measurement import SpeedMeasurement, SpeedReport
 from heedful.bench.random_run import make_random_run, random_lines
@@ -20,7 +21,7 @@ from heedful.errors import SettingError, TextError
 from heedful.evaluation.bleu import evaluate_texts
 from heedful.evaluation.languages import is_language
 from heedful.experiments.work import shape_of
-from heedful.machine.devices import describe_machine, has_int8, resolve_device
+from heedful.machine.devices import describe_machine, has_int8
 from heedful.model.contracts import search_flops
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.runs.run import Run
@@ -78,6 +79,12 @@ def bench_trained(
     lines = list(islice(read_lines(text.input), text.lines))
     if not any(line.strip() for line in lines):
         raise TextError(f"{text.input} must contain lines to translate, but all are empty.")
+    for path in text.reference:
+        if (count := sum(1 for _ in islice(read_lines(path), len(lines)))) < len(lines):
+            raise TextError(
+                f"{path} must have a reference for each of the {len(lines):,} lines to translate, "
+                f"but has {count:,} lines."
+            )
     opened = Run.open(run)
     place = opened.checkpoint_folder(weights)
     return _bench(opened, weights, place, lines, text, conditions or Conditions(), say)
@@ -131,7 +138,7 @@ def _bench(
     device, precision, threads = conditions.resolve()
     search = text.search
     model = run.build().eval()
-    field = _field(run, precision, conditions)
+    field = _field(run, device, precision, conditions)
     ids = run.tokenizer.encode_source(lines)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -205,13 +212,14 @@ def write_request(
     }
 
 
-def _field(run: Run, precision: str, conditions: Conditions) -> Systems:
+def _field(run: Run, device: str, precision: str, conditions: Conditions) -> Systems:
     """Find the systems that support this model."""
     peers, forced = conditions.peers, conditions.precision != "auto"
     # peers without bf16 compute in fp32, so heedful is also measured in fp32
     ways: tuple[str, ...] = ("fp32",) if precision == "bf16" else ()
-    ways += ("int8",) if has_int8(resolve_device(conditions.device)) else ()
-    field = find_systems("translate", precision, peers, conditions.only, forced, ways)
+    ways += ("int8",) if has_int8(torch.device(device)) else ()
+    only = conditions.only
+    field = find_systems("translate", precision, peers, only, forced, ways, device=device)
     if run.config.model.positions != "learned":
         return field
     alone = tuple(system for system in field.systems if system.name == OURS)

@@ -6,6 +6,7 @@ With equal time, a system that is too slow for the minimum number of steps is le
 other systems share its time.
 """
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
@@ -63,11 +64,14 @@ class _SharedBudget(NamedTuple):
 
     def steps_of(self, systems: Sequence[TableSystem]) -> dict[str, int]:
         """Compute the number of steps of systems that share the remaining budget."""
-        left = self.budget - self.spent
-        more = SECONDS_OF_VALIDATION * max(0, (self.task.validations or 0) - 2)
-        besides = (_SCORING + more) * len(systems)
+        left, besides = self.budget - self.spent, self._besides(systems)
         share = max(_TRAINING_SHARE * left - besides, _LEAST_SHARE * left, self.budget / 4)
         return {system.name: int(share / self._cost(systems, system)) for system in systems}
+
+    def _besides(self, systems: Sequence[TableSystem]) -> float:
+        """Compute the seconds that systems need apart from their steps."""
+        more = SECONDS_OF_VALIDATION * max(0, (self.task.validations or 0) - 2)
+        return (_SCORING + more) * len(systems)
 
     def _cost(self, systems: Sequence[TableSystem], system: TableSystem) -> float:
         """Compute how many seconds all systems together train for each step of `system`."""
@@ -84,12 +88,16 @@ class _SharedBudget(NamedTuple):
         }
         in_steps = self.task.equal == "steps"
         system = (max if in_steps else min)(costs, key=lambda system: costs[system])
-        minutes = (costs[system] / _TRAINING_SHARE + self.spent) / 60 + 1
+        # the inverse of `steps_of`
+        left = min(
+            (costs[system] + self._besides(systems)) / _TRAINING_SHARE, costs[system] / _LEAST_SHARE
+        )
+        minutes = min(left + self.spent, 4 * costs[system]) / 60 + 1
         return SettingError(
             f"--budget must allow {'every' if in_steps else 'at least one'} system its "
             f"minimum number of steps, but {say_time(self.budget / self.task.share)} allow "
             f"{system.title} only {self.steps_of(systems)[system.name]} of {system.fewest}; give "
-            f"at least {minutes / self.task.share:.0f}m."
+            f"at least {math.ceil(minutes / self.task.share)}m."
         )
 
 

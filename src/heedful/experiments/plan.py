@@ -38,7 +38,7 @@ _BETWEEN_VALIDATIONS = 10.0
 _MEASURING = 4
 """Minimum seconds to measure the rate of a system."""
 RATES = "rates.json"
-"""The file of measured rates, in target tokens per second, by the name of a system."""
+"""The file of measured rates, in tokens per second, by the name of a system."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class PlannedSystem:
     """Folder of its encoded text."""
     steps: int
     tokens_per_second: float
-    """Measured target tokens per second of training."""
+    """Measured tokens per second of training, counted on the side that has more of them."""
     batch_tokens: int
     parameters: int
     """Number of the model's weights if the vocabulary has its configured size."""
@@ -109,7 +109,7 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
     """Encode the text, measure the rate of every system, and share the budget."""
     began = time.monotonic()
     trained, out = task.trained, task.out
-    rates = _known_rates(out / RATES)
+    rates = _known_rates(out / RATES, threads)
     unknown = {
         _but_for_seed(system) for system in trained if system.name not in rates and not system.after
     }
@@ -121,10 +121,10 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
         )
     encoded = encode_all(task)
     rates = _all_rates(task, encoded, rates, threads)
-    write_json(out / RATES, rates)
+    write_rates(out / RATES, rates, threads)
     for system in trained:
         rate = rates[system.name]
-        say(capital(f"{system.title}: {rate:,.0f} target tokens per second in training"))
+        say(capital(f"{system.title}: {rate:,.0f} tokens per second in training"))
     batches = {name: system.config.train.batch_tokens for name, system in encoded.items()}
     seconds = {name: tokens / rates[name] for name, tokens in batches.items()}
     steps = share_budget(task, seconds, budget, time.monotonic() - began)
@@ -191,15 +191,38 @@ def encode_all(task: TableTask) -> dict[str, EncodedSystem]:
     return encoded
 
 
-def _known_rates(path: Path) -> dict[str, float]:
-    """Read rates that were measured earlier; raises `RunFolderError` if the file has no rates."""
+def write_rates(path: Path, rates: Mapping[str, float], threads: int) -> None:
+    """Write the rates of systems, and the conditions in which they were measured."""
+    write_json(path, {"conditions": _conditions(threads), "rates": dict(rates)})
 
-    def parse(rates: dict[str, float]) -> dict[str, float]:
+
+def _conditions(threads: int) -> dict[str, Any]:
+    """Describe what rates depend on besides the settings of systems."""
+    device = resolve_device("auto")
+    return {
+        "device": str(device),
+        "precision": resolve_precision("auto", device),
+        "threads": threads,
+    }
+
+
+def _known_rates(path: Path, threads: int) -> dict[str, float]:
+    """
+    Read rates that were measured earlier in the same conditions.
+
+    Raises `RunFolderError` if the file has no rates.
+    """
+
+    def parse(known: dict[str, Any]) -> dict[str, float]:
+        # files of earlier commits have no conditions
+        if known.get("conditions") != _conditions(threads):
+            return {}
+        rates: dict[str, float] = known["rates"]
         if wrong := [name for name, rate in rates.items() if not is_positive(rate)]:
             raise ValueError(f"the rate of {wrong[0]} is {rates[wrong[0]]!r}")
         return rates
 
-    content = "contain the rates of systems, in target tokens per second"
+    content = "contain the rates of systems, in tokens per second"
     return read_json(path, content, parse) if path.exists() else {}
 
 
@@ -219,7 +242,7 @@ def _all_rates(
     known: Mapping[str, float],
     threads: int,
 ) -> dict[str, float]:
-    """Measure unknown rates in target tokens per second, once for all seeds of a system."""
+    """Measure unknown rates in tokens per second, once for all seeds of a system."""
     alike = {
         _but_for_seed(system): known[system.name]
         for system in task.trained

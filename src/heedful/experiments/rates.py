@@ -30,9 +30,10 @@ def rates_in_turns(
     recipe: str, trainings: Sequence[TimedSettings], threads: int, steps: int = 5
 ) -> list[float]:
     """
-    Measure the target tokens per second of several training runs, whose steps take turns.
+    Measure the tokens per second of several training runs, whose steps take turns.
 
-    Varying load on the machine therefore affects all training runs equally.
+    Tokens are counted on the side that has more of them, like `train.batch_tokens`. Varying load
+    on the machine affects all training runs equally.
     """
     device = resolve_device("auto")
     shared = {
@@ -47,7 +48,7 @@ def rates_in_turns(
         lengths = training.source_length, training.target_length
         pairs = synthetic_pairs(vocabulary, *lengths, config.train.batch_tokens)
         requests.append(training_request(config, vocabulary, *pairs) | shared)
-        tokens.append(sum(len(row) + 1 for row in pairs[1]))
+        tokens.append(max(sum(len(row) + 1 for row in side) for side in pairs))
     seconds: list[list[float]] = []
     for first in range(0, len(requests), _AT_ONCE):
         request = {"trainings": requests[first : first + _AT_ONCE], "steps": steps}

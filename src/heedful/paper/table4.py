@@ -153,10 +153,11 @@ def make_table4(
         return Table4((), (), 0)
     # parsers are loaded first, so that a run that cannot be opened fails before the work
     parsers = {run: Parser.load(run, threads=threads, device=device) for run in runs}
-    gold = read_clean(expand([trees]))
+    gold_files = expand([trees])
+    gold = read_clean(gold_files)
     files = expand(train_trees) if train_trees else []
     learned = [tree for file in files for tree in read_clean([file])]
-    if any(file.path.samefile(trees) for file in files):
+    if any(file.path.samefile(other.path) for file in files for other in gold_files):
         say(f"warning: the grammars are scored on trees that they were trained on, {trees}")
     scored = [
         _score_parser(name, gold, parsed, True) for name, parsed in _baselines(gold, learned, say)

@@ -67,14 +67,19 @@ def test_without_a_step_no_share_is_claimed():
 
 def test_rounds_are_joined_by_system_and_batch():
     entries = [
-        {"who": "a", "batch": 1, "seconds": [1.0]},
+        {"who": "a", "batch": 1, "seconds": [1.0], "memory": 5},
         {"who": "b", "batch": 1, "failed": "no"},
-        {"who": "a", "batch": 2, "seconds": [5.0]},
-        {"who": "a", "batch": 1, "seconds": [3.0, 2.0]},
+        {"who": "a", "batch": 2, "seconds": [5.0], "memory": None},
+        {"who": "a", "batch": 1, "seconds": [3.0, 2.0], "memory": 7},
+        {"who": "c", "batch": 1, "failed": "busy"},
+        {"who": "a", "batch": 1, "failed": "no time is left"},
+        {"who": "a", "batch": 2, "seconds": [4.0], "memory": None},
+        {"who": "c", "batch": 1, "seconds": [6.0], "memory": 1},
     ]
     joined = join_rounds(entries)
-    assert [entry["seconds"] for entry in joined] == [[1.0, 3.0, 2.0], [], [5.0]]
-    assert [entry.get("failed") for entry in joined] == [None, "no", None]
+    assert [entry["seconds"] for entry in joined] == [[1.0, 3.0, 2.0], [], [5.0, 4.0], [6.0]]
+    assert [entry.get("failed") for entry in joined] == [None, "no", None, None]
+    assert [entry.get("memory") for entry in joined] == [7, None, None, 1]
 
 
 def test_the_gain_of_graphs_is_by_batch():

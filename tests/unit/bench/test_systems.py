@@ -3,7 +3,12 @@ from pathlib import Path
 
 import pytest
 
+from heedful.bench import train as bench_of_steps
+from heedful.bench import translate as bench_of_searches
 from heedful.bench.systems import System, Systems, find_systems, run_in_turns
+from heedful.bench.train import Conditions, bench_train
+from heedful.bench.translate import BenchText, bench_random
+from heedful.search.settings import PEERS_SEARCH
 from tests.support.toy_system import TOY
 
 
@@ -52,3 +57,26 @@ def test_turns_are_added_up_and_a_failure_is_told(peers):
         "round 2 of 2: toy quick",
     ]
     assert min(turns.rates.values()) > 0
+
+
+class OnGpu(Conditions):
+    """A machine with a GPU."""
+
+    def resolve(self):
+        return "cuda:0", "bf16", 1
+
+
+@pytest.mark.parametrize("bench", [bench_of_steps, bench_of_searches])
+def test_peers_are_measured_in_their_variants_for_the_device(bench, monkeypatch):
+    class Asked(Exception):
+        pass
+
+    def ask(*_, device, **__):
+        raise Asked(device)
+
+    monkeypatch.setattr(bench, "find_systems", ask)
+    with pytest.raises(Asked, match="cuda:0"):
+        if bench is bench_of_steps:
+            bench_train("tiny", conditions=OnGpu(), say=print)
+        else:
+            bench_random("tiny", (), BenchText(search=PEERS_SEARCH), conditions=OnGpu(), say=print)

@@ -1,5 +1,6 @@
 """Budgets that are too small for some systems, and what is said of these."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,20 @@ def test_equal_steps_leave_nobody_out():
         r"only \d of 10",
     ):
         share_budget(task("steps"), SECONDS, 60.0, 0.0)
+
+
+@pytest.mark.parametrize("equal", ["time", "steps"])
+@pytest.mark.parametrize("validations", [None, 10])
+@pytest.mark.parametrize("slower", [1.0, 30.0])
+def test_the_budget_that_a_refusal_names_is_enough(equal, validations, slower):
+    seconds = {name: slower * second for name, second in SECONDS.items()}
+    table = task(equal)._replace(validations=validations)
+    for budget in (1.0, 20.0, 60.0, 200.0):
+        try:
+            share_budget(table, seconds, budget, spent=0.5)
+        except SettingError as error:
+            minutes = int(re.search(r"give at least (\d+)m\.", str(error))[1])
+            assert share_budget(table, seconds, 60.0 * minutes, spent=0.5)
 
 
 def test_the_reasons_are_said_of_each_system_and_of_what_needs_it():

@@ -1,9 +1,11 @@
 import json
+import math
 
 import pytest
 
 from heedful.errors import RunFolderError, SettingError
-from heedful.experiments.plan import Plan, make_plan
+from heedful.experiments import plan as plan_module
+from heedful.experiments.plan import Plan, make_plan, write_rates
 from heedful.experiments.system import TableSystem
 from heedful.experiments.task import TableTask
 
@@ -17,7 +19,7 @@ SYSTEMS = (
 
 
 def planned(corpus, out, equal, budget=1_000.0, systems=SYSTEMS, validations=None, **rates):
-    (out / "rates.json").write_text(json.dumps(rates), encoding="utf-8")
+    write_rates(out / "rates.json", rates, 1)
     task = TableTask("tiny", COMMON, systems, corpus, out, equal, validations=validations)
     return make_plan(task, budget, 1, lambda _: None)
 
@@ -131,11 +133,29 @@ def test_validations_that_are_asked_for_have_their_part_of_the_budget(
 
 @pytest.mark.parametrize(
     "damaged",
-    ["fast", "[]", "null", '{"slow": null}', '{"slow": "1"}', '{"slow": 0}', '{"slow": NaN}'],
+    ["fast", "[]", "null", {"slow": None}, {"slow": "1"}, {"slow": 0}, {"slow": math.nan}],
 )
 def test_damaged_rates_are_refused_before_the_work(corpus, tmp_path, damaged):
+    write_rates(tmp_path / "rates.json", {}, 1)
+    if isinstance(damaged, dict):
+        known = json.loads((tmp_path / "rates.json").read_text(encoding="utf-8"))
+        damaged = json.dumps(known | {"rates": damaged})
     (tmp_path / "rates.json").write_text(damaged, encoding="utf-8")
     task = TableTask("tiny", COMMON, SYSTEMS, corpus, tmp_path, "time")
     with pytest.raises(RunFolderError, match=r"rates\.json must contain the rates of systems"):
         make_plan(task, 1_000.0, 1, lambda _: None)
     assert not (tmp_path / "text").exists()
+
+
+def test_rates_of_other_conditions_are_not_used(corpus, tmp_path, monkeypatch):
+    def plan(threads):
+        task = TableTask("tiny", COMMON, SYSTEMS[:1], corpus, tmp_path, "time")
+        return make_plan(task, 1_000.0, threads, lambda _: None).systems[0].tokens_per_second
+
+    rates = iter([100.0, 200.0, 300.0])
+    monkeypatch.setattr(
+        plan_module, "rates_in_turns", lambda _, timed, __: [next(rates) for _ in timed]
+    )
+    assert [plan(threads) for threads in (1, 1, 2)] == [100.0, 100.0, 200.0]
+    (tmp_path / "rates.json").write_text('{"slow": 7.0}', encoding="utf-8")  # an earlier format
+    assert plan(2) == 300.0

@@ -20,6 +20,11 @@ def test_each_system_has_the_rate_of_its_median_step(monkeypatch):
     timed = [TimedSettings(("train.batch_tokens=100",), 10, 10) for _ in range(9)]
     assert rates_in_turns("tiny", timed, 1) == [100.0] * 9
     assert [len(request["trainings"]) for request in requests] == [8, 1]
+    # as for `train.batch_tokens`, the tokens are those of the longer side
+    unequal = [
+        TimedSettings(("train.batch_tokens=100",), *lengths) for lengths in ((20, 5), (5, 20))
+    ]
+    assert rates_in_turns("tiny", unequal, 1) == [100.0] * 2
 
 
 def test_trainings_take_steps_in_turns():

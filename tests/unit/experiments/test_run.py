@@ -1,11 +1,10 @@
-import json
 from dataclasses import replace
 
 import pytest
 from benchmarks.operations import count_again
 
 from heedful.errors import RunFolderError
-from heedful.experiments.plan import Plan
+from heedful.experiments.plan import Plan, write_rates
 from heedful.experiments.run import train_all
 from heedful.experiments.system import TableSystem
 from heedful.experiments.task import TableTask
@@ -36,7 +35,7 @@ def trained(corpus, tmp_path_factory):
 def run(corpus, out, budget=20.0, systems=SYSTEMS, common=COMMON, **options):
     out.mkdir(exist_ok=True)
     if not (out / "rates.json").exists():
-        (out / "rates.json").write_text(json.dumps({"one": RATE, "two": RATE}), "utf-8")
+        write_rates(out / "rates.json", {"one": RATE, "two": RATE}, 1)
     options = {"threads": 1} | options
     task = TableTask("tiny", common, systems, corpus, out, "time")
     return train_all(task, budget, say=lambda _: None, **options)

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from heedful.errors import RunFolderError, SettingError, TextError
+from heedful.experiments.plan import write_rates
 from heedful.paper.claims import training
 from heedful.paper.claims.check import (
     INTRODUCTION,
@@ -52,8 +53,8 @@ def test_models_are_trained_within_the_budget_and_doubted_where_they_learned_too
     monkeypatch.setattr(training, "COMMON", (*narrow, "search.max_length=input+5"))
     (tmp_path / "mask").mkdir()
     # rates at which a quarter of the budget, the least share, is enough for every system
-    rates = json.dumps({"transformer": 5_000.0, "no-mask": 5_000.0})
-    (tmp_path / "mask" / "rates.json").write_text(rates, "utf-8")
+    rates = {"transformer": 5_000.0, "no-mask": 5_000.0}
+    write_rates(tmp_path / "mask" / "rates.json", rates, 1)
     found = check_claims(["mask"], tmp_path, lambda: corpus, 20.0, threads=1)
     assert "Train longer before drawing conclusions: Transformer has only" in found["mask"].sentence
     assert found["mask"].holds is None

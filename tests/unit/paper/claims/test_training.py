@@ -1,8 +1,6 @@
-import json
-
 import pytest
 
-from heedful.experiments.plan import RATES, make_plan
+from heedful.experiments.plan import RATES, make_plan, write_rates
 from heedful.paper.claims.statement import Checked
 from heedful.paper.claims.table import CLAIMS
 from heedful.paper.claims.trained import compare_pairs
@@ -51,7 +49,7 @@ def test_a_model_whose_last_rise_is_needed_is_validated_after_three_quarters(
     claim, corpus, tmp_path
 ):
     rates = {system.name: 20_000.0 for system in claim.systems}
-    (tmp_path / RATES).write_text(json.dumps(rates), "utf-8")
+    write_rates(tmp_path / RATES, rates, 1)
     task = claim_task(claim, corpus, tmp_path, 1.0)
     plan = make_plan(task, 45.0 * len(claim.systems), 1, lambda _: None)
     for system in plan.systems:
