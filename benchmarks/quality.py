@@ -306,8 +306,8 @@ _TESTS = (
 )
 _RATES = (
     "Tokens per second on an idle machine, counted on the side with more tokens, without a second "
-    "pass. All columns except “one thread” are for two threads. A step with a second pass counts as "
-    f"{SLOWDOWN['simcut']} steps (SimCut) or {SLOWDOWN['rdrop']} steps (R-Drop)."
+    "pass. All columns except “one thread” are for two threads. A step with a second pass counts "
+    f"as {SLOWDOWN['simcut']} steps (SimCut) or {SLOWDOWN['rdrop']} steps (R-Drop)."
 )
 _TRIALS = (
     "Each trial changes settings of the recipe `multi30k`. Its number of steps follows from its "

@@ -326,7 +326,7 @@ def _add_rows(gradient: Tensor, ids: Tensor, rows: int) -> Tensor:
     sums = torch.zeros(len(used), width)
     sums.index_add_(0, place.reshape(-1), gradient.reshape(-1, width).float())
     total = torch.zeros(rows, width, dtype=gradient.dtype)
-    return total.index_copy_(0, used, sums.to(gradient.dtype))
+    return total.index_copy_(0, used.long(), sums.to(gradient.dtype))
 
 
 def can_prepack(device: torch.device, dtype: torch.dtype) -> bool:

@@ -26,7 +26,7 @@ from heedful.model.halves import (
 )
 from heedful.model.kv_cache import DecoderState, mask_to_bias
 from heedful.model.layer_config import LayerConfig
-from heedful.model.layout import Layout, causal_mask, check_mask, pad, unpad
+from heedful.model.layout import Layout, causal_mask, check_mask, pad, real_positions, unpad
 from heedful.model.parts import KeyValue, Mixer, Parts, TargetCache, TargetMixer, mixed_states
 from heedful.model.residual import normalize
 from heedful.model.score_bias import ScoreBias, bias_of_pairs, bias_of_slots
@@ -129,7 +129,8 @@ class Encoder(nn.Module, SourceEncoder):
         """
         if mask is None:
             mask = x.new_ones(len(x), 1, 1, x.size(1), dtype=torch.bool)
-        return self.encode(x, check_mask("Encoder", mask), weights).states
+        mask = check_mask("Encoder", mask).expand(len(x), -1, -1, -1)
+        return self.encode(x, mask, weights).states
 
     def encode(self, x: States, mask: SourceMask, weights: list[Tensor] | None = None) -> Memory:
         real = _real_keys(mask)  # (batch, time)
@@ -140,7 +141,7 @@ class Encoder(nn.Module, SourceEncoder):
         window = self.window
         if window is not None:
             own_mask, window = restrict(mask, window, mask.size(3), weights is not None)
-        own_real = None if packing else real
+        own_real = real_positions(real, packing)
         layout = Layout(own_mask, packing, packing, weights, own_real, window, bias)
         for layer in self.layers:
             x = layer(x, layout)
@@ -265,7 +266,7 @@ class Decoder(nn.Module, TargetDecoder):
         """
         own_weights, cross_weights = (None, None) if weights is None else weights
         if memory_mask is not None:
-            check_mask("Decoder", memory_mask)
+            memory_mask = check_mask("Decoder", memory_mask).expand(len(x), -1, -1, -1)
         mask, window = self._mask(x, real, weights is not None)
         bias = bias_of_pairs(self.score_bias, mask, x.size(1))
         most_keys = max(x.size(1), memory.size(1))
@@ -277,7 +278,7 @@ class Decoder(nn.Module, TargetDecoder):
         if weights is None and not differs:
             x, packing = unpad(x, real, most_keys)
             memory, memory_packing = unpad(memory, real_memory, most_keys)
-        own_real = None if packing else real
+        own_real = real_positions(real, packing)
         layout = Layout(mask, packing, packing, own_weights, own_real, window, bias)
         memory_layout = Layout(memory_mask, packing, memory_packing, cross_weights)
         for layer in self.layers:

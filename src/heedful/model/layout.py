@@ -8,7 +8,7 @@ Layouts: to which positions each position may attend, and where the real tokens 
                                   (`heedful.kernels.attention`)
     weights                       a list for the attention weights, if the caller requests them
     window                        the neighbors to which a query may attend, if not in the mask
-    real                          which queries are not padding, if padding was not removed
+    real                          which queries are not padding; some padding may be kept
     bias                          a bias of the scores, which includes the mask
 
 Each stack creates its layouts, and the layers pass them on to `heedful.model.attention.attend`.
@@ -116,8 +116,8 @@ class Layout:
     """Positions of the real tokens if padding was removed; None for padded rows."""
     weights: list[Tensor] | None = None
     """Each attention layer appends its weights (batch, heads, queries, keys) here, unless None."""
-    real: Bool[Tensor, "batch queries"] | None = None
-    """True at real queries, for norms and networks; None if all are real or padding was removed."""
+    real: Bool[Tensor, "_ queries"] | None = None
+    """True at real queries, for norms and networks; None if all are real."""
     window: Window | None = None
     """The neighbors that a query may attend to, if the mask does not include the window."""
     bias: Float[Tensor, "_ heads queries keys"] | None = None
@@ -177,6 +177,13 @@ def unpad(
     """
     packing = None if real is None or not use_cpu_kernel(x, keys) else Packing.of(real)
     return (x, None) if packing is None else (packing.pack(x), packing)
+
+
+def real_positions(
+    real: Bool[Tensor, "batch time"] | None, packing: Packing | None
+) -> Bool[Tensor, "_ positions"] | None:
+    """Return which positions are real after `unpad`, which may keep some padding."""
+    return real if real is None or packing is None else packing.real_tokens(real)
 
 
 def pad(

@@ -10,6 +10,7 @@ from heedful.kernels.linear import (
     lie_side_by_side,
     linear,
     linear_forward,
+    lookup,
     matmul,
     split,
 )
@@ -110,3 +111,14 @@ def test_splitting_and_joining_have_second_derivatives():
         return join(second.square(), first.tanh())
 
     assert torch.autograd.gradcheck(mixed, x) and torch.autograd.gradgradcheck(mixed, x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_lookup_by_ids_of_32_bits_has_the_same_gradient(dtype):
+    ids = torch.tensor([[1, 3, 1], [0, 3, 3]])
+    table = torch.randn(5, 4, dtype=dtype, requires_grad=True)
+    weights = torch.randn(2, 3, 4, dtype=dtype)
+    found, wanted = (
+        torch.autograd.grad(lookup(x, table), table, weights)[0] for x in (ids.int(), ids)
+    )
+    assert torch.equal(found, wanted)

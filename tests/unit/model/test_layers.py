@@ -49,3 +49,11 @@ def test_a_mask_with_a_row_for_each_query_is_read_row_by_row():
     apart = decoder(X, MEMORY, windows, real=real)
     torch.testing.assert_close(apart[0], decoder(X, MEMORY, windows, ([], []))[0])
     torch.testing.assert_close(apart[1, :3], decoder(X, MEMORY, windows, ([], []))[1, :3])
+
+
+def test_a_mask_of_one_row_is_for_every_row():
+    encoder, decoder = Encoder(CONFIG, 2).eval(), Decoder(CONFIG, 2).eval()
+    real = torch.tensor([True] * 5 + [False] * 2)
+    one, every = (real.expand(rows, 1, 1, 7) for rows in (1, 2))
+    torch.testing.assert_close(encoder(MEMORY, one), encoder(MEMORY, every))
+    torch.testing.assert_close(decoder(X, MEMORY, one), decoder(X, MEMORY, every))

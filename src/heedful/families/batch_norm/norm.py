@@ -8,6 +8,8 @@ evaluation mode, running averages from training replace the batch statistics
 (`docs/explain/normalization.md`).
 """
 
+from typing import Any
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -22,6 +24,13 @@ class BatchNorm(nn.BatchNorm1d, PaddedNorm):
     def __init__(self, d_model: int, eps: float = 1e-6) -> None:
         super().__init__(d_model, eps=eps)
         self.num_batches_tracked = None  # only a cumulative average needs this count
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Tensor], prefix: str, local_metadata: dict[str, Any], *rest: Any
+    ) -> None:
+        # without a version, as in a plain dict, torch would add the count that is missing here
+        metadata = {**local_metadata, "version": self._version}
+        super()._load_from_state_dict(state_dict, prefix, metadata, *rest)
 
     def reset_running_stats(self) -> None:
         """Reset the running averages; torch's own method needs the number of batches."""

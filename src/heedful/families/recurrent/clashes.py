@@ -217,11 +217,16 @@ def _room_for_mixtures(recurrent: RecurrentConfig, side: str) -> Iterator[str]:
         and recurrent.feed == "context"
         and recurrent.feed_layers == "first"
     )
-    if recurrent.score != "none" and not (alone or below):
+    if not (alone or below):
+        change = "`model.recurrent.feed` to none"
+        if recurrent.score != "none":
+            change = (
+                "`model.recurrent.query` to previous, `model.recurrent.feed` to context and "
+                "`model.recurrent.feed_layers` to first"
+            )
         yield (
-            "mixtures of experts need recurrent decoder layers without feedback: "
-            "set `model.recurrent.query` to previous, `model.recurrent.feed` to context and "
-            "`model.recurrent.feed_layers` to first, or `model.experts.decoder_layers` to none"
+            "mixtures of experts need recurrent decoder layers without feedback: set "
+            f"{change}, or `model.experts.decoder_layers` to none"
         )
 
 

@@ -132,3 +132,11 @@ def test_padding_that_was_removed_changes_nothing_in_training():
     with torch.backends.mkldnn.flags(enabled=False):  # then rows keep their padding
         padded = one.states(source, target)
     torch.testing.assert_close(other.states(source, target), padded, atol=1e-5, rtol=1e-5)
+
+
+def test_a_plain_dict_of_tensors_is_loaded():
+    model, other = small(norm_kind="batch"), small(norm_kind="batch")
+    tensors = {name: tensor + 1 for name, tensor in model.state_dict().items()}
+    other.load_state_dict(tensors)
+    for name, tensor in other.state_dict().items():
+        torch.testing.assert_close(tensor, tensors[name])

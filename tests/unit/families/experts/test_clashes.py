@@ -56,6 +56,11 @@ def test_recurrent_decoders_have_mixtures_outside_of_what_is_fed_back():
             load_config("tiny", [*DECODER, f"model.recurrent.{setting}", count])
     current = "model.recurrent.query=current"
     load_config("tiny", [*DECODER, current, count, "model.experts.decoder_layers=none"])
+    blind = ["model.recurrent.score=none", "model.recurrent.query=current"]
+    blind += ["model.recurrent.readout=state", "model.recurrent.start=mean"]
+    load_config("tiny", [*DECODER, *blind, "model.recurrent.feed=none", count])
+    with pytest.raises(SettingError, match=r"feedback: set `model\.recurrent\.feed` to none, or"):
+        load_config("tiny", [*DECODER, *blind, "model.recurrent.feed=readout", count])
     fast = ["model.recurrent.fast_forward=true", "model.recurrent.direction=forward"]
     with pytest.raises(SettingError, match="fast_forward` must be false with mixtures"):
         load_config("tiny", [*DECODER, *fast, count])
