@@ -129,8 +129,7 @@ class Encoder(nn.Module, SourceEncoder):
         """
         if mask is None:
             mask = x.new_ones(len(x), 1, 1, x.size(1), dtype=torch.bool)
-        mask = check_mask("Encoder", mask).expand(len(x), -1, -1, -1)
-        return self.encode(x, mask, weights).states
+        return self.encode(x, check_mask("Encoder", mask, x.size(0)), weights).states
 
     def encode(self, x: States, mask: SourceMask, weights: list[Tensor] | None = None) -> Memory:
         real = _real_keys(mask)  # (batch, time)
@@ -266,7 +265,7 @@ class Decoder(nn.Module, TargetDecoder):
         """
         own_weights, cross_weights = (None, None) if weights is None else weights
         if memory_mask is not None:
-            memory_mask = check_mask("Decoder", memory_mask).expand(len(x), -1, -1, -1)
+            memory_mask = check_mask("Decoder", memory_mask, x.size(0))
         mask, window = self._mask(x, real, weights is not None)
         bias = bias_of_pairs(self.score_bias, mask, x.size(1))
         most_keys = max(x.size(1), memory.size(1))

@@ -77,12 +77,12 @@ def _broadcast(query: Tensor, key: Tensor) -> tuple[int, ...]:
         ) from None
 
 
-def check_mask(owner: str, mask: Any) -> Tensor:
-    """Return the mask; refuse values other than a boolean tensor with four axes."""
+def check_mask(owner: str, mask: Any, rows: int = 1) -> Tensor:
+    """Return the mask of all rows; refuse values other than a boolean tensor with four axes."""
     if not isinstance(mask, Tensor) or mask.dtype is not torch.bool or mask.dim() != 4:
         wanted = "booleans of shape (batch, heads or 1, queries or 1, keys), true where a query"
         raise not_a_tensor(f"the mask of {owner}", f"{wanted} may attend to a key", mask)
-    return mask
+    return mask.expand(rows, -1, -1, -1) if mask.size(0) == 1 else mask
 
 
 def check_ids(owner: str, **ids: Any) -> None:
