@@ -18,9 +18,10 @@ _MOST_IN_TRAINING = 0.01
 _LEAST_IN_INPUT = 0.1
 _LOOKED_AT = 10_000
 _SHOWN = 5
-WORD_KINDS = ("word", "word-list")
+WORD_KINDS = ("word", "word-list", "imported-spaces")
 """Kinds of tokenizers whose vocabulary consists of whole words."""
-_CUT_FROM_WORDS = (*WORD_KINDS, "codes")
+CUT_FROM_WORDS = (*WORD_KINDS, "codes", "imported-codes")
+"""Kinds of tokenizers that split a line at its spaces first, so that a subword is in one word."""
 
 
 def unknown_warning(pairs: EncodedPairs, tokenizer: Tokenizer, corpus: Corpus) -> str | None:
@@ -114,7 +115,7 @@ def unknown_parts(tokenizer: Tokenizer, lines: Iterable[str], side: str) -> list
     if side == "source" and tokenizer.tags:
         lines = (split_tag(line)[1] for line in lines)
     kind = tokenizer.kind if side == "source" else tokenizer.target_kind
-    words = kind in _CUT_FROM_WORDS
+    words = kind in CUT_FROM_WORDS
     counts = Counter(chain.from_iterable(line.split() if words else line for line in lines))
     parts = sorted(counts, key=lambda part: (-counts[part], part))
     return [part for part, ids in zip(parts, encode(parts), strict=True) if UNKNOWN in ids]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Literal, TypeVar
 
-from heedful.data.coverage import WORD_KINDS
+from heedful.data.coverage import CUT_FROM_WORDS, WORD_KINDS
 from heedful.text.blanks import read_source, read_target
 from heedful.text.lines import without_controls
 from heedful.text.reading.line import LineReader, ReadLine, RestoredLine
@@ -25,7 +25,8 @@ from heedful.text.reading.prefix import NO_PREFIX, Prefix
 from heedful.text.reading.terms import Terms
 from heedful.text.reading.vocabulary import LACKING, SourceVocabulary
 from heedful.text.sentences import CutRule, TextLayout, split
-from heedful.tokenization.imported_model import is_imported
+from heedful.tokenization.bpe_codes import SEPARATOR
+from heedful.tokenization.imported_model import ImportedModel, is_imported
 from heedful.tokenization.special_symbols import SPECIAL_IDS, split_tag
 from heedful.tokenization.tokenizer import UNKNOWN, Tokenizer
 from heedful.translation.join import join_sentences
@@ -48,8 +49,12 @@ def vocabulary_of(tokenizer: Tokenizer) -> SourceVocabulary:
         return [sum(LACKING if number in costly else 1 for number in row) for row in rows]
 
     alphabet: frozenset[str] = frozenset()
-    if tokenizer.kind in WORD_KINDS:
-        pieces = (model.piece(number) for number in range(len(SPECIAL_IDS), model.size))
+    if tokenizer.kind in CUT_FROM_WORDS:
+        suffix = "" if tokenizer.kind in WORD_KINDS else SEPARATOR
+        spelled = {*range(len(SPECIAL_IDS), model.size)}.difference(model.tags.values())
+        if isinstance(model, ImportedModel):  # its embedding may have rows without a subword
+            spelled -= {n for n, piece in enumerate(model.id_mapping.pieces) if piece is None}
+        pieces = (model.piece(number).removesuffix(suffix) for number in spelled)
         alphabet = frozenset().union(*pieces)
     return SourceVocabulary(cost, alphabet, tokenizer.source_language)
 

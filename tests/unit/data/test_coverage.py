@@ -14,6 +14,8 @@ from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.encoded.encode import encode_corpus
 from heedful.text.corpus import Corpus
 from heedful.tokenization.from_files import tokenizer_from_files
+from heedful.tokenization.id_mapping import IdMapping
+from heedful.tokenization.imported_model import ImportedModel
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.tokenization.vocabulary import Vocabulary
 from heedful.tokenization.vocabulary_model import VocabularyModel
@@ -139,6 +141,20 @@ def test_a_language_tag_is_not_taken_for_unknown_text(tmp_path: Path) -> None:
     )
     assert unknown_parts(tokenizer, [">>de<< abc", ">>fr<< a"], "source") == ["c"]
     assert unknown_parts(tokenizer, [">>"], "target") == [">"]
+
+
+@pytest.mark.parametrize("cutter", ["spaces", "codes"])
+def test_imported_vocabularies_of_words_are_treated_like_others(cutter: str) -> None:
+    names = ["</s>", "<unk>", "<pad>", "the", "dog"]
+    special = {"pad": "<pad>", "unknown": "<unk>", "end": "</s>"}
+    id_mapping = IdMapping.of({name: n for n, name in enumerate(names)}, special, len(names))
+    codes = b"#version: 0.2\nt h\nth e</w>\nd o\ndo g</w>\n" if cutter == "codes" else b""
+    model = ImportedModel(id_mapping, cutter, codes)
+    tokenizer = Tokenizer(model, source_language="en", target_language="de")
+    assert unknown_parts(tokenizer, ["the dog", "the cat"], "source") == ["cat"]
+    texts = [*["the dog"] * 20, "the Ж"]
+    warnings = input_warnings(texts, tokenizer.encode_source(texts), tokenizer)
+    assert bool(warnings) is (cutter == "codes")  # lines of words often have an unknown one
 
 
 def of_words(*tags: str) -> Tokenizer:

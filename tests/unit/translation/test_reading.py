@@ -8,7 +8,11 @@ from heedful.data.coverage import WORD_KINDS
 from heedful.text.blanks import read_source
 from heedful.text.reading.line import LineReader
 from heedful.text.reading.terms import Terms
+from heedful.tokenization.id_mapping import IdMapping
+from heedful.tokenization.imported_model import ImportedModel
 from heedful.tokenization.tokenizer import Tokenizer
+from heedful.tokenization.vocabulary import Vocabulary
+from heedful.tokenization.vocabulary_model import VocabularyModel
 from heedful.translation.reading import ReadLines, TextReader, vocabulary_of, without_links
 from heedful.translation.result import Translation, WordAlignment
 
@@ -160,6 +164,38 @@ def test_a_vocabulary_of_words_knows_the_letters_of_its_words(tmp_path):
     words = Tokenizer.load(tmp_path)
     assert words.kind in WORD_KINDS
     assert vocabulary_of(words).lacks("犬") and not vocabulary_of(words).lacks("w")
+
+
+def tokenizer_of_pieces(kind, pieces):
+    """A tokenizer with a tag and the given pieces; an imported one also has a nameless row."""
+    codes = b"#version: 0.2\ne r\n" if kind.endswith("codes") else b""
+    if kind == "codes":
+        model = VocabularyModel(Vocabulary(pieces, [">>fr<<"]), codes)
+    else:
+        names = ["</s>", "<unk>", "<pad>", ">>fr<<", *pieces]
+        special = {"pad": "<pad>", "unknown": "<unk>", "end": "</s>"}
+        numbers = {name: number for number, name in enumerate(names)}
+        id_mapping = IdMapping.of(numbers, special, len(names) + 1)
+        model = ImportedModel(id_mapping, kind.removeprefix("imported-"), codes)
+    return Tokenizer(model, source_language="en", target_language="fr")
+
+
+@pytest.mark.parametrize(
+    ("kind", "pieces"),
+    [
+        ("codes", ["v@@", "er@@", "y"]),
+        ("imported-codes", ["v@@", "er@@", "y"]),
+        ("imported-spaces", ["very"]),
+    ],
+)
+def test_a_letter_is_known_wherever_in_a_word_it_is(kind, pieces):
+    tokenizer = tokenizer_of_pieces(kind, pieces)
+    assert tokenizer.kind == kind
+    assert reader(tokenizer).read([">>fr<< very 犬"]).rows == [">>fr<< very"]
+    vocabulary = vocabulary_of(tokenizer)
+    assert not vocabulary.lacks_any("very")
+    # neither the tag, nor the separator, nor a row without a name
+    assert all(map(vocabulary.lacks, "f@<>0123456789"))
 
 
 def test_no_line_is_no_row():

@@ -16,9 +16,10 @@ class SourceVocabulary:
     """
     A model's vocabulary: the characters that it knows, and the number of subwords of a word.
 
-    `cost`: counts the subwords of each text, as described at `Cost`. `alphabet`: for a vocabulary
-    of whole words, the characters of its words; else empty. `language`: the language's code, if
-    known. Results are cached, because lines share the same few characters.
+    `cost`: counts the subwords of each text, as described at `Cost`. `alphabet`: the characters of
+    the subwords, if a character that is known inside a word may be unknown as a word; else empty.
+    `language`: the language's code, if known. Results are cached, because lines share the same few
+    characters.
     """
 
     def __init__(
