@@ -81,13 +81,11 @@ class Mixture:
         """
         parts, first = [], 0
         for corpus, (size, count) in enumerate(zip(self.sizes, self.counts, strict=True)):
-            places = np.arange(epoch * count, (epoch + 1) * count)
-            rounds = places // size
-            part = np.empty(count, dtype=np.int64)
-            for number in range(int(rounds[0]), int(rounds[-1]) + 1):
+            begin, end = epoch * count, (epoch + 1) * count
+            for number in range(begin // size, (end - 1) // size + 1):
                 generator = np.random.Generator(np.random.PCG64([self.seed, corpus, number]))
-                chosen = rounds == number
-                part[chosen] = generator.permutation(size)[places[chosen] % size]
-            parts.append(part + first)
+                start = number * size
+                chosen = generator.permutation(size)[max(begin - start, 0) : end - start]
+                parts.append(chosen + first)
             first += size
         return np.concatenate(parts)
