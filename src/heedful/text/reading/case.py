@@ -48,11 +48,11 @@ class CasedWords(NamedTuple):
 
 def read_case(words: Sequence[str], vocabulary: SourceVocabulary) -> CasedWords:
     """Choose the case in which a model knows each word best."""
-    if not any(map(_has_capital, words)):
+    lettered = [place for place, word in enumerate(words) if _LETTERS.search(word)]
+    if not lettered or not any(map(_has_capital, words)):  # “Ⓐ” is a capital but not a letter
         return CasedWords(list(words), [False] * len(words))
     line = _case_of(words, vocabulary.capitalizes_nouns)
-    first = next(place for place, word in enumerate(words) if _LETTERS.search(word))
-    is_alone = sum(1 for word in words if _LETTERS.search(word)) == 1
+    first, is_alone = lettered[0], len(lettered) == 1
     read = [
         _known_form(word, line, place == first, is_alone, vocabulary)
         for place, word in enumerate(words)

@@ -53,6 +53,13 @@ def test_nouns_and_pronouns_of_german_keep_their_capitals(line):
     assert read_case(line.split(), german).words == line.split()
 
 
+@pytest.mark.parametrize("line", ["Ⓐ", "12 Ⓜ !"])
+def test_a_line_without_a_letter_has_no_case(line):
+    words = line.split()
+    read = read_case(words, small_vocabulary(letters=LETTERS | set("ⒶⓐⓂⓜ12!")))
+    assert read == (words, [False] * len(words), "")
+
+
 def test_the_case_of_a_line_or_word_is_given_back():
     words = ["l'eau", "est", "froide"]
     assert restore_line(words, "upper") == ["L'EAU", "EST", "FROIDE"]
