@@ -200,13 +200,13 @@ class _Repair:
         return self._suspects.sub(self._check_piece, self._pending)
 
     def _check_piece(self, match: re.Match[bytes]) -> bytes:
-        """Return a piece of the file if XML allows it, else `_MARK`."""
+        """Return a piece of the file if XML allows it, else `_MARK`, outside CDATA."""
         piece = match[0]
         if piece in (b"<![CDATA[", b"]]>"):
             self._in_cdata = piece != b"]]>"
             return piece
-        if piece[:1] != b"&":
-            return _MARK
+        if piece[:1] != b"&":  # inside CDATA, a reference would be literal text
+            return b"]]>" + _MARK + b"<![CDATA[" if self._in_cdata else _MARK
         return piece if self._in_cdata or _is_reference(piece) else _MARK
 
 

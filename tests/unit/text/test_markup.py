@@ -132,6 +132,15 @@ def test_what_xml_forbids_is_marked_wherever_a_chunk_ends(forbidden: str) -> Non
         assert texts[1] == "good"
 
 
+@pytest.mark.parametrize("forbidden", ["\x0b", "\x01", "\uffff"])
+def test_what_xml_forbids_is_marked_in_literal_text(forbidden: str) -> None:
+    for pad in (0, *range(65_490, 65_530)):
+        literal = f"<![CDATA[{'x' * pad}{forbidden} R&D &nbsp;]]>"
+        content = f"<a><seg>{literal}</seg><seg>good</seg></a>".encode()
+        texts = [event.text for event in events(content) if event.attributes is None]
+        assert texts[:2] == [f"{'x' * pad}{UNREADABLE} R&D &nbsp;", "good"]
+
+
 def test_what_xml_allows_is_never_marked() -> None:
     allowed = "&amp;&#9;&#x10FFFF;&#xFFFD; ]] > <![CDATA[R&D &nbsp; <]]>\ufffd \ufdcf"
     for pad in (0, *range(65_470, 65_540, 3)):
