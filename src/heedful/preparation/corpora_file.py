@@ -20,6 +20,8 @@ the sizes determine the shares. A tag, here ``>>fr<<``, is prepended to every so
 selects the target language of a multilingual model.
 """
 
+import glob
+import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +34,7 @@ from heedful.data.mixing import MOST_WEIGHT, is_weight
 from heedful.errors import SettingError
 from heedful.files import read_text_within
 from heedful.text.corpus import Corpus, expand
+from heedful.text.file_formats import split_name
 
 _NAME = re.compile(r"[\w-]+")
 _KEYS = {"source", "target", "weight", "tag"}
@@ -106,7 +109,7 @@ def _part(path: Path, name: str, table: object) -> CorpusPart:
 
 
 def _files(path: Path, location: str, table: Mapping[str, Any], side: str) -> Iterator[str]:
-    """Resolve the file names of one side, relative to the corpora file."""
+    """Resolve the names of one side, relative to the corpora file; its folder is no pattern."""
     names = table.get(side)
     names = [names] if isinstance(names, str) else names
     if not isinstance(names, Sequence) or not names or not all(isinstance(n, str) for n in names):
@@ -115,4 +118,7 @@ def _files(path: Path, location: str, table: Mapping[str, Any], side: str) -> It
             f"{shorten(table.get(side))}."
         )
     for name in names:
-        yield str(path.parent / name)
+        file = path.parent / name
+        if glob.has_magic(name) and not os.path.exists(split_name(str(file))[0]):
+            file = Path(glob.escape(str(path.parent)), name)
+        yield str(file)

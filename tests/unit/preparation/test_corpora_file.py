@@ -44,6 +44,25 @@ def test_corpora_have_names_files_weights_and_tags(folder):
     assert list(second.corpus.pairs()) == [(">>xx<< dog", "dog")]
 
 
+@pytest.mark.parametrize("name", ["a[1]", "a*", "a?b"])
+def test_only_the_names_in_the_file_are_patterns(folder, name):
+    (folder / name).mkdir()
+    for file in ("a.en", "a.de", "b.en", "b.de"):
+        (folder / file).rename(folder / name / file)
+    (folder / name / "b[1].en").write_text("cat\n")
+    (folder / "axb").mkdir()
+    (folder / "axb" / "c.en").write_text("wrong\n")
+    (corpus,) = described(
+        folder / name, '[a]\nsource = ["?.en", "b[1].en"]\ntarget = ["[a-b].de", "b.de"]\n'
+    )
+    assert list(corpus.corpus.pairs()) == [
+        ("one", "eins"),
+        ("two", "zwei"),
+        ("dog", "dog"),
+        ("cat", "dog"),
+    ]
+
+
 def test_the_weight_is_optional_for_all_or_none(folder):
     one = '[a]\nsource = "a.en"\ntarget = "a.de"\n'
     assert described(folder, one)[0].weight is None
