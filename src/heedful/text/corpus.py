@@ -116,10 +116,10 @@ class Corpus:
 
     def with_characters_read(self) -> "Corpus":
         """Return the same corpus with its characters normalized like text to be translated."""
-        return Corpus(
-            [replace(text, read_as="source") for text in self.source],
-            [replace(text, read_as="target") for text in self.target],
-        )
+        corpus = copy(self)
+        corpus.source = tuple(replace(text, read_as="source") for text in self.source)
+        corpus.target = tuple(replace(text, read_as="target") for text in self.target)
+        return corpus
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """

@@ -312,3 +312,12 @@ def test_characters_are_read_by_side_and_before_the_tag(tmp_path):
         written(tmp_path / name, " \ufeffe\u0301\u00a0 b\u00a0c\n".encode())
     corpus = Corpus([TextSource(tmp_path / "a.en", tag=">>fr<<")], [tmp_path / "a.fr"])
     assert list(corpus.with_characters_read().pairs()) == [(">>fr<< é b c", "é b\u00a0c")]
+
+
+def test_characters_are_read_before_an_earlier_change(tmp_path):
+    for name in ("a.en", "a.fr"):
+        written(tmp_path / name, b"a  b\n")
+    corpus = Corpus([tmp_path / "a.en"], [tmp_path / "a.fr"])
+    changed = corpus.changed(lambda pairs: ((f"{s}.", f"{t}!") for s, t in pairs))
+    assert list(changed.with_characters_read().pairs()) == [("a b.", "a b!")]
+    assert list(changed.pairs()) == [("a  b.", "a  b!")]
