@@ -5,7 +5,7 @@ This module does not import torch.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,6 +36,7 @@ from heedful.runs.folder import RunFolder
 from heedful.text.corpus import Change, language_of
 from heedful.text.escapes import Unescaping, unescape
 from heedful.text.file_formats import TextSource
+from heedful.text.reading.characters import read_source_characters
 from heedful.tokenization.tokenizer import Tokenizer
 
 _TELL_SECONDS = 10.0
@@ -184,8 +185,8 @@ class RawText(UnpreparedText):
             return
         data, rules, held_out = job.config.data, self._rules(job.config), job.held_out
         tokenizer = Tokenizer.load(job.folder.path)
-        if held_out is not None and data.unescape:
-            held_out = held_out.changed(unescape)
+        if held_out is not None:
+            held_out = held_out.changed(_line_reader(job.config))
         for part, ids in left:
             unescaping = Unescaping()
             encode_corpus(
@@ -216,8 +217,18 @@ class RawText(UnpreparedText):
             data.target_language,
             data.min_script_share,
             data.drop_duplicates,
-            read_excluded(self.excluded),
+            read_excluded(self.excluded, _line_reader(config)),
         )
+
+
+def _line_reader(config: RunConfig) -> Callable[[str], str]:
+    """Return a function that changes a held-out line like a line of the training text."""
+
+    def read(line: str) -> str:
+        line = line if config.data.reading == "exact" else read_source_characters(line)
+        return unescape(line) if config.data.unescape else line
+
+    return read
 
 
 @contextmanager

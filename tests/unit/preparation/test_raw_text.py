@@ -44,6 +44,44 @@ def test_corpora_that_are_alike_need_no_note(tmp_path, tags):
     assert text._note_on_tags() == ""
 
 
+@pytest.mark.parametrize(
+    ("line", "reading"),
+    [
+        ("it &apos;s a well @-@ known dog", "exact"),
+        ("a well @-@ known\u200b dog &amp; a re\u00add cat", "text"),
+        ("a re\u00add\u200b dog", "text"),
+        (">>de<< a red dog", "exact"),
+        ("\ufeff>>de<< a re\u00add dog", "text"),
+    ],
+)
+def test_held_out_lines_are_read_like_the_training_text(tmp_path, line, reading):
+    for name, lines in (
+        ("text.en", ["the cat runs fast", line] * 5),
+        ("text.fr", ["le chat court vite", "un chien"] * 5),
+        ("test.en", [line]),
+        ("test.fr", ["aucun"]),
+    ):
+        (tmp_path / name).write_text("".join(f"{text}\n" for text in lines), encoding="utf-8")
+    files = {"source": tmp_path / "text.en", "target": tmp_path / "text.fr"}
+    valid = {"valid_source": tmp_path / "test.en", "valid_target": tmp_path / "test.fr"}
+    settings, said = [*SETTINGS, f"data.reading={reading}", "data.unescape=true"], []
+    report = prepare(
+        "tiny",
+        **files,
+        **valid,
+        out=tmp_path / "leaky",
+        settings=settings,
+        processes=1,
+        say=said.append,
+    )
+    assert "5 training pairs have a line that equals a validation line" in report.notes[-1]
+    exclude = tmp_path / "test.en"
+    clean = prepare(
+        "tiny", **files, exclude=exclude, out=tmp_path / "out", settings=settings, processes=1
+    )
+    assert clean.dropped["overlap"] == 5
+
+
 def numbers(folder, change):
     """Text whose source lines have digits only, except for one in ten."""
     sources = [f"{number} {number + 1}" if number % 10 else "one two" for number in range(200)]

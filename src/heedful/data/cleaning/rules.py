@@ -6,7 +6,7 @@ within one pass over the text, from its first line on.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -176,10 +176,15 @@ def kept_pairs(pairs: Iterator[tuple[str, str]], rules: TextRules) -> bytearray:
     return flags
 
 
-def read_excluded(files: Sequence[TextSource | Path]) -> frozenset[str]:
-    """Read the lines that must not occur in training."""
+def read_excluded(
+    files: Sequence[TextSource | Path], read: Callable[[str], str] = str
+) -> frozenset[str]:
+    """
+    Read the lines that must not occur in training, without their language tags.
+
+    `read`: what is done to a line of the training text before the rules judge it.
+    """
     # Lines are stored as text, not as hashes, so that no other line is dropped by mistake; test
     # sets are small enough.
-    return frozenset(
-        line for path in files for line in map(normalize_line, read_lines(path)) if line
-    )
+    lines = (split_tag(read(line))[1] for path in files for line in read_lines(path))
+    return frozenset(filter(None, map(normalize_line, lines)))
