@@ -120,7 +120,8 @@ def _locate_text(
             continue
         run, start = _Run(), -1
         at = max(starts[first], reached)
-        lines = [line.rstrip() for line in token.content.split("\n")]
+        # the parser replaced tabs before a line with spaces
+        lines = [line.strip() for line in token.content.split("\n")]
         # a backslash before a line end is a line break, not text
         lines[:-1] = [line.removesuffix("\\") for line in lines[:-1]]
         if is_cell:  # the parser removed the backslash before a vertical bar
@@ -146,16 +147,18 @@ def _html_block(text: str, token: Token, starts: list[int]) -> tuple[int, _HtmlB
     if not token.level:
         return starts[first], _HtmlBlock(text[starts[first] : starts[min(end, len(starts) - 1)]])
     # in a list or a quotation, each line has a prefix
-    places, lines = list[int](), token.content.rstrip().split("\n")
-    for number, line in enumerate(map(str.rstrip, lines), first):
+    places, lines = list[int](), [line.rstrip() for line in token.content.rstrip().split("\n")]
+    for number, line in enumerate(lines, first):
         source = text[starts[number] : starts[number + 1] - 1].rstrip()
+        if not source.endswith(line):
+            line = lines[number - first] = line.lstrip()  # without spaces that replaced tabs
         if not source.endswith(line):
             return None
         places.append(starts[number] + len(source) - len(line))
-    ends = [place + len(line.rstrip()) for place, line in zip(places, lines, strict=True)]
+    ends = [place + len(line) for place, line in zip(places, lines, strict=True)]
     gaps = tuple(text[stop:place] for stop, place in zip(ends, places[1:], strict=False))
     block = _HtmlBlock(text[places[0] : ends[-1]])
-    block.inner, block.gaps = "\n".join(map(str.rstrip, lines)), gaps
+    block.inner, block.gaps = "\n".join(lines), gaps
     return places[0], block
 
 

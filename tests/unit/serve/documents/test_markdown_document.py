@@ -131,6 +131,11 @@ def test_a_translation_is_never_read_as_markup() -> None:
             "| A \\| DOG | B |\n|--|--|\n| THE `x\\|y` CAT | RED \\| DOG |\n| A\\| | B |\n",
         ),
         ("a | b\n\n- c | d\n", ("a | b", "c | d"), "A \\| B\n\n- C \\| D\n"),
+        (
+            "* a\n\n\ta dog\n\truns\n\n\t<div>\n\t\ta cat\n\t</div>\n",
+            ("a", "a dog runs", "a cat"),
+            "* A\n\n\tA DOG RUNS\n\n\t<div>\n\t\tA CAT\n\t</div>\n",
+        ),
     ],
 )
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
