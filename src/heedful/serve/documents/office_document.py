@@ -9,8 +9,8 @@ The text of every paragraph becomes a string in which numbers represent the XML 
 Sentences of the string are translated like the sentences of a web page: tags follow their words.
 The paragraph is then rebuilt from the string and its elements. Properties, pictures, fields, note
 references, deleted text and everything outside paragraphs stay unchanged. Tabs, breaks and fields
-separate the text, so their order never changes. A bookmark or a comment moves with the words that
-it marks.
+separate the text, so their order never changes. A bookmark, a comment or a tracked insertion moves
+with the words that it marks.
 """
 
 import re
@@ -30,6 +30,7 @@ from heedful.text.sentences import Fits
 _Element = Any  # lxml has no types
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+_OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 _DOCX_PART = re.compile(r"word/(document|header|footer|footnotes|endnotes|comments)\d*\.xml")
@@ -44,8 +45,9 @@ _CONTAINERS = frozenset(
 _SETTINGS = frozenset(
     f"{_W}{name}" for name in ("smartTagPr", "customXmlPr", "fldData", "sdtPr", "sdtEndPr")
 )
-_RANGE_STARTS = frozenset(f"{_W}{name}" for name in ("bookmarkStart", "commentRangeStart"))
-_RANGE_ENDS = frozenset(f"{_W}{name}" for name in ("bookmarkEnd", "commentRangeEnd"))
+_RANGES = ("bookmark", "commentRange", "moveFromRange", "moveToRange", "perm")
+_RANGE_STARTS = frozenset(f"{_W}{name}Start" for name in _RANGES)
+_RANGE_ENDS = frozenset(f"{_W}{name}End" for name in _RANGES)
 # Word's marks of spelling errors and of the ends of pages in the source text.
 _DROPPED = frozenset(f"{_W}{name}" for name in ("proofErr", "lastRenderedPageBreak"))
 _BARRIERS = frozenset(
@@ -57,9 +59,11 @@ _HYPHENS = {f"{_W}softHyphen": _SOFT_HYPHEN, f"{_W}noBreakHyphen": _HARD_HYPHEN}
 _HYPHEN_TAGS = {character: tag for tag, character in _HYPHENS.items()}
 _ODT_BARRIERS = frozenset(f"{_TEXT}{name}" for name in ("tab", "line-break", "s"))
 _ODT_CONTAINERS = frozenset(f"{_TEXT}{name}" for name in ("span", "a", "meta", "meta-field"))
-_ODT_RANGES = ("bookmark", "reference-mark", "toc-mark", "alphabetical-index-mark")
-_ODT_RANGE_STARTS = frozenset(f"{_TEXT}{name}-start" for name in _ODT_RANGES)
-_ODT_RANGE_ENDS = frozenset(f"{_TEXT}{name}-end" for name in _ODT_RANGES)
+_ODT_RANGES = ("bookmark", "reference-mark", "toc-mark", "alphabetical-index-mark", "change")
+# A comment; its end is optional.
+_ANNOTATION = f"{_OFFICE}annotation"
+_ODT_RANGE_STARTS = frozenset([_ANNOTATION, *(f"{_TEXT}{name}-start" for name in _ODT_RANGES)])
+_ODT_RANGE_ENDS = frozenset([f"{_ANNOTATION}-end", *(f"{_TEXT}{name}-end" for name in _ODT_RANGES)])
 _BLANKS = re.compile(" {2,}")
 
 # The separator of paragraphs, and the mark of an element, which is its number between control
@@ -192,7 +196,8 @@ class _Marks:
         """Append the mark for the start or the end of a range."""
         partner = partners.get(element)
         if element.tag in _RANGE_STARTS | _ODT_RANGE_STARTS:
-            number = self.add("o", [element])
+            is_point = element.tag == _ANNOTATION and partner is None
+            number = self.add("p" if is_point else "o", [element])
             if partner is not None:
                 self.starts[partner] = number
         elif element in self.starts:
@@ -224,7 +229,11 @@ def _range_partners(parent: _Element) -> _Partners:
 def _range_key(element: _Element) -> tuple[str, str | None]:
     """Return a key for a range: its kind and its name."""
     kind = re.sub("(?:Start|End|-start|-end)$", "", element.tag)
-    names = (f"{_W}id", f"{_TEXT}name", f"{_TEXT}id")
+    names = (
+        f"{_W}id",
+        *(f"{_TEXT}{name}" for name in ("name", "id", "change-id")),
+        f"{_OFFICE}name",
+    )
     return kind, next((element.get(name) for name in names if element.get(name)), None)
 
 

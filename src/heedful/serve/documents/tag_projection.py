@@ -39,6 +39,8 @@ _UNLINKED = 0.1
 # No real sentence has more tags. If there are more, each tag is inserted at the same fraction of
 # the sentence, because the time to find spans is quadratic in the number of tags.
 _MAX_MARKS = 300
+# Comments and processing instructions often come in pairs, so they stay in order.
+_ORDERED = ("<!", "<?")
 
 
 class Mark(NamedTuple):
@@ -251,9 +253,12 @@ def _assign_spans(parent: _Element, words: _Words) -> None:
             span = _free_position(element, _free(room, taken), words, parent)
         element.place = span
         taken.append(span)
+    reached = room[0]
     for element in parent.inside:
         if element.is_point:
             where = _point(element.start, words, parent)
+            if element.before.startswith(_ORDERED):
+                where = reached = max(where, reached)
             # It must not be inside a sibling.
             where = next((start for start, end in taken if start < where < end), where)
             element.place = (where, where)
@@ -350,6 +355,7 @@ def _point(position: int, words: _Words, parent: _Element) -> int:
     Find the position of an empty element in the translation.
 
     It precedes the translation of the next source word, or else follows that of the previous word.
+    If it is directly after a word, such as a note reference, the previous word comes first.
     """
     start, end = parent.place
     if position <= parent.start or position >= parent.end:
@@ -357,21 +363,20 @@ def _point(position: int, words: _Words, parent: _Element) -> int:
     following = bisect_right(words.source, position, key=itemgetter(1))
     if following == len(words.source):
         return end
-    first = words.source[following][0]
-    rest = words.text[position : words.source[following][1]]
-    before = following - 1
-    if first < position and not any(map(str.isalnum, rest)):
-        # The element is between a word and the punctuation after it.
-        before = following
-    else:
-        linked = words.translations(following, parent.place)
-        if linked:
-            return linked[0][0]
-    linked = words.translations(before, parent.place) if before >= 0 else []
-    if linked:
-        word = words.target_text[slice(*linked[-1])]
-        stem = re.sub(r"\W+\Z", "", word) if before == following else word
-        return linked[-1][0] + len(stem or word)
+    first, last = words.source[following]
+    # The element may be between a word and the punctuation after it.
+    in_word = first < position and not any(map(str.isalnum, words.text[position:last]))
+    before = following if in_word else following - 1
+    previous = words.translations(before, parent.place) if before >= 0 else []
+    linked = [] if in_word else words.translations(following, parent.place)
+    follows = position < first and before >= 0 and position == words.source[before][1]
+    if linked and not (follows and previous):
+        return linked[0][0]
+    if previous:
+        word = words.target_text[slice(*previous[-1])]
+        if in_word or words.text[position - 1].isalnum():
+            word = re.sub(r"\W+\Z", "", word) or word
+        return previous[-1][0] + len(word)
     share = _share(position, parent)
     starts = (span[0] for _, span in words.inside(parent.place))
     return min(starts, key=lambda at: abs(at - share), default=end)

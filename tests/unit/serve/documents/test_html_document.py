@@ -151,6 +151,14 @@ def tags(page):
             [(0, 0), (1, 1), (2, 2)],
             "Sieh <img src=a> den <!-- c --> Hund",
         ),
+        *(
+            (page, "The red dog.", "Le chien rouge.", [(0, 0), (1, 2), (2, 1)], filled)
+            for page, filled in (
+                ("The <!--a-->red<!--b--> dog.", "Le chien <!--a-->rouge<!--b-->."),
+                ("The <!--a--> red <!--b--> dog.", "Le chien <!--a--> <!--b--> rouge."),
+                ("The <img src=a> red <img src=b> dog.", "Le <img src=b> chien <img src=a> rouge."),
+            )
+        ),
         ("<b>a dog", "a dog", "ein Hund", None, "<b>ein Hund"),
         ("a dog</b>", "a dog", "ein Hund", None, "ein Hund</b>"),
         (

@@ -10,6 +10,8 @@ from docx.enum.text import WD_BREAK
 from docx.oxml import OxmlElement, parse_xml
 from docx.oxml.ns import nsdecls, qn
 from odf import teletype
+from odf.namespaces import OFFICENS
+from odf.office import Annotation, AnnotationEnd
 from odf.opendocument import OpenDocumentText, load
 from odf.style import Style, TextProperties
 from odf.text import (
@@ -18,6 +20,8 @@ from odf.text import (
     BookmarkEnd,
     BookmarkStart,
     ChangedRegion,
+    ChangeEnd,
+    ChangeStart,
     Deletion,
     H,
     LineBreak,
@@ -263,7 +267,9 @@ def test_a_soft_hyphen_does_not_divide_a_word_for_the_model() -> None:
     assert order_of_word(only_number) == ["=An under", "softHyphen", "=standing. 12 3"]
 
 
-@pytest.mark.parametrize("kind", ["bookmark", "commentRange"])
+@pytest.mark.parametrize(
+    "kind", ["bookmark", "commentRange", "moveFromRange", "moveToRange", "perm"]
+)
 def test_a_range_of_word_marks_the_same_words_after_translation(kind: str) -> None:
     name = " w:name='n'" * (kind == "bookmark")
     start, end = f"<w:{kind}Start w:id='0'{name}/>", f"<w:{kind}End w:id='0'/>"
@@ -318,6 +324,12 @@ def odt_of(*inner) -> bytes:
     return saved(document)
 
 
+def annotation() -> Annotation:
+    element = Annotation()
+    element.setAttrNS(OFFICENS, "name", "n")  # as a keyword it would be draw:name
+    return element
+
+
 def odt_children(content: bytes) -> list[str]:
     (paragraph,) = load(io.BytesIO(content)).getElementsByType(P)
     return [
@@ -357,6 +369,28 @@ def test_blanks_and_marks_of_opendocument_separate_words(inner, pieces, children
     content = odt_of(*inner)
     assert parse_office(read_odt(content)[0], "en").pieces == pieces
     assert odt_children(shouted(read_odt, content)) == children
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        (BookmarkStart(name="n"), BookmarkEnd(name="n")),
+        (annotation(), AnnotationEnd(name="n")),
+        (ChangeStart(changeid="n"), ChangeEnd(changeid="n")),
+    ],
+)
+def test_a_range_of_opendocument_marks_the_same_words_after_translation(start, end) -> None:
+    text, write = read_odt(odt_of("The ", start, "red", end, " dog"))
+    layout = parse_office(text, "en")
+    assert layout.pieces == ("The red dog",)
+    changed = write(layout.fill(["Le chien rouge"], [[(0, 0), (1, 2), (2, 1)]]))
+    assert odt_children(changed) == ["Le chien ", start.tagName, "rouge", end.tagName]
+
+
+def test_a_comment_of_opendocument_without_an_end_stays_after_its_word() -> None:
+    text, write = read_odt(odt_of("The red", annotation(), " dog"))
+    changed = write(parse_office(text, "en").fill(["Le chien rouge"], [[(0, 0), (1, 2), (2, 1)]]))
+    assert odt_children(changed) == ["Le chien rouge", "office:annotation"]
 
 
 def test_deleted_text_of_opendocument_stays() -> None:
