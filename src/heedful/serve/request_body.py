@@ -1,7 +1,9 @@
 """Parsing and validation of request bodies (JSON or forms), and encoding of responses."""
 
 import json
+import sys
 from collections.abc import Iterable
+from contextlib import aclosing
 from difflib import get_close_matches
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
@@ -10,6 +12,8 @@ from fastapi import Request, Response
 from pydantic import BaseModel, ValidationError
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException, MultiPartParser
 
 from heedful.serve.limits import HttpError, Limits
 from heedful.serve.request_schemas import FORMS, MULTIPART, RequestBody, UploadedFile
@@ -32,6 +36,12 @@ _MAX_REPORTED = 10
 _MAX_FIELDS = 100
 # Maximum number of values in a form, in which `q` may be repeated.
 _MAX_FORM_FIELDS = 2000
+
+
+class _MemoryParser(MultiPartParser):
+    """A parser of forms that never writes an uploaded file to disk."""
+
+    spool_max_size = sys.maxsize
 
 
 async def read_body(request: Request, kind: type[_Body]) -> _Body:
@@ -115,12 +125,21 @@ async def _form(request: Request, body: bytes) -> dict[str, Any]:
     """Read the fields of a multipart form."""
     fields: list[tuple[str, Any]] = []
     place = 0
-    async with request.form(
-        max_files=1, max_fields=_MAX_FORM_FIELDS, max_part_size=1 << 24
-    ) as form:
+    async with aclosing(request.stream()) as stream:
+        parser = _MemoryParser(
+            request.headers,
+            stream,
+            max_files=1,
+            max_fields=_MAX_FORM_FIELDS,
+            max_part_size=1 << 24,
+        )
+        try:
+            form = await parser.parse()
+        except MultiPartException as error:
+            raise HTTPException(400, error.message) from error
+    try:
         for name, value in form.multi_items():
             if isinstance(value, UploadFile):
-                # the form deletes the file when the block ends
                 fields.append((name, UploadedFile(value.filename or "", await value.read())))
                 continue
             # The form parser decodes invalid UTF-8 as Latin-1; such a value in UTF-8 is not in the
@@ -128,6 +147,8 @@ async def _form(request: Request, body: bytes) -> dict[str, Any]:
             if not value.isascii() and (place := body.find(value.encode(), place)) < 0:
                 raise _not_utf_8()
             fields.append((name, value))
+    finally:
+        await form.close()
     return _by_name(fields)
 
 

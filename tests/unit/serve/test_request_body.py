@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import tempfile
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -12,6 +13,7 @@ from heedful.serve.request_body import read_body
 from heedful.serve.request_schemas import (
     AttentionRequest,
     StreamV1Request,
+    TranslateFileRequest,
     TranslateRequest,
     TranslateV1Request,
 )
@@ -143,6 +145,14 @@ def test_a_form_that_is_not_utf_8_is_refused_and_never_garbled(content):
 def test_parts_of_a_form_in_utf_8_are_read():
     body = receive(TranslateRequest, parts("é 日本".encode()), "multipart/form-data; boundary=x")
     assert body.q == "é 日本"
+
+
+def test_a_large_file_is_never_written_to_disk(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    content = b"a dog\n" * (1 << 19)
+    body = parts(content).replace(b'"q"', b'"file"; filename="a.txt"')
+    read = receive(TranslateFileRequest, body, "multipart/form-data; boundary=x")
+    assert read.file.content == content
 
 
 def test_a_form_of_too_many_fields_is_refused():
