@@ -223,7 +223,7 @@ def test_an_answer_has_its_time(zygote, slow_run):
         answer = server.client.post("/translate", json=body(many))
         assert answer.status_code == 503
         assert "0.5 s" in answer.json()["error"]
-        assert "retry-after" in answer.headers
+        assert "retry-after" not in answer.headers  # it would take too long again
         server.until(lambda: server.metric("heedful_queue_sentences") == 0)
         assert server.metric("heedful_sentences_total") < before + len(many) - 50
         streamed = server.client.post("/v1/stream", json=body("\n".join(many)))

@@ -87,10 +87,10 @@ class Service:
             if gone in done:
                 self.metrics.gone.inc()
                 raise GONE
+            # Without Retry-After, because the same text would take too long again.
             raise HttpError(
                 503,
                 f"the answer must be ready within {seconds:g} s, but was not; send less text.",
-                1,
             )
         except UserError as error:
             raise HttpError(400, str(error)) from error
