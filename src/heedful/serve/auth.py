@@ -98,7 +98,8 @@ class Auth:
         client: str | bytes = address
         if self.needs_keys:
             scheme, _, token = request.headers.get("authorization", "").partition(" ")
-            sent = token.strip().encode("latin-1") if scheme.lower() == "bearer" else b""
+            # The last byte of a letter in UTF-8 may be a space in Latin-1.
+            sent = token.strip(" \t").encode("latin-1") if scheme.lower() == "bearer" else b""
             client = self._check_key(api_key.encode(errors="replace") or sent, address)
         if counts and self._requests.per_minute:
             self._refuse_beyond(
