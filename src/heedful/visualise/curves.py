@@ -322,7 +322,8 @@ def _share_scales(drawn: Mapping[_Panel, "Axes"]) -> None:
     right = max((axes.dataLim.xmax for axes in drawn.values()), default=1.0)
     for axes in drawn.values():
         axes.set_xlim(0, right * 1.02 or 1)
-        axes.set_ylim(bottom=0)
+        if axes.dataLim.ymin >= 0:
+            axes.set_ylim(bottom=0)
     perplexities = [axes for panel, axes in drawn.items() if panel.is_perplexity]
     for axes in perplexities:
         low = min(panel_axes.dataLim.ymin for panel_axes in perplexities)

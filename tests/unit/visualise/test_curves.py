@@ -70,6 +70,15 @@ def test_a_reward_that_one_of_the_runs_has_gets_a_panel(tmp_path):
     assert "Training reward" in found and "Training risk" not in found
 
 
+@pytest.mark.parametrize(("low", "high"), [(-0.4, -0.2), (-0.2, 0.4), (0.2, 0.4)])
+def test_a_panel_begins_at_zero_unless_a_value_is_negative(low, high):
+    rewarded = replace(run("one"), figures={"reward": np.linspace(low, high, 50)})
+    panels = {axes.get_title("left"): axes for axes in curves._draw([rewarded], "steps", 1).axes}
+    bottom, top = panels["Training reward"].get_ylim()
+    assert bottom < low < high < top
+    assert (bottom == 0) == (low > 0)
+
+
 def test_a_score_that_a_run_has_gets_a_panel_where_the_lowest_error_is_the_best(tmp_path):
     learning_curves([run("one"), run("two", with_errors=True)], tmp_path / "curves.svg")
     found = words(tmp_path / "curves.svg")
