@@ -242,6 +242,19 @@ def test_a_kind_that_is_not_there_cannot_be_chosen(opened):
     assert page.locator("section").count() == 1
 
 
+def test_a_layer_that_a_kind_lacks_is_its_last_layer(opened):
+    shallow = records.model(layers=1)
+    count = len(records.SOURCE)
+    page = opened(records.record(replace(shallow, encoder=records.weights(3, 4, count, count))))
+    for kind, layer in (("cross", 0), ("encoder", 2), ("decoder", 0)):
+        choose(page, kind)
+        assert page.get_by_role("group", name="Layer").locator(f"[value='{layer}']").is_checked()
+        chosen = page.locator(".he-chosen").evaluate_all("all => all.map(m => +m.dataset.layer)")
+        assert chosen == [layer] * 4
+        caption = table_behind(page).locator("caption").inner_text()
+        assert caption.startswith(f"{kind}, layer {layer + 1}: ")
+
+
 def test_two_models_stand_side_by_side_and_share_the_token_in_focus(opened):
     left = records.model(name="left")
     right = records.model(name="right", layers=1, heads=2, seed=7)

@@ -102,11 +102,11 @@ function nameOf(models, at) {
 function attention(models, options) {
   const most = (count) =>
     Math.max(...models.flatMap((model) => Object.values(model?.weights ?? {}).map(count)));
-  const layers = most((weights) => weights.layers);
+  const layersOf = (kind) => Math.max(...models.map((model) => model?.weights[kind]?.layers ?? 0));
   const kinds = KINDS.filter((kind) => models.some((model) => model?.weights[kind]));
   const state = {
     kind: kinds.includes('cross') ? 'cross' : kinds[0],
-    layer: layers - 1,
+    layer: most((weights) => weights.layers) - 1,
     mode: 'heads',
     heads: Array(most((weights) => weights.heads)).fill(true),
     focus: null,
@@ -135,7 +135,7 @@ function attention(models, options) {
       ? { layer, mode: which }
       : { layer, mode: 'heads', heads: state.heads.map((_, head) => head === Number(which)) },
   );
-  const bar = attentionBar(kinds, layers, modesOf(models), state, change);
+  const bar = attentionBar(kinds, layersOf, modesOf(models), state, change);
   const views = models.map((model, at) => model && attentionView(model, look(at), pin(at), choose));
   const element = make(
     'div',
@@ -189,7 +189,7 @@ function modesOf(models) {
 }
 
 /** Make the bar that chooses kind, layer, heads, average or rollout. */
-function attentionBar(kinds, layers, modes, state, change) {
+function attentionBar(kinds, layersOf, modes, state, change) {
   const hints = {
     encoder: 'Source tokens look at source tokens',
     decoder: 'What is being written looks at what has been read',
@@ -203,7 +203,7 @@ function attentionBar(kinds, layers, modes, state, change) {
   );
   const layer = choice(
     'Layer',
-    Array.from({ length: layers }, (_, index) => [index, String(index + 1)]),
+    Array.from({ length: Math.max(...kinds.map(layersOf)) }, (_, index) => [index, String(index + 1)]),
     state.layer,
     (value) => change({ layer: value }),
   );
@@ -222,7 +222,7 @@ function attentionBar(kinds, layers, modes, state, change) {
   const element = make('div', { class: 'he-bar-of-choices' }, ...choices.map((one) => one.element));
   const update = (now) => {
     kind.show(now.kind);
-    layer.show(now.layer);
+    layer.show(shownLayer({ layers: layersOf(now.kind) }, now));
     mode.show(now.mode);
     heads.show(now);
   };

@@ -18,7 +18,7 @@ const MANY_TOKENS = 80;
 function strands(model, state) {
   const weights = model.weights[state.kind];
   if (!weights) return [];
-  const layer = Math.min(state.layer, weights.layers - 1);
+  const layer = shownLayer(weights, state);
   if (state.mode === 'average') return [{ color: ALL_HEADS, found: weights.mean(layer) }];
   if (state.mode === 'rollout') {
     return [{ color: ALL_HEADS, found: rollout(model, state.kind, layer) }];
@@ -294,7 +294,7 @@ function weightTable(model, state) {
   const { query, key } = model.tokens[state.kind];
   if (!state.pinned) {
     const mean = average(drawn.map(({ found }) => found));
-    return matrixTable(matrixCaption(state, drawn), mean, query, key, ALL_HEADS);
+    return matrixTable(matrixCaption(model, state, drawn), mean, query, key, ALL_HEADS);
   }
   const { side, index } = state.pinned;
   const [own, others] = side === 'query' ? [query, key] : [key, query];
@@ -308,8 +308,9 @@ function weightTable(model, state) {
   return table(caption + spoken(own[index]), ['token', ...headings], rows);
 }
 
-function matrixCaption(state, drawn) {
+function matrixCaption(model, state, drawn) {
   const of = { average: 'average of all heads', rollout: 'rollout up to this layer' }[state.mode]
     ?? `mean of ${drawn.map(({ head }) => `head ${head + 1}`).join(', ')}`;
-  return `${state.kind}, layer ${state.layer + 1}: ${of}. A row looks, a column is looked at.`;
+  const layer = shownLayer(model.weights[state.kind], state) + 1;
+  return `${state.kind}, layer ${layer}: ${of}. A row looks, a column is looked at.`;
 }

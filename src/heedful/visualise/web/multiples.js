@@ -37,7 +37,7 @@ function multiplesView(model, choose) {
       readout.replaceChildren(hint(MULTIPLES_HINT));
       behind.update();
     }
-    markChosen(place, state);
+    markChosen(place, model.weights[kind], state);
   };
   return { element, update };
 }
@@ -116,11 +116,11 @@ function inWords(found, kind) {
   return `looks at ${spread.toFixed(1)} tokens at a time${mostly}`;
 }
 
-function markChosen(place, state) {
+function markChosen(place, weights, state) {
   for (const button of place.querySelectorAll('.he-multiple')) {
     const { layer, which } = button.dataset;
     const isOn = state.mode === 'heads' ? state.heads[Number(which)] : state.mode === which;
-    const isChosen = Number(layer) === state.layer && Boolean(isOn);
+    const isChosen = Number(layer) === shownLayer(weights, state) && Boolean(isOn);
     button.classList.toggle('he-chosen', isChosen);
     button.setAttribute('aria-pressed', String(isChosen));
   }

@@ -146,7 +146,7 @@ function markWritten(place, step) {
 function shadeSource(place, model, { step, layer }) {
   const { cross } = model.weights;
   if (!cross) return;
-  const at = Math.min(layer, cross.layers - 1);
+  const at = shownLayer(cross, { layer });
   const found = cross.mean(at);
   place.querySelectorAll('.he-piece').forEach((piece, index) => {
     const weight = found.values[step * found.columns + index];

@@ -48,6 +48,11 @@ function readWeights({ layers, heads, queries, keys, weights }, isLower) {
   return { layers, heads, queries, keys, head: remembered(head), mean: meanOfHeads(heads, head) };
 }
 
+/** Return the selected layer, or the last one if this attention has fewer layers. */
+function shownLayer({ layers }, { layer }) {
+  return Math.min(layer, layers - 1);
+}
+
 /** Cache the results of a function of layer and head. */
 function remembered(compute) {
   const known = new Map();
