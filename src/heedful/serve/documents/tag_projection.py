@@ -39,6 +39,10 @@ _UNLINKED = 0.1
 # No real sentence has more tags. If there are more, each tag is inserted at the same fraction of
 # the sentence, because the time to find spans is quadratic in the number of tags.
 _MAX_MARKS = 300
+# The text of an untranslated element may be at most this many characters after that fraction.
+_REACH = 200
+# Text that is not a part of a longer word; a script without spaces has no such words.
+_WHOLE = rf"(?<![^\W{_LONG}]){{}}(?![^\W{_LONG}])"
 # Comments and processing instructions often come in pairs, so they stay in order.
 _ORDERED = ("<!", "<?")
 
@@ -103,14 +107,35 @@ def escape_html(text: str) -> str:
 
 
 def _by_share(source: str, marks: Sequence[Mark], target: str, escape: Callable[[str], str]) -> str:
-    """Insert each tag at the relative position that it has in the source, in order."""
+    """Insert tags at their relative positions between the untranslated elements, in order."""
+    out: list[str] = []
+    first, there, here = 0, 0, 0
+    for number, mark in enumerate(marks):
+        if mark.start == mark.end:
+            continue
+        share = (mark.start - there) / (len(source) - there)
+        latest = here + round(share * (len(target) - here)) + _REACH
+        pattern = re.compile(_WHOLE.format(re.escape(source[mark.start : mark.end])))
+        match = pattern.search(target, here, latest)
+        if match:
+            between = target[here : match.start()]
+            out.append(_spread(marks[first:number], (there, mark.start), between, escape))
+            out.append(mark.atom.raw)
+            first, there, here = number + 1, mark.end, match.end()
+    return "".join([*out, _spread(marks[first:], (there, len(source)), target[here:], escape)])
+
+
+def _spread(marks: Sequence[Mark], source: Span, target: str, escape: Callable[[str], str]) -> str:
+    """Insert each tag at the relative position that it has in a span of the source, in order."""
     out, here = [], 0
     for mark in marks:
-        where = max(here, round(mark.start / len(source) * len(target)))
-        if mark.atom.part is not AtomKind.KEPT:
-            # Do not insert a tag inside a word.
-            where = max(here, target.rfind(" ", 0, where) + 1) if where < len(target) else where
-        out += [escape(target[here:where]), mark.atom.raw]
+        share = (mark.start - source[0]) / max(1, source[1] - source[0])
+        where = max(here, round(share * len(target)))
+        # Do not insert a tag inside a word.
+        where = max(here, target.rfind(" ", 0, where) + 1) if where < len(target) else where
+        is_kept = mark.atom.part is AtomKind.KEPT
+        raw = _with_spaces(mark.atom.raw, target, where) if is_kept else mark.atom.raw
+        out += [escape(target[here:where]), raw]
         here = where
     return "".join([*out, escape(target[here:])])
 
@@ -382,14 +407,18 @@ def _point(position: int, words: _Words, parent: _Element) -> int:
     return min(starts, key=lambda at: abs(at - share), default=end)
 
 
+def _with_spaces(raw: str, target: str, where: int) -> str:
+    """Separate an untranslated element from the words on both sides of a position."""
+    lead = " " if where and not target[where - 1].isspace() else ""
+    trail = " " if where < len(target) and not target[where].isspace() else ""
+    return lead + raw + trail
+
+
 def _write_element(element: _Element, target: str, escape: Callable[[str], str]) -> str:
     """Format an element and its content as text."""
     here, end = element.place
     if element.kept is not None:
-        apart = here == end
-        lead = " " if apart and here and not target[here - 1].isspace() else ""
-        trail = " " if apart and here < len(target) and not target[here].isspace() else ""
-        return lead + element.kept + trail
+        return _with_spaces(element.kept, target, here) if here == end else element.kept
     out = [element.before]
     for child in sorted(element.inside, key=lambda child: child.place):
         out += [escape(target[here : child.place[0]]), _write_element(child, target, escape)]

@@ -1,5 +1,7 @@
 """HTML keeps its markup: nothing is lost, nothing is added, and tags go where their words went."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -240,6 +242,7 @@ def test_what_is_translated(page, pieces):
         ("", "<p translate=no>", ""),
         ("", "<!--", ""),
         ("", "x<code>y</code>", ""),
+        ("", "x <code>1</code> ", ""),
     ],
 )
 def test_time_grows_with_the_length_alone(first, repeated, last):
@@ -262,6 +265,19 @@ def test_many_tags_find_their_words_in_time():
         assert markup.fill(texts, links).count("<b>zz</b>") == 140 * count
 
     assert_grows_linearly(fill, 2)
+
+
+def test_kept_elements_among_too_many_tags_are_not_doubled_and_divide_no_word():
+    page = " ".join(f"<i><b>red</b></i> <code>x{k}</code>" for k in range(80))
+    markup = Markup.parse(page, "en")
+    translation = markup.pieces[0].replace("red", "rouge")
+    filled = markup.fill([translation])
+    assert sorted(tags(filled)) == sorted(tags(page))
+    page = page.replace("red", "rouge")
+    assert re.sub("</?[ib]>", "", filled) == re.sub("</?[ib]>", "", page)
+    changed = translation.replace("x", "y")
+    filled = markup.fill([changed])
+    assert re.sub("<code>.*?</code>|<.*?>", "", filled).split() == changed.split()
 
 
 def test_a_page_shows_its_text_alone():
