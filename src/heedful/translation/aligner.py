@@ -8,6 +8,7 @@ before the next batch.
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from heedful.runs.run import Run
 from heedful.text.lines import without_controls
 from heedful.tokenization.imported_model import BYTE_KINDS
 from heedful.tokenization.special_symbols import UNKNOWN_TEXT
+from heedful.tokenization.subword_model import SubwordModel
 from heedful.tokenization.tokenizer import UNKNOWN, Tokenizer
 from heedful.translation.result import TranslationNote, WordAlignment, divergence_error
 
@@ -78,16 +80,26 @@ class SegmentedText(NamedTuple):
         ]
 
 
-def segment_text(kind: str, text: str, ids: Ids, pieces: Sequence[str]) -> SegmentedText:
-    """Match the words of a text with its subwords. `kind`: the tokenizer's kind."""
-    mark = _MARKS.get(kind, SPACE)
-    if kind == "word-list":
+def segment_text(model: SubwordModel, text: str, ids: Ids, pieces: Sequence[str]) -> SegmentedText:
+    """Match the words of a text with its subwords. `model`: the side's subword model."""
+    mark = _MARKS.get(model.kind, SPACE)
+    if model.kind == "word-list":
         words = text.split()
     else:
-        has_spaces = mark == CONTINUED or kind in BYTE_KINDS
+        has_spaces = mark == CONTINUED or model.kind in BYTE_KINDS
         spaced = text if has_spaces else text.replace(SPACE, " ")
         words = [word for word in spaced.split(" ") if word]
-    units = units_of(pieces, mark) if mark else units_of_words(pieces, words)
+    if not mark:
+        return SegmentedText(ids, words, units_of_words(pieces, words))
+    # The model's normalization may put spaces into a word, or drop the word.
+    of_words = [units_of([*map(model.piece, row)], mark) for row in model.encode(words)]
+    place = [number for number, units in enumerate(of_words) for u in units for _ in u.words]
+    units = []
+    for spelled, group in groupby(
+        units_of(pieces, mark), lambda unit: range(place[unit.words[0]], place[unit.words[-1]] + 1)
+    ):
+        same = [unit.pieces for unit in group]
+        units.append(Unit(range(same[0].start, same[-1].stop), spelled))
     return SegmentedText(ids, words, units)
 
 
@@ -96,7 +108,7 @@ def segment_source(tokenizer: Tokenizer, text: str, ids: Ids) -> SegmentedText:
     before, pieces = tokenizer.source_prefix, tokenizer.pieces_source(ids)
     leading, trailing = tokenizer.around_source
     pieces = pieces[leading : len(ids) - trailing]
-    segmented = segment_text(tokenizer.kind, before + text, ids, pieces).shifted(leading)
+    segmented = segment_text(tokenizer.models[0], before + text, ids, pieces).shifted(leading)
     return segmented.without_first(len(before.split())) if before else segmented
 
 
@@ -325,7 +337,7 @@ class Aligner:
         """Match words with subwords of a given translation."""
         ahead = len(self.tokenizer.before_target)
         pieces = self.tokenizer.pieces_target(ids)[ahead:]
-        return segment_text(self.tokenizer.target_kind, text, ids, pieces).shifted(ahead)
+        return segment_text(self.tokenizer.models[1], text, ids, pieces).shifted(ahead)
 
     def _cross_of(
         self, pairs: Sequence[tuple[SegmentedText, SegmentedText]]

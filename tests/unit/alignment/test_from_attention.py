@@ -12,6 +12,7 @@ from heedful.alignment.links import GoldLinks
 from heedful.alignment.words import CONTINUED, Unit, units_of, units_of_words
 from heedful.errors import SettingError
 from heedful.tokenization.tokenizer import Tokenizer
+from heedful.tokenization.train import SubwordOptions
 from heedful.translation.aligner import segment_ids, segment_source, segment_text
 
 KINDS = {"bpe": 60, "unigram": 26, "character": 60, "word": 12}
@@ -45,7 +46,7 @@ WORDS = ["the", "dog", "cats", "big", "bigger", "zebra", "Zoë", "☃", "", "\t"
 def test_subwords_spell_the_words_between_spaces(tokenizers, kind, words):
     tokenizer, text = tokenizers[kind], " ".join(words)
     (ids,) = tokenizer.encode_source([text])
-    side = segment_text(tokenizer.kind, text, ids, tokenizer.pieces_source(ids))
+    side = segment_text(tokenizer.models[0], text, ids, tokenizer.pieces_source(ids))
     assert side.words == [word for word in words if word]
     counted = [word for unit in side.units for word in unit.words]
     assert counted == list(range(len(side.words)))
@@ -63,6 +64,38 @@ def test_subwords_spell_the_words_between_spaces(tokenizers, kind, words):
     ]
     for spelled, word in zip(written.words, side.words, strict=True):
         assert re.fullmatch(".+".join(map(re.escape, spelled.split("⁇"))), word)
+
+
+@pytest.mark.parametrize(
+    ("text", "spelled"),
+    [
+        ("the big\u00a0dog sees", {0: "▁the", 1: "▁big▁dog", 2: "▁sees"}),
+        ("the\u200bbig\u3000dog sees", {0: "▁the▁big▁dog", 1: "▁sees"}),
+        ("the \u0001 big dog", {0: "▁the", 2: "▁big", 3: "▁dog"}),
+        ("\u0001 the", {1: "▁the"}),
+    ],
+)
+def test_spaces_of_the_models_normalization_end_no_word(tmp_path, text, spelled):
+    (tmp_path / "text").write_text("the big dog sees the small dogs\n" * 30, encoding="utf-8")
+    tokenizer = Tokenizer.train(
+        *[[tmp_path / "text"]] * 2,
+        kind="bpe",
+        vocabulary_size=40,
+        shared=True,
+        source_language="",
+        target_language="",
+        seed=0,
+        options=SubwordOptions(normalization="nmt_nfkc"),
+    )
+    (ids,) = tokenizer.encode_source([text])
+    side = segment_source(tokenizer, text, ids)
+    assert list(side.words) == text.split(" ")
+    pieces = tokenizer.pieces_source(ids)
+    found = [(*u.words, "".join(pieces[u.pieces.start : u.pieces.stop])) for u in side.units]
+    assert found == list(spelled.items())
+    # of a line that was cut, too
+    cut = segment_source(tokenizer, text, ids[: side.units[0].pieces.stop])
+    assert cut.units == side.units[:1]
 
 
 def test_spaces_that_begin_no_word_are_in_no_unit():

@@ -67,7 +67,7 @@ def test_bytes_are_merged_shown_and_joined_again(cutter, tmp_path):
         "",
     ]
     assert model.decode([4, 1]) == "⁇"
-    assert len(segment_text(again.kind, "é▁ a", *_ids_and_pieces(again, "é▁ a")).units) == 2
+    assert len(segment_text(again.models[0], "é▁ a", *_ids_and_pieces(again, "é▁ a")).units) == 2
 
 
 def _ids_and_pieces(tokenizer, text):

@@ -147,7 +147,7 @@ def _words(tokenizer: Tokenizer, target: str) -> list[range]:
     """List the range of tokens of each word in a translation."""
     (ids,) = tokenizer.encode_target([target])
     pieces = tokenizer.pieces_target(ids)
-    units = segment_text(tokenizer.target_kind, target, ids, pieces).units
+    units = segment_text(tokenizer.models[1], target, ids, pieces).units
     return [unit.pieces for unit in units]
 
 
