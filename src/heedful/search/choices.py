@@ -91,7 +91,7 @@ class ChoicePlan:
             settings.eos_ranks,
             rule.name,
             settings.stopping.length_limit_policy,
-            rule.counted(settings.penalty),
+            settings.penalty if greedy else rule.counted(settings.penalty),
             end_token,
             tuple((type(part), _dependence(part)) for part in rules),
             steps,

@@ -74,7 +74,8 @@ def test_greedy_searches_are_those_of_the_host(policy):
         model = tiny(seed, 12)
         source, limits = batch_of_five(seed)
         rules = rules_of(policy, limits)
-        options = SearchOptions(beam=1, length_penalty="power:1")
+        stop = ("when-none-can-win", "as-opennmt")[seed % 2]
+        options = SearchOptions(beam=1, length_penalty="power:1", stop=stop)
         expected = greedy_search(model, source, limits, options, rules)
         recorded = GraphedModel(model)
         found = search_on_device(recorded, source, limits, options, rules, greedy=True)
