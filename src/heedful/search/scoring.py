@@ -39,11 +39,9 @@ def target_ranks(
     states = model.states(source, target_in)
     real = target_out != model.padding
     states, targets = states[real], target_out[real]  # (tokens, d_model), (tokens,)
-    table, bias = model.output.weight, model.output.bias
     ranks = torch.empty_like(targets)
-    for part in chunk_rows(len(targets), table.size(0)):
-        logits = nn.functional.linear(states[part], table, bias)
-        scores = logits[:, :vocabulary]  # (part, vocabulary)
+    for part in chunk_rows(len(targets), vocabulary):
+        scores = model.project(states[part])[:, :vocabulary]  # (part, vocabulary)
         chosen = scores.gather(1, targets[part].unsqueeze(1))  # (part, 1)
         ranks[part] = (scores > chosen).sum(dim=1) + 1
     return [row.tolist() for row in ranks.split(real.sum(dim=1).tolist())]

@@ -49,7 +49,9 @@ def test_one_pass_over_many_pairs_is_each_pair_step_by_step(model, pairs):
     sources, targets = [s for s, _ in pairs], [t for _, t in pairs]
     log_probabilities = pair_log_probabilities(model, collator, sources, targets)
     batch = collator.batch(sources, targets)
-    ranks = target_ranks(model, batch.source, batch.target_in, batch.target_out, REAL)
+    tensors = (batch.source, batch.target_in, batch.target_out)
+    ranks = target_ranks(model, *tensors, REAL)
+    assert target_ranks(Ensemble([model]), *tensors, REAL) == ranks
     for (source, target), logs, places in zip(pairs, log_probabilities, ranks, strict=True):
         twin = step_by_step(model, source, target)
         assert logs == pytest.approx([log for log, _ in twin], abs=1e-5)
