@@ -16,7 +16,7 @@ Other beam searches (`heedful.search.diverse`, `heedful.search.constrained`) use
 another `extend`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -42,6 +42,9 @@ from heedful.search.step import (
 )
 from heedful.search.stopping import BeamProgress, StoppingPolicy, StoppingRule
 
+Missing = Callable[[Sequence[int]], Sequence[object]]
+"""Lists what must occur in a translation but is not in its tokens."""
+
 
 def prune(ended: Bool[Tensor, "beams candidates"], beam: int) -> Int[Tensor, "beams beam"]:
     """
@@ -63,6 +66,7 @@ class _Beam:
     """
 
     limit: int
+    missing: Missing
     open: list[OpenHypothesis] = field(default_factory=lambda: [OpenHypothesis([], [], 0.0)])
     complete: list[Hypothesis] = field(default_factory=list)
     may_win: bool = True
@@ -71,9 +75,9 @@ class _Beam:
     """Positions in the beam where a hypothesis has ended, for rules that count them."""
 
     def finish(self, hypothesis: Hypothesis, keep: int) -> None:
-        """Insert a complete hypothesis and keep the best `keep` hypotheses."""
+        """Insert a complete hypothesis and keep the best; those that miss nothing come first."""
         self.complete.append(hypothesis)
-        self.complete.sort(key=lambda h: -h.score)
+        self.complete.sort(key=lambda h: (bool(self.missing(h.tokens)), -h.score))
         del self.complete[keep:]
 
 
@@ -116,6 +120,7 @@ def search(
     end_token: int,
     rules: Sequence[DecodingRule] = (),
     extend_by: Extend | None = None,
+    missing: Sequence[Missing] | None = None,
     observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
     """
@@ -126,8 +131,9 @@ def search(
     log-probabilities (rows, vocabulary) and the next state. `state` has one row per group, and
     `tokens` are the input of the first step. The beam is divided among `diverse_groups`: separate
     beams that stay in the batch together. `extend_by` chooses the continuations of each beam
-    (`extend` if None). Returns for each group its best hypotheses, best first; the groups of a
-    sentence are adjacent.
+    (`extend` if None). `missing` has a function for each sentence; hypotheses that miss something
+    come last. Returns for each group its best hypotheses, best first; the groups of a sentence are
+    adjacent.
     """
     groups, beam, eos_candidates = settings.diverse_groups, settings.width, settings.eos_ranks
     stopping, rule = settings.stopping, settings.stopping.rule
@@ -136,7 +142,11 @@ def search(
     # The lists of groups are interleaved later, so each group keeps its whole beam.
     keep = beam if rule.fills_beam or groups > 1 else settings.n_best
     penalty = rule.counted(settings.penalty)
-    active = beams = [_Beam(limit) for limit in limits for _ in range(groups)]
+    active = beams = [
+        _Beam(*beam_of)
+        for beam_of in zip(limits, missing or [_nothing] * len(limits), strict=True)
+        for _ in range(groups)
+    ]
     # sentence of each beam: (beams,)
     sentences = torch.arange(len(limits), device=tokens.device).repeat_interleave(groups)
     sentence_of_row, first_rows = _rows_of(sentences, 1)
@@ -215,6 +225,12 @@ def search(
         # (staying * beam, length)
         prefixes = torch.cat([prefixes.index_select(0, rows), tokens.unsqueeze(1)], dim=1)
     return [row_beam.complete[: keep if groups > 1 else settings.n_best] for row_beam in beams]
+
+
+def _nothing(tokens: Sequence[int]) -> tuple[()]:
+    """Miss nothing in any hypothesis."""
+    del tokens
+    return ()
 
 
 def _rows_of(sentences: Tensor, width: int) -> tuple[Tensor, Tensor]:

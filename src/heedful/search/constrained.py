@@ -60,7 +60,8 @@ def constrained_beam_search(
     Returns for each sentence its best hypotheses, best first. All ended hypotheses contain the
     phrases. If too few hypotheses have ended within the limit, the list continues with hypotheses
     that were cut at the limit, with `ended` False. Cut hypotheses are listed in the order of the
-    beam, in which the banks take turns.
+    beam, in which the banks take turns. With the policy ``keep``, hypotheses at the limit count,
+    but those that lack a phrase come last.
 
     A hypothesis may end only when it contains all phrases. Without phrases the result equals the
     result of `beam_search`.
@@ -74,6 +75,7 @@ def constrained_beam_search(
         end_token=model.end_token,
         rules=rules,
         extend_by=_Allocation(sought, settings.size, model.end_token),
+        missing=[phrases_of.missing for phrases_of in sought],
         observer=observer,
     )
 

@@ -140,21 +140,24 @@ def test_a_narrow_beam_is_divided_among_banks_as_it_says(seed, phrases, beam, li
 
 
 @settings(max_examples=20)
+@pytest.mark.parametrize("policy", ["cut", "keep"])
 @given(st.integers(0, 30), phrases_of, st.integers(1, 4), st.integers(0, 2))
-def test_a_narrow_beam_meets_all_phrases_if_there_is_room(seed, phrases, beam, more):
+def test_a_narrow_beam_meets_all_phrases_if_there_is_room(policy, seed, phrases, beam, more):
     limit = sum(map(len, phrases)) + more
     (found,) = constrained_beam_search(
         tiny(seed),
         SOURCE,
         [limit],
-        SearchOptions(beam=beam, length_penalty=str(PENALTY), n_best=beam),
+        SearchOptions(
+            beam=beam, length_penalty=str(PENALTY), n_best=beam, length_limit_policy=policy
+        ),
         phrases=[phrases],
         rules=RULES,
     )
     assert not lacks(found[0].tokens, phrases)
     assert not any(lacks(h.tokens, phrases) for h in found if h.ended)
-    ended = [hypothesis.ended for hypothesis in found]
-    assert ended == sorted(ended, reverse=True)
+    last = [bool(lacks(h.tokens, phrases)) if policy == "keep" else not h.ended for h in found]
+    assert last == sorted(last)
 
 
 def test_where_the_limit_is_too_short_the_nearest_come_first_and_have_not_ended():
