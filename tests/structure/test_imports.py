@@ -17,7 +17,7 @@ ELSEWHERE = {
     "the work of one command: tests/cli run that command on a trained run": """
         analysis.attention_files analysis.compare analysis.plot
         analysis.training_cost engines preparation.show quickstart
-        tasks.parsing.quickstart translation.score
+        tasks.parsing.quickstart
     """,
     "an argument of `heedful bench`, measured in a process of its own: tests/cli/test_bench.py": """
         bench.__main__ bench.data bench.preparing bench.profile bench.train bench.translate

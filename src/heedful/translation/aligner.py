@@ -30,6 +30,7 @@ from heedful.tokenization.special_symbols import UNKNOWN_TEXT
 from heedful.tokenization.subword_model import SubwordModel
 from heedful.tokenization.tokenizer import UNKNOWN, Tokenizer
 from heedful.translation.result import TranslationNote, WordAlignment, divergence_error
+from heedful.translation.sources import check_source
 
 Ids = Sequence[int]
 
@@ -185,16 +186,29 @@ class Aligner:
         return parsed
 
     def pair_ids(
-        self, sources: Sequence[str], targets: Sequence[str]
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        first: int = 1,
+        allow_empty: bool = False,
     ) -> tuple[list[list[int]], list[list[int]]]:
-        """Tokenize given pairs without cutting them; raises `TextError` if a side is too long."""
+        """
+        Tokenize given pairs without cutting them.
+
+        `first`: number of the first pair, for messages. `allow_empty`: whether a source may be
+        empty even if the model reads no end symbol.
+
+        Raises `TextError` if a side is too long, or if the model cannot read an empty source.
+        """
         sources, targets = self._read(sources, targets)
         ids = self.tokenizer.encode_source(sources), self.tokenizer.encode_target(targets)
         limit = self.run.config.search.max_source_length
-        for number, sides in enumerate(zip(*ids, strict=True), start=1):
+        for number, sides in enumerate(zip(*ids, strict=True), start=first):
+            if not allow_empty:
+                check_source(sides[0], self.run.config.model.source_end, f"that of pair {number}")
             if (length := max(map(len, sides))) > limit:
                 raise TextError(
-                    f"a pair to align must have at most {limit:,} subwords per side "
+                    f"a pair must have at most {limit:,} subwords per side "
                     f"(search.max_source_length), but pair {number} has {length:,}; leave it out."
                 )
         return ids
@@ -325,7 +339,7 @@ class Aligner:
     ) -> list[tuple[SegmentedText, SegmentedText]]:
         """Tokenize given pairs, and match their words with subwords."""
         sources, targets = self._read(sources, targets)
-        source_ids, target_ids = self.pair_ids(sources, targets)
+        source_ids, target_ids = self.pair_ids(sources, targets, allow_empty=True)
         read = map(partial(segment_source, self.tokenizer), sources, source_ids)
         return list(zip(read, map(self._target, targets, target_ids), strict=True))
 

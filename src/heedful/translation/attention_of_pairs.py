@@ -9,7 +9,7 @@ from heedful.arguments import checked, read_texts
 from heedful.machine.forks import in_turn
 from heedful.translation.languages import chooses_languages
 from heedful.translation.result import Attention
-from heedful.translation.sources import check_ids
+from heedful.translation.sources import check_ids, check_source
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -92,6 +92,7 @@ class AttentionOfPairs:
         """
         own: Any = self
         check_ids(source, target, own.run.vocabularies)
+        check_source(source, own.collator.source_end, "this one")
         batch = own.collator.batch([source], [target]).to(own.model.device)
         weights = own.models[0].attention(batch.source, batch.target_in)
         end = [own.collator.end_token]

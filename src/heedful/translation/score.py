@@ -157,9 +157,11 @@ def _score(
     warn: Warn | None,
 ) -> Iterator[ScoredPair]:
     """Score pairs, 2,048 at a time; ranks and alignments each take another pass."""
+    done = 0
     while window := list(islice(pairs, _WINDOW)):
         sources, targets = [s for s, _ in window], [t for _, t in window]
-        source_ids, target_ids = translator.aligner.pair_ids(sources, targets)
+        source_ids, target_ids = translator.aligner.pair_ids(sources, targets, done + 1)
+        done += len(window)
         untagged = translator.tokenizer.tags and untagged_warning(source_ids, translator.tokenizer)
         if warn is not None and untagged:
             warn(untagged)

@@ -37,6 +37,15 @@ def source_ids(
     return ids
 
 
+def check_source(ids: Sequence[int], source_end: bool, which: str) -> None:
+    """Refuse an empty source if the model reads no end symbol after it (`source_end`)."""
+    if not ids and not source_end:
+        raise TextError(
+            "a source must not be empty for this model, which reads no end symbol after it, but "
+            f"{which} is empty; leave it out."
+        )
+
+
 def check_ids(source: Sequence[int], target: Sequence[int], sizes: tuple[int, int]) -> None:
     """Refuse ids that are not in the source or target vocabulary."""
     for name, ids, size in zip(("source", "target"), (source, target), sizes, strict=True):

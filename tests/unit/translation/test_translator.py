@@ -11,13 +11,14 @@ import torch
 
 from heedful.bench.random_run import make_random_run
 from heedful.config.schema import RunConfig
-from heedful.errors import ArgumentError, SettingError
+from heedful.errors import ArgumentError, SettingError, TextError
 from heedful.kernels.native.compile import processor_flags
 from heedful.kernels.native.product import can_multiply_bf16
 from heedful.model.inference import is_compiled
 from heedful.search.search import run_search
 from heedful.search.settings import Sampling, SearchOptions
 from heedful.translation import translator as translator_module
+from heedful.translation.score import score
 from heedful.translation.translator import Translator
 
 SMALL = {
@@ -109,3 +110,21 @@ def test_a_translator_that_is_copied_or_pickled_says_what_to_do(translator: Tran
 def test_most_lines_of_a_batch_must_be_a_number_above_0(translator: Translator) -> None:
     with pytest.raises(SettingError, match="`batch_lines` must be at least 1, but is 0"):
         translator.translate(["w1"], batch_lines=0)
+
+
+def test_a_pair_that_cannot_be_scored_is_named(translator: Translator, tmp_path: Path) -> None:
+    pairs = [("w1", "w2")] * 2050
+    pairs[2049] = ("w1", "w2 " * 2000)
+    scored = score(translator, pairs=pairs)
+    with pytest.raises(TextError, match=r"a pair must have at most .* but pair 2050 has 2,000"):
+        list(scored)
+    settings = {**SMALL, "model.source_end": False}
+    make_random_run(tmp_path, RunConfig().with_settings(settings), 50)
+    unended = Translator.load(tmp_path, device="cpu", precision="fp32", threads=1)
+    with pytest.raises(TextError, match="no end symbol after it, but that of pair 2 is empty"):
+        unended.score(["w1", ""], ["w1", "w1"])
+    assert unended.align("", "w1").links == ()
+    assert translator.score("", "w1")
+    for attend in (lambda: unended.attend("", "w1"), lambda: unended.attention_of([], [5])):
+        with pytest.raises(TextError, match="but this one is empty"):
+            attend()
