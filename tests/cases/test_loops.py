@@ -29,7 +29,7 @@ def test_no_translation_has_a_loop_that_its_source_does_not_have(heedful_cli, to
             assert not any(loops_of_words(entry["text"].split())), line
         # A cut is reported with its line, and marked.
         number = entry["line"] + 1
-        assert (f"the translation of line {number} repeats text" in done.stderr) == (
+        assert (f"line {number} has a translation that repeats text" in done.stderr) == (
             "loops" in entry.get("reading", {})
         )
     copied = [line for line, entry in zip(lines, entries, strict=True) if entry["text"] == line]

@@ -170,8 +170,8 @@ def warn_of_loops(
     for number, result in enumerate(results, start=first_line):
         if result.reading is not None and result.reading.loops:
             warn(
-                f"the translation of line {number} repeats text that the source does not repeat; "
-                "only the first occurrence was kept."
+                f"line {number} has a translation that repeats text that the source does not "
+                "repeat; only the first occurrence was kept."
             )
 
 

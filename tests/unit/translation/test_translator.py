@@ -3,6 +3,7 @@ import inspect
 import pickle
 import threading
 from dataclasses import fields
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from heedful.search.search import run_search
 from heedful.search.settings import Sampling, SearchOptions
 from heedful.translation import translator as translator_module
 from heedful.translation.score import score
+from heedful.translation.translate import OutputFormat, translate_lines
 from heedful.translation.translator import Translator
 
 SMALL = {
@@ -35,6 +37,15 @@ SMALL = {
 def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
     folder: Path = tmp_path_factory.mktemp("run")
     make_random_run(folder, RunConfig().with_settings(SMALL), 50)
+    return Translator.load(folder, device="cpu", precision="fp32", threads=1)
+
+
+@pytest.fixture(scope="module")
+def splitting(tmp_path_factory: pytest.TempPathFactory) -> Translator:
+    """A translator that splits lines of more than six words."""
+    folder: Path = tmp_path_factory.mktemp("splitting")
+    settings = {**SMALL, "data.reading": "text", "search.max_source_length": 6}
+    make_random_run(folder, RunConfig().with_settings(settings), 50)
     return Translator.load(folder, device="cpu", precision="fp32", threads=1)
 
 
@@ -110,6 +121,21 @@ def test_a_translator_that_is_copied_or_pickled_says_what_to_do(translator: Tran
 def test_most_lines_of_a_batch_must_be_a_number_above_0(translator: Translator) -> None:
     with pytest.raises(SettingError, match="`batch_lines` must be at least 1, but is 0"):
         translator.translate(["w1"], batch_lines=0)
+
+
+PART = "w1 w2 w3 w4"
+
+
+def test_each_line_whose_translation_has_a_loop_is_reported(splitting: Translator) -> None:
+    told: list[str] = []
+    lines = [PART, "w9 w8", "w7"]
+    options = SearchOptions(max_length="30", beam=1)
+    results = splitting.translate(lines, options)
+    translate_lines(splitting, lines, StringIO(), OutputFormat(), told.append, options)
+    looped = [number for number, one in enumerate(results, start=1) if one.reading.loops]
+    assert len(looped) > 1
+    messages = [text for text in told if "repeats text" in text]
+    assert [text.split(" has ")[0] for text in messages] == [f"line {n}" for n in looped]
 
 
 def test_a_pair_that_cannot_be_scored_is_named(translator: Translator, tmp_path: Path) -> None:
