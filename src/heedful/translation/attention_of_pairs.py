@@ -6,9 +6,10 @@ from typing import Any, TypeVar
 import torch
 
 from heedful.arguments import checked, read_texts
+from heedful.errors import TextError
 from heedful.machine.forks import in_turn
 from heedful.translation.languages import chooses_languages
-from heedful.translation.result import Attention
+from heedful.translation.result import Attention, Translation
 from heedful.translation.sources import check_ids, check_source
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -58,10 +59,18 @@ class AttentionOfPairs:
         """
         own: Any = self
         if target is None:
-            weights: Attention | None = own.translate(source, attention=True).attention
-            if weights is not None:  # a blank source is not translated, so it has no attention yet
-                return weights
-        targets = own.run.read_targets(read_texts("target", target or ""))
+            parts = len(own.reader.read(read_texts("source", source)).rows)
+            if parts > 1:
+                raise TextError(
+                    f"attention is shown for text of at most {own.reader.longest:,} subwords "
+                    f"(search.max_source_length), but this text is longer and was split into "
+                    f"{parts} parts; give one part."
+                )
+            translation: Translation = own.translate(source, attention=True)
+            if translation.attention is not None:
+                return translation.attention
+            target = translation.text  # a blank or copied source has no attention yet
+        targets = own.run.read_targets(read_texts("target", target))
         (target_ids,) = own.tokenizer.encode_target(targets)
         (ids,) = own._source_ids(own.run.read_sources(read_texts("source", source)), None)
         return self.attention_of(ids, target_ids)

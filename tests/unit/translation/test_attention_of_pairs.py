@@ -1,11 +1,13 @@
 """Attention of given pairs, and of a model's own translations."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from heedful.bench.random_run import make_random_run
 from heedful.config.schema import RunConfig
-from heedful.errors import ArgumentError, SettingError
+from heedful.errors import ArgumentError, SettingError, TextError
 from heedful.translation.attention_of_pairs import AttentionOfPairs
 from heedful.translation.translator import Translator
 
@@ -30,6 +32,19 @@ def test_own_and_given_translations_have_the_same_attention(translator: Translat
     ids = translator.tokenizer.encode_source(["w1 w2"])[0]
     target = translator.tokenizer.encode_target([text])[0]
     assert (translator.attention_of(ids, target).cross == given.cross).all()
+
+
+def test_sources_that_are_not_translated_as_a_whole(translator: Translator) -> None:
+    config = translator.run.config.with_settings(
+        {"search.max_source_length": 6, "data.reading": "text"}
+    )
+    reading = Translator(replace(translator.run, config=config), *translator.models)
+    copied = reading.attend("12 13")
+    assert copied.target_tokens == reading.attend("12 13", "12 13").target_tokens
+    assert len(copied.target_tokens) == 3
+    assert reading.attend(" ").target_tokens == reading.attend("", "").target_tokens
+    with pytest.raises(TextError, match=r"at most 6 subwords .* was split into 2 parts"):
+        reading.attend("w1 w2 w3 w4 w5 w6 w7 w8")
 
 
 def test_a_model_of_one_direction_refuses_languages(translator: Translator) -> None:
