@@ -43,8 +43,8 @@ def sample(
     Draw `n_best` translations of each sentence of a batch.
 
     `limits`: maximum number of target tokens of each sentence, not counting the end symbol.
-    `lines`: the index of each sentence in its text, on which the draws depend; its row in the batch
-    if None.
+    `lines`: a number for each sentence, such as its index in its text, on which the draws depend;
+    its row in the batch if None.
 
     Samples are not sorted: the best of several samples is not a random sample. The decoder's state
     is repeated for every sample, so samples may end at different steps.

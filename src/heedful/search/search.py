@@ -45,8 +45,8 @@ def run_search(
     Translate a batch of sentences with the search that the settings request.
 
     `limits`: maximum number of target tokens of each sentence, not counting the end symbol.
-    `rules`: rules to apply before those of the settings and constraints. `lines`: index of each
-    sentence in its text, on which samples depend. `constrained`: whether any line of the text has
+    `rules`: rules to apply before those of the settings and constraints. `lines`: a number for
+    each sentence, on which samples depend. `constrained`: whether any line of the text has
     phrases that must occur. Returns for each sentence its hypotheses: samples in the order of their
     draws, other hypotheses best first.
 

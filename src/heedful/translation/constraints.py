@@ -33,18 +33,6 @@ def read_constraints(
     Spaces around a phrase are ignored. A phrase begins at a word boundary and is tokenized on its
     own.
     """
-    constraints = {
-        "target_prefix": target_prefix,
-        "force_phrases": force_phrases,
-        "avoid_phrases": avoid_phrases,
-    }
-    for name, entries in constraints.items():
-        if entries is not None and len(entries) != lines:
-            raise TextError(
-                f"{name} must have one entry for each line that is translated, but there are "
-                f"{len(entries):,} for {lines:,} lines; give an empty entry for a line without a "
-                "constraint."
-            )
     beginnings = tokenizer.encode_target(list(map(read_target, target_prefix or [""] * lines)))
     wanted = [_cut(tokenizer, phrases) for phrases in force_phrases or [()] * lines]
     unwanted = [_cut(tokenizer, phrases) for phrases in avoid_phrases or [()] * lines]

@@ -17,6 +17,8 @@ from functools import cached_property, partial
 from typing import Literal, TypeVar
 
 from heedful.data.coverage import CUT_FROM_WORDS, WORD_KINDS
+from heedful.errors import SettingError, TextError
+from heedful.search.observer import SearchObserver
 from heedful.text.blanks import read_source, read_target
 from heedful.text.lines import without_controls
 from heedful.text.reading.line import LineReader, ReadLine, RestoredLine
@@ -129,20 +131,34 @@ class ReadLines:
         flat = [part for parts in self.parts for part in parts]
         return [row for row, part in enumerate(flat) if part.read and part.read.needs_links]
 
-    def spread(self, entries: Sequence[_Entry] | None, empty: _Entry) -> list[_Entry] | None:
-        """Give the entry of each line to its first row, and an empty entry to other rows."""
-        if entries is None or len(entries) != len(self.parts):
-            return None if entries is None else list(entries)
-        return [
-            entry if place == 0 else empty
-            for entry, parts in zip(entries, self.parts, strict=True)
-            for place, _ in enumerate(parts)
-        ]
+    @cached_property
+    def places(self) -> list[int]:
+        """The index of each row among the rows of its line."""
+        return [place for parts in self.parts for place, _ in enumerate(parts)]
 
-    def repeat(self, entries: Sequence[_Entry] | None) -> list[_Entry] | None:
-        """Give the entry of each line to all of its rows."""
-        if entries is None or len(entries) != len(self.parts):
-            return None if entries is None else list(entries)
+    def spread(
+        self, name: str, entries: Sequence[_Entry] | None, empty: _Entry
+    ) -> list[_Entry] | None:
+        """Give the entry of each line to its first row, and an empty entry to other rows."""
+        repeated = self.repeat(name, entries)
+        if repeated is None:
+            return None
+        return [empty if n else entry for entry, n in zip(repeated, self.places, strict=True)]
+
+    def repeat(self, name: str, entries: Sequence[_Entry] | None) -> list[_Entry] | None:
+        """
+        Give the entry of each line to all of its rows.
+
+        Raises `TextError` with the option's `name` if there is not one entry for each line.
+        """
+        if entries is None:
+            return None
+        if len(entries) != len(self.parts):
+            raise TextError(
+                f"{name} must have one entry for each line that is translated, but there are "
+                f"{len(entries):,} for {len(self.parts):,} lines; give an empty entry for a line "
+                "without a constraint."
+            )
         return [entries[line] for line in self.lines]
 
     def restored(
@@ -161,6 +177,16 @@ class ReadLines:
                 result = replace(result, reading=replace(result.reading or ReadingNote(), cut=True))
             results.append(result)
         return results
+
+
+def check_observed(observer: SearchObserver | None, read: ReadLines, longest: int) -> None:
+    """Refuse an observer of lines that were split, because it follows one search for each line."""
+    if observer is not None and len(read.rows) > len(read.parts):
+        raise SettingError(
+            f"each line must have at most {longest:,} subwords (search.max_source_length) for "
+            "`observer`, but one has more and was split; split it yourself, or leave `observer` "
+            "out."
+        )
 
 
 def warn_of_loops(
@@ -201,6 +227,8 @@ class TextReader:
         self.tokenizer, self.read_plain = tokenizer, read_plain
         self.reads_text, self.longest, self.aligns = reads_text, longest, aligns
         self._spaced = not is_imported(tokenizer.kind)
+        # no subword is shorter than a byte
+        self._most_around = sum(tokenizer.around_source) + len(tokenizer.source_prefix.encode())
 
     @cached_property
     def vocabulary(self) -> SourceVocabulary:
@@ -277,9 +305,8 @@ class TextReader:
         reader, room = self.line_reader(terms), self.longest - 1
 
         def fits(sentence: str) -> bool:
-            # No subword is shorter than a byte, and the space before the first word may be a
-            # subword.
-            if len(sentence.encode()) + sum(self.tokenizer.around_source) < room:
+            # The space before the first word may be a subword.
+            if len(sentence.encode()) + self._most_around < room:
                 return True
             seen = read_source(reader.read(sentence).text if self.reads_text else sentence)
             (ids,) = self.tokenizer.encode_source([f"{tag} {seen}" if tag else seen])
@@ -308,12 +335,13 @@ class TextReader:
 
         `parts_read`: the texts that were read, each with its part, or None if it is too long.
         """
-        # No subword is shorter than a byte; the space before the first word may be another subword.
-        if len(text.encode()) + 2 + sum(self.tokenizer.around_source) < self.longest:
+        # The space before the first word may be a subword, and so may a tag.
+        if len(text.encode()) + 2 + self._most_around < self.longest:
             return True
         if text not in parts_read:
             part = self._part(reader, tag, text)
-            (ids,) = self.tokenizer.models[0].encode(["" if part.read is None else part.read.text])
+            seen = "" if part.read is None else self.tokenizer.source_prefix + part.read.text
+            (ids,) = self.tokenizer.models[0].encode([seen])
             length = len(ids) + bool(tag) + sum(self.tokenizer.around_source)
             parts_read[text] = part if length <= self.longest else None
         return parts_read[text] is not None

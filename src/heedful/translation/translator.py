@@ -32,7 +32,13 @@ from heedful.translation.batches import mean_scores, search_batches
 from heedful.translation.constraints import by_line, check_prefixes, read_constraints, warn_missing
 from heedful.translation.languages import LanguageChoice, chooses_languages
 from heedful.translation.load_models import load_models
-from heedful.translation.reading import LongLines, TextReader, warn_of_loops, without_links
+from heedful.translation.reading import (
+    LongLines,
+    TextReader,
+    check_observed,
+    warn_of_loops,
+    without_links,
+)
 from heedful.translation.result import (
     Translation,
     WordAlignment,
@@ -227,7 +233,8 @@ class Translator(LanguageChoice, AttentionOfPairs):
         warn : callable, optional
             Called with a message about truncated lines, missing constraints and unknown subwords.
         observer : callable, optional
-            Called after each search step of a nonempty line, with the line's index in `texts`.
+            Called after each search step of a nonempty line, with the line's index in `texts`. A
+            line that must be split is refused.
         **keywords : object
             Fields of `SearchOptions`, such as ``beam=4``, instead of `options`.
 
@@ -247,6 +254,7 @@ class Translator(LanguageChoice, AttentionOfPairs):
         originals, is_single = read_texts("texts", texts), isinstance(texts, str)
         read = self.reader.read(originals, Terms.of(glossary, protected), long_lines)
         lines, numbers = read.rows, [first_line + line for line in read.lines]
+        check_observed(observer, read, self.reader.longest)
         options = SearchOptions.from_keywords("Translator.translate", options, keywords)
         check_counts(batch_tokens=batch_tokens, batch_lines=batch_lines, first_line=first_line)
         if force_phrases is not None:
@@ -259,14 +267,20 @@ class Translator(LanguageChoice, AttentionOfPairs):
 
         # 2. text to ids
         prefixes = read.spread(
-            [target_prefix] if isinstance(target_prefix, str) else target_prefix, ""
+            "target_prefix",
+            [target_prefix] if isinstance(target_prefix, str) else target_prefix,
+            "",
         )
         line_constraints = read_constraints(
             self.tokenizer,
             len(lines),
             target_prefix=prefixes,
-            force_phrases=read.spread(by_line("force_phrases", force_phrases, is_single), ()),
-            avoid_phrases=read.repeat(by_line("avoid_phrases", avoid_phrases, is_single)),
+            force_phrases=read.spread(
+                "force_phrases", by_line("force_phrases", force_phrases, is_single), ()
+            ),
+            avoid_phrases=read.repeat(
+                "avoid_phrases", by_line("avoid_phrases", avoid_phrases, is_single)
+            ),
             numbers=numbers,
             warn=warn,
         )
@@ -287,9 +301,8 @@ class Translator(LanguageChoice, AttentionOfPairs):
             """Search for translations of a batch."""
             source = self.collator.source([ids[row] for row in rows]).to(self.model.device)
             limits = [settings.limit.tokens(len(ids[row])) for row in rows]
-            own_numbers = [numbers[row] for row in rows]
             constraints = [line_constraints[row] for row in rows]
-            check_prefixes(constraints, limits, own_numbers)
+            check_prefixes(constraints, limits, [numbers[row] for row in rows])
             return run_search(
                 self.model,
                 source,
@@ -299,7 +312,8 @@ class Translator(LanguageChoice, AttentionOfPairs):
                     [lines[row] for row in rows], limits, source.device, settings.rules
                 ),
                 line_constraints=constraints,
-                lines=own_numbers,
+                # each part of a split line has its own random samples
+                lines=[numbers[row] + (read.places[row] << 32) for row in rows],
                 constrained=force_phrases is not None,
                 observer=observer and offset_sentence(observer, [read.lines[row] for row in rows]),
             )

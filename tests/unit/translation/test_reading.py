@@ -1,10 +1,12 @@
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from heedful.bench.random_run import make_random_run
 from heedful.config.schema import RunConfig
 from heedful.data.coverage import WORD_KINDS
+from heedful.errors import TextError
 from heedful.text.blanks import read_source
 from heedful.text.reading.line import LineReader
 from heedful.text.reading.terms import Terms
@@ -81,8 +83,13 @@ def test_a_line_that_is_too_long_is_split_at_ends_of_sentences(tokenizer):
     result = read.restored(translated(read.rows))[1]
     assert result.text == line.upper() and result.reading is not None
     assert result.reading.sentences == 16
-    assert read.spread(["a", "b", "c"], "") == ["a", "b", *[""] * 15, "c"]
-    assert read.repeat(["a", "b", "c"]) == ["a", *["b"] * 16, "c"]
+    assert read.spread("x", ["a", "b", "c"], "") == ["a", "b", *[""] * 15, "c"]
+    assert read.repeat("x", ["a", "b", "c"]) == ["a", *["b"] * 16, "c"]
+    assert read.places == [0, *range(16), 0]
+    for call in (read.repeat, partial(read.spread, empty="")):
+        assert call("x", entries=None) is None
+        with pytest.raises(TextError, match=r"x must have one entry .* 18 for 3 lines"):
+            call("x", entries=["a"] * 18)  # as many as rows
 
 
 def test_no_text_is_prepared_twice(tokenizer, monkeypatch):
@@ -113,6 +120,19 @@ def test_a_line_is_not_split_inside_what_is_held(tokenizer):
     assert notes == held and result.reading.sentences > 3
     assert result.text.count(held[0]) == result.text.count(held[1]) == 1
     assert result.text.count("Saint-Gall") == 1
+
+
+def test_a_prefix_before_every_line_counts_as_length(tokenizer):
+    tokenizer = tokenizer.changed(source_prefix="a cat in the sun. ")
+    text = reader(tokenizer, longest=15)
+    fits = text.cut_rule(None, "")
+    for words in range(1, 20):
+        line = " ".join(["a", "dog", "the"][number % 3] for number in range(words))
+        rows = text.read([line]).rows
+        assert all(len(ids) <= 15 for ids in tokenizer.encode_source(rows))
+        (ids,) = tokenizer.encode_source([line])
+        assert fits(line) == (len(ids) < 15)
+        assert (len(rows) == 1) == (len(ids) <= 15)
 
 
 def test_what_is_held_does_not_count_as_length(tokenizer):

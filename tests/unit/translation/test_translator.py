@@ -18,6 +18,7 @@ from heedful.kernels.native.product import can_multiply_bf16
 from heedful.model.inference import is_compiled
 from heedful.search.search import run_search
 from heedful.search.settings import Sampling, SearchOptions
+from heedful.search.trace import Trace
 from heedful.translation import translator as translator_module
 from heedful.translation.score import score
 from heedful.translation.translate import OutputFormat, translate_lines
@@ -124,6 +125,34 @@ def test_most_lines_of_a_batch_must_be_a_number_above_0(translator: Translator) 
 
 
 PART = "w1 w2 w3 w4"
+
+
+def test_parts_of_a_split_line_are_drawn_apart(splitting: Translator) -> None:
+    sampled = {"sample": Sampling(seed=3), "max_length": "5"}
+    alone = splitting.translate(PART, **sampled).tokens
+    both = splitting.translate(f"{PART} {PART}", **sampled).tokens
+    assert both[:5] == alone
+    assert both[5:] != alone
+
+
+def test_constraints_of_another_number_of_lines_are_refused_for_split_lines(
+    splitting: Translator,
+) -> None:
+    for option, entries in {
+        "target_prefix": ["w1", "w2"],
+        "force_phrases": [["w1"], []],
+        "avoid_phrases": [[], ["w1"]],
+    }.items():
+        with pytest.raises(TextError, match=f"{option} must have .* there are 2 for 1 lines"):
+            splitting.translate([f"{PART} {PART}"], **{option: entries})
+
+
+def test_an_observer_of_a_line_that_is_split_is_refused(splitting: Translator) -> None:
+    trace = Trace()
+    splitting.translate(["w1", PART], observer=trace, max_length="3")
+    assert trace.tree(1)
+    with pytest.raises(SettingError, match=r"at most 6 subwords .* for `observer`"):
+        splitting.translate(["w1", f"{PART} {PART}"], observer=trace)
 
 
 def test_each_line_whose_translation_has_a_loop_is_reported(splitting: Translator) -> None:

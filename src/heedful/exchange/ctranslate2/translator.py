@@ -124,7 +124,7 @@ class ExportedTranslator:
         lines, numbers = read.rows, [first_line + line for line in read.lines]
         search = self.record.search
         settings = options.over(search)
-        beginnings = read.spread(target_prefix, "")
+        beginnings = read.spread("target_prefix", target_prefix, "")
         line_constraints = read_constraints(
             self.tokenizer,
             len(lines),
