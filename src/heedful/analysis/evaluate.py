@@ -287,7 +287,8 @@ def _read_files(
             "evaluate needs `reference`, one or more files of reference translations."
         )
     translated = AlignedTexts(one_file(hypothesis), "hypothesis")
-    return _read_aligned(hypothesis, translated, translated.lines, reference, source, against)
+    texts = _read_aligned(hypothesis, translated, translated.lines, reference, source, against)
+    return replace(texts, language=texts.language or _language([translated.text]))
 
 
 def _read_aligned(
@@ -309,7 +310,7 @@ def _read_aligned(
             for path in map(Path, file_list(against))
         },
         [] if source is None else first.read(_one_source(source), "source"),
-        _language([*files, first.text]),
+        _language(files),
     )
 
 

@@ -271,6 +271,20 @@ def test_a_run_translates_before_it_is_scored(small_run, tmp_path):
     assert found.to_dict()["loss"] == found.loss
 
 
+def test_the_language_of_a_source_is_not_that_of_the_translations(small_run, tmp_path):
+    for name, line in (("test.en", "w1 w2"), ("test.ref", "w3"), ("test.chinese", "我喜欢狗")):
+        (tmp_path / name).write_text(f"{line}\n", "utf-8")
+    translator = Translator.load(small_run, device="cpu", precision="fp32")
+    few = SearchOptions(beam=1, max_length=3)
+
+    def scores(reference):
+        files = {"source": tmp_path / "test.en", "reference": tmp_path / reference}
+        return evaluate(translator, **files, options=few).scores
+
+    assert "paper_bleu" not in scores("test.ref")
+    assert "tok:zh" in scores("test.chinese")["bleu"].signature
+
+
 def test_sentences_are_scored_in_the_target_language_of_the_run(small_run):
     translator = Translator.load(small_run, device="cpu", precision="fp32")
     config = translator.run.config.with_settings({"data.target_language": "de"})
