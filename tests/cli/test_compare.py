@@ -7,7 +7,9 @@ import pytest
 
 from heedful.analysis.compare import HeldOutText, compare_runs
 from heedful.analysis.info import describe_run
+from heedful.bench.random_run import make_random_run
 from heedful.cli.compare import _print
+from heedful.config.load import load_config
 from heedful.errors import RunFolderError, TextError
 from heedful.evaluation.bleu import evaluate_texts
 from heedful.evaluation.comparison import ComparedSentence, PairedScore
@@ -108,6 +110,17 @@ def test_a_run_is_like_itself(trained):
     assert found.names == ("run", "run (2)")
     assert found.settings == {}
     assert found.notes == found.scores == found.sentences == ()
+
+
+def test_without_a_language_code_the_script_of_the_references_decides(trained, tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    make_random_run(run, load_config("tiny"), 50)  # translates into yy, which is no language
+    for name, line in (("test.src", "w1"), ("test.trg", "我喜欢狗")):
+        (tmp_path / name).write_text(f"{line}\n", "utf-8")
+    held_out = HeldOutText(tmp_path / "test.src", [tmp_path / "test.trg"], beam=1)
+    assert "tok:zh" in compare_runs(run, run, held_out).scores[0].signature
+    assert "tok:13a" in compare_runs(run, trained, held_out).scores[0].signature
 
 
 def test_what_cannot_be_compared_is_refused(heedful_cli, trained, text, tmp_path):

@@ -21,6 +21,7 @@ from heedful.evaluation.comparison import (
     most_different,
     paired_scores,
 )
+from heedful.evaluation.languages import is_language, written_language
 from heedful.model.weights import parameter_count
 from heedful.preparation.training_data import without_keys
 from heedful.runs.run import Run, flat_settings, read_corpus, read_machine_settings
@@ -195,6 +196,9 @@ def _with_translations(
     references = [select(lines, scored) for lines in all_references]
     used, (first, second) = zip(*(_translate(run, sources, text) for run in runs), strict=True)
     languages = [run.config.data.target_language for run in runs]
+    language = next(filter(is_language, languages), "") or written_language(
+        [line for line in references[0] if line]
+    )
     notes = [*comparison.notes, *filter(None, [unscored_note(len(scored), len(source.lines))])]
     if languages[0] != languages[1]:
         notes.append(
@@ -204,7 +208,7 @@ def _with_translations(
         comparison,
         facts={**comparison.facts, "weights": used},
         notes=tuple(notes),
-        scores=paired_scores(first, second, references, languages[0]),
+        scores=paired_scores(first, second, references, language),
         sentences=most_different(sources, first, second, references, scored)[: text.sentences],
     )
 

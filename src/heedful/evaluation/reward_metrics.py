@@ -6,12 +6,13 @@ language splits it into words.
 """
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from sacrebleu.metrics.bleu import BLEU
 
 from heedful.errors import SettingError
 from heedful.evaluation.gleu import sentence_gleu
-from heedful.evaluation.languages import bleu_tokenizer
+from heedful.evaluation.languages import bleu_tokenizer, is_language, written_language
 from heedful.evaluation.mbr_utility import Table, bleu_table, chrf_table
 
 REWARD_METRICS = ("gleu", "bleu", "chrf")
@@ -22,13 +23,24 @@ SentenceMetric = Callable[[Sequence[str], str], list[float]]
 
 def reward_metric(name: str, language: str = "") -> SentenceMetric:
     """
-    Return a metric by name. `language`: code of the translations' language.
+    Return a metric by name.
+
+    `language`: code of the translations' language; if it is not a code, as with a file extension
+    such as .trg, the script of each reference decides.
 
     BLEU is smoothed exponentially and uses only the n-gram orders that the translation has. Raises
     `SettingError` for an unknown name.
     """
     if name not in REWARD_METRICS:
         raise SettingError(f"a reward must be {' or '.join(REWARD_METRICS)}, but is {name!r}.")
+    if is_language(language):
+        return _metric(name, language)
+    return lambda texts, reference: _metric(name, written_language([reference]))(texts, reference)
+
+
+@cache
+def _metric(name: str, language: str) -> SentenceMetric:
+    """Return a metric for a language."""
     tokenizer = bleu_tokenizer(language)  # here, so that its warning comes before training
     if name == "bleu":
         return lambda texts, reference: _column(bleu_table(texts, [reference], language))

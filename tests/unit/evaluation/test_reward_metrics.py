@@ -27,6 +27,14 @@ def test_gleu_counts_words_and_punctuation_marks_apart():
     assert reward_metric("gleu", "zh")(["我爱你"], "我爱你们") == [6 / 10]
 
 
+def test_without_a_language_code_the_script_of_the_reference_decides():
+    for language in ("", "trg"):
+        gleu, bleu = (reward_metric(name, language) for name in ("gleu", "bleu"))
+        assert gleu(["我爱你"], "我爱你们") == [6 / 10]
+        assert bleu(["我爱你"], "我爱你们") == reward_metric("bleu", "zh")(["我爱你"], "我爱你们")
+        assert gleu(["Hund."], "Hund!") == [1 / 3]
+
+
 @pytest.mark.parametrize("name", REWARD_METRICS)
 def test_a_perfect_translation_has_reward_1_and_nothing_has_0(name):
     assert reward_metric(name, "de")([REFERENCE, ""], REFERENCE) == pytest.approx([1.0, 0.0])
