@@ -2,7 +2,7 @@
 
 import pytest
 
-from heedful.config.load import load_config, load_task_config
+from heedful.config.load import load_config, load_task_config, to_toml
 from heedful.errors import SettingError
 from heedful.settings.conditions import flat
 from heedful.tasks.parsing.config import parsing_clashes
@@ -15,6 +15,17 @@ def test_a_recipe_becomes_a_parser():
     assert config.data.target_subwords == "symbols"
     assert config.train.best_by == "f1"
     assert not list(parsing_clashes(flat(config.to_dict())))
+
+
+def test_what_a_file_sets_is_not_adapted(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('base = "small"\n[data]\nmax_length = 64\n[search]\nmax_length = "input+9"\n')
+    config = load_task_config(TASK, str(path))
+    assert config.parsing.linearisation == "vinyals"
+    assert (config.data.max_length, config.search.max_length) == (64, "input+9")
+    assert load_task_config(TASK, str(path), ["data.max_length=32"]).data.max_length == 32
+    path.write_text(to_toml(load_config("small")))
+    assert load_task_config(TASK, str(path)) == load_task_config(TASK, "small")
 
 
 @pytest.mark.parametrize(
