@@ -159,7 +159,7 @@ def plugins_of(model: ModelSettings, settings: Mapping[str, Any]) -> list[Plugin
     counts, because every run records this table.
     """
     owners = {
-        name: registry.plugin_of(name)
+        (registry.kind, name): registry.plugin_of(name)
         for setting, registry in CHOSEN_BY.items()
         for part in str(settings.get(setting, "")).split()
         if (name := part.partition(":")[0]) in registry.added()
@@ -169,8 +169,8 @@ def plugins_of(model: ModelSettings, settings: Mapping[str, Any]) -> list[Plugin
         is_chosen = any(settings.get(key) in names for key, names in family.choices.items())
         has_layers = any(family.part_layers(model, side.partition(".")[2]) for side in SIDES)
         if is_chosen or has_layers or family.settings is not None:
-            owners[name] = FAMILIES.plugin_of(name)
-    if loose := [name for name, plugin in owners.items() if plugin is None]:
+            owners[FAMILIES.kind, name] = FAMILIES.plugin_of(name)
+    if loose := [name for (_, name), plugin in owners.items() if plugin is None]:
         raise PluginError(
             f"a run can record only parts from a plugin file, but {loose[0]!r} was registered "
             "without one; write its code to a file, and name the file in plugins=."

@@ -137,6 +137,12 @@ def test_settings_without_plugins_are_the_same_after_one_was_there(tmp_path):
             r"a table of its own, such as model\.mine, but has 'model\.heads'",
         ),
         (
+            f"{FAMILY}from heedful.settings.table import SettingsTable\n"
+            "class T(SettingsTable):\n table = 'model.wide'\n width: int\n"
+            "class A(Family):\n settings = T\nplugins.FAMILIES.register('a', A())\n",
+            "a default for each setting, but `model.wide.width` has none",
+        ),
+        (
             f"{HEAD}plugins.METRICS.register('step', "
             "plugins.ValidationMetric('step', 'S', True, lambda references, language: len))",
             "must have another name",
@@ -608,6 +614,15 @@ def test_a_family_may_have_a_table_of_settings():
         RunConfig().with_settings({"model.wide.width": 5})
     plugins.FAMILIES.forget(plugin)
     assert "model.wide.width" not in setting_fields()
+
+
+def test_parts_of_one_name_in_two_registries_are_both_recorded(tmp_path):
+    text = page_plugin("no_repeat.py").replace("no-repeat", "flat")
+    load_plugins([write_plugin(tmp_path, SCHEDULE), write_plugin(tmp_path, text, "rule.py")])
+    settings = ["train.schedule=flat", "train.learning_rate=0.5", "search.rules=flat"]
+    run = random_run(tmp_path / "run", load_config("tiny", settings), 50)
+    records = json.loads(run.folder.config.read_text())["plugins"]
+    assert [record["name"] for record in records] == ["mine.py", "rule.py"]
 
 
 def test_a_run_refuses_what_no_file_registers(tmp_path):

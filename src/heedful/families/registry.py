@@ -95,6 +95,9 @@ def _wrong_table(table: Any) -> str:
     taken |= {family.settings.table for family in families() if family.settings is not None}
     if not re.fullmatch(r"model\.\w+", table.table) or table.table in taken:
         return f"must have a table of its own, such as model.mine, but has {table.table!r}"
+    for name, field in table.model_fields.items():
+        if field.is_required():
+            return f"must have a default for each setting, but `{table.table}.{name}` has none"
     return ""
 
 

@@ -100,7 +100,12 @@ class Registry(Mapping[str, Part]):
             raise PluginError(f"the {self.kind} {name!r} {wrong}.")
         self._parts[name] = part
         self._plugins[name] = _loading.get()
-        self._notify()
+        try:
+            self._notify()
+        except BaseException:
+            del self._parts[name], self._plugins[name]
+            self._notify()
+            raise
 
     def added(self) -> tuple[str, ...]:
         """List the names that are not heedful's own."""

@@ -37,6 +37,21 @@ def test_what_a_plugin_registers_is_forgotten_with_it(registry):
     ]
 
 
+def test_what_a_watcher_cannot_take_is_not_registered(registry):
+    seen = []
+
+    def watcher():
+        seen.append(list(registry))
+        if "three" in registry:
+            raise ValueError("three")
+
+    registry.watch(watcher)
+    with pytest.raises(ValueError, match="three"):
+        registry.register("three", 3)
+    assert registry.added() == ()
+    assert seen == [["own", "two", "three"], ["own", "two"]]
+
+
 @pytest.mark.parametrize("name", ["own", "a b", ""])
 def test_names_that_are_taken_or_none_are_refused(registry, name):
     with pytest.raises(PluginError, match="the name of a thing must be"):
