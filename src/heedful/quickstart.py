@@ -24,6 +24,7 @@ from heedful.training.run_folder import Claim
 from heedful.training.train import train
 from heedful.translation.translator import Translator
 from heedful.visualise.explorer import write_explorer
+from heedful.visualise.figure_files import check_drawing
 from heedful.visualise.heatmap import attention_heatmap
 from heedful.visualise.record import ExplorerRecord
 
@@ -42,6 +43,7 @@ def quickstart(
     resume: bool = False,
 ) -> float:
     """Train a small translator on the toy corpus and show what it does."""
+    check_drawing()
     claim = claim_folder(out, resume)
     write_grammar_text(out / "text", sizes)
     say(f"wrote {sizes[0]:,} sentence pairs of a small grammar to {out / 'text'}")

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -65,6 +66,8 @@ def test_runs_are_named_by_what_tells_them_apart(tmp_path, monkeypatch):
     paths = [tmp_path / "a" / "run", tmp_path / "b" / "run", tmp_path / "a" / "x" / ".." / "run"]
     assert run_names(paths) == ["a/run", "b/run", "a/run (2)"]
     assert run_names([tmp_path.relative_to(tmp_path)]) == [tmp_path.name]
+    # no name is an absolute path, which would leave the folder that it is joined to
+    assert run_names([Path("/runs/a"), Path("/data/runs/a")]) == ["runs/a", "data/runs/a"]
 
 
 def scalars(folder):

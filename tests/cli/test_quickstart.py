@@ -7,6 +7,8 @@ import pytest
 
 from heedful.errors import RunFolderError
 from heedful.quickstart import SENTENCE, quickstart
+from tests.cli.test_attend import WITHOUT
+from tests.support.commands import refused
 
 # In a process where the types of every call are not checked.
 QUICKLY = """
@@ -35,6 +37,12 @@ def test_a_refused_quickstart_leaves_nothing(tmp_path, heedful_cli):
     done = heedful_cli("quickstart", "--out", tmp_path / "new" / "quick", "--threads", 100_000)
     assert done.returncode == 2
     assert "threads must be from 0" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_matplotlib_it_ends_before_it_begins(tmp_path, heedful_cli):
+    done = heedful_cli("-c", WITHOUT, "quickstart", "--out", tmp_path / "quick")
+    refused(done, "pip install 'heedful[plot]'")
     assert list(tmp_path.iterdir()) == []
 
 

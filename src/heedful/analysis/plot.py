@@ -63,7 +63,7 @@ def run_names(paths: Sequence[Path]) -> list[str]:
     different = len(set(parts))
     longest = max(map(len, parts), default=1)
     for depth in range(1, longest + 1):
-        names = ["/".join(path[-depth:]) for path in parts]
+        names = ["/".join(path[-depth:]).lstrip("/") for path in parts]
         if len(set(names)) == different:
             break
     seen: dict[str, int] = {}

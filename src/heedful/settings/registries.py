@@ -11,6 +11,7 @@ The registries of parts that settings name, except families (`heedful.families.r
     data.augment             AUGMENTATIONS   change(source, target, generator) returns a pair
 """
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -175,6 +176,6 @@ def augmentation_shares(text: str) -> dict[str, float]:
                 "must be NAME:SHARE, once for each augmentation, such as capitals:0.05"
             )
         shares[name] = float(number)
-    if sum(shares.values()) > 1:
+    if math.fsum(shares.values()) > 1:
         raise ValueError("must have shares with a sum of at most 1")
     return shares

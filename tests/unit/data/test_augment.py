@@ -4,7 +4,7 @@ import pytest
 
 from heedful.data.augment import augment_pairs, augmented_sides
 from heedful.errors import PluginError
-from heedful.settings.registries import AUGMENTATIONS
+from heedful.settings.registries import AUGMENTATIONS, augmentation_shares
 
 PAIRS = [
     ("the big red dog runs .", "le gros chien rouge court ."),
@@ -71,6 +71,13 @@ def test_shares_are_kept_and_the_generator_decides():
     plain = sum(pair == old for pair, old in zip(first, PAIRS * 5, strict=True))
     assert 0.45 < plain / len(first) < 0.55
     assert list(augment_pairs(PAIRS, "", Random(1))) == PAIRS
+
+
+def test_shares_may_add_up_to_one():
+    shares = "capitals:0.05 title:0.55 typos:0.3 tags:0.1"  # added in turn, slightly more than 1
+    assert sum(augmentation_shares(shares).values()) > 1
+    with pytest.raises(ValueError, match="a sum of at most 1"):
+        augmentation_shares("capitals:0.5 title:0.51")
 
 
 def test_sides_that_would_be_empty_stay():
