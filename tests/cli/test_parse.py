@@ -47,6 +47,14 @@ def test_words_go_in_and_trees_come_out(heedful_cli, trained):
     assert "(XX she)" in last
 
 
+def test_empty_lines_count_in_the_numbers_of_messages(heedful_cli, trained):
+    lines = ["", "she", "", "", "dog " * 1400]
+    done = heedful_cli("parse", "predict", trained / "run", stdin="\n".join(lines))
+    assert done.returncode == 0, done.stderr
+    assert [bool(line) for line in done.stdout.splitlines()] == [False, True, False, False, True]
+    assert "line 5 has 1,400 words, too many for a tree" in done.stderr
+
+
 def test_trees_are_utf8_whatever_the_terminal_is(trained, tmp_path):
     words, predicted = tmp_path / "words", trained / "run"
     words.write_text("the été 狗\n", encoding="utf-8")

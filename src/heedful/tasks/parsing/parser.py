@@ -178,14 +178,41 @@ class Parser:
         TextError
             If a sentence has no words.
         """
-        lines, is_single = read_texts("sentences", sentences), isinstance(sentences, str)
-        words = [tuple(split_words(line)) for line in lines]
-        for number, sentence in enumerate(words, start=first_line):
-            if not sentence:
+        lines = read_texts("sentences", sentences)
+        for number, line in enumerate(lines, start=first_line):
+            if not split_words(line):
                 raise TextError(
                     f"a sentence must have words to be parsed, but line {number} is empty; leave "
                     "it out."
                 )
+        parses = [*filter(None, self.parse_lines(lines, options, tags, first_line, warn))]
+        return parses[0] if isinstance(sentences, str) else parses
+
+    @checked
+    def parse_lines(
+        self,
+        lines: Sequence[str],
+        options: SearchOptions | None = None,
+        tags: Sequence[Sequence[str]] | None = None,
+        first_line: int = 1,
+        warn: Warn | None = None,
+    ) -> list[Parse | None]:
+        """
+        Parse lines, which may be empty.
+
+        Parameters
+        ----------
+        lines : sequence of str
+            Words separated by spaces, as for `parse`, or nothing.
+        options, tags, first_line, warn : optional
+            As for `parse`.
+
+        Returns
+        -------
+        list of Parse or None
+            One for each line; None for an empty line.
+        """
+        words = [tuple(split_words(line)) for line in lines]
         if tags is not None and list(map(len, tags)) != list(map(len, words)):
             raise ArgumentError(
                 "`tags` must hold one part of speech for each word, but the numbers "
@@ -207,15 +234,18 @@ class Parser:
             first_line=first_line,
             warn=warn,
         )
-        parses = []
+        parses: list[Parse | None] = []
         for line, parts in enumerate(zip(written, words, word_tags, strict=True)):
+            if not words[line]:
+                parses.append(None)
+                continue
             if line not in roomy and warn is not None:
                 warn(
                     f"line {first_line + line} has {len(words[line]):,} words, too many for a tree "
                     "within search.max_length; it is written as one flat phrase."
                 )
             parses.append(self._parse(*parts))
-        return parses[0] if is_single else parses
+        return parses
 
     def _roomy(self, sources: Sequence[str], options: SearchOptions) -> set[int]:
         """Find the sentences whose smallest tree fits within the length limit of the output."""

@@ -108,19 +108,16 @@ def predict(
     with sink as stream:
         sentences = enumerate(_sentences(input, trees), start=1)
         while window := list(islice(sentences, _WINDOW)):
-            filled = [(line, tags) for _, (line, tags) in window if line]
-            lines = [line for line, _ in filled]
-            tags = None if trees is None else [tags for _, tags in filled]
-            parses = iter(parser.parse(lines, options, tags, window[0][0], warn))
+            lines = [line for _, (line, _) in window]
+            tags = None if trees is None else [tags for _, (_, tags) in window]
+            parses = parser.parse_lines(lines, options, tags, window[0][0], warn)
             if second is not None:
-                malformed += sum(
-                    not free_parse.is_tree for free_parse in second.parse(lines, options)
-                )
-            for _, (line, _) in window:
-                if not line:  # an empty line has no tree
+                free_parses = filter(None, second.parse_lines(lines, options))
+                malformed += sum(not parse.is_tree for parse in free_parses)
+            for parse in parses:
+                if parse is None:  # an empty line has no tree
                     print(file=stream)
                     continue
-                parse = next(parses)
                 done += 1
                 malformed += free and not parse.is_tree
                 score = f"{parse.score:.6f}\t" if scores else ""
