@@ -139,6 +139,16 @@ def test_a_given_translation_is_forced(translator):
         assert math.log(dict(reversed(step.candidates))[token]) == pytest.approx(expected, abs=1e-3)
 
 
+def test_a_given_translation_is_read_as_score_reads_it(trained):
+    text = Translator.load(trained, device="cpu", precision="fp32", reading="text")
+    composed, decomposed = "le bébé", "le be\u0301be\u0301"
+    expected, read = (attend(text, SENTENCE, target) for target in (composed, decomposed))
+    assert read.target == expected.target and read.text == composed
+    assert read.score == pytest.approx(expected.score)
+    (scored,) = text.score([SENTENCE], [decomposed])
+    assert len(scored) == len(read.target)
+
+
 def test_two_checkpoints_stand_side_by_side(heedful_cli, trained, tmp_path):
     options = ("--weights", "step-8", "--beside-weights", "step-24", "--target", "le chien")
     out = tmp_path / "two.json"
@@ -229,6 +239,9 @@ def test_bad_sentences_runs_and_files_are_refused(heedful_cli, trained, text, tm
     refused(heedful_cli("attend", text, SENTENCE), "holds no config.json")
     done = heedful_cli("attend", trained, "dog " * 299 + "dog")
     refused(done, f"at most {LONGEST} subwords", "300")
+    for options in (["caf\udce9 dog"], [SENTENCE, "--target", "caf\udce9"]):
+        done = heedful_cli("attend", trained, *options, "--reading", "text")
+        refused(done, "must be text", "at position 3")
     out = tmp_path / "a.gif"
     refused(heedful_cli("attend", trained, SENTENCE, "--out", out), ".html", ".svg", "a.gif")
     out = tmp_path / "missing" / "a.html"

@@ -21,6 +21,7 @@ import torch
 
 from heedful.alignment.words import SPACE
 from heedful.analysis.plot import run_names
+from heedful.arguments import read_texts
 from heedful.data.coverage import input_warnings
 from heedful.errors import RunFolderError, SettingError, TextError
 from heedful.runs.run import Run
@@ -120,6 +121,10 @@ def attend(
     """
     check_shows_attention(translator)
     _check_line(sentence, "the sentence")
+    read_texts("sentence", sentence)
+    if target is not None:  # read before the reading becomes exact
+        _check_line(target, "the given translation")
+        (target,) = translator.run.read_targets(read_texts("target", target))
     task = translator.run.task
     sentence = translator.reader.seen(task.source_line(sentence))
     translator = Translator(translator.run.with_reading("exact"), *translator.models)
