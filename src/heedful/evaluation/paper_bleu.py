@@ -31,7 +31,7 @@ from heedful.evaluation.languages import language_code
 from heedful.evaluation.line_metrics import References
 from heedful.evaluation.moses import replace_unicode_punctuation, tokenize
 
-_UNSPACED = ("ja", "km", "lo", "my", "th", "yue", "zh")
+_UNSPACED = ("bo", "dz", "ja", "km", "lo", "my", "th", "yue", "zh")
 _HYPHENATED = re.compile(rb"(\S)-(\S)")
 
 

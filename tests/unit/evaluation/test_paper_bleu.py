@@ -170,7 +170,7 @@ def test_without_four_words_in_a_row_there_is_nothing():
     assert score_bleu(["a b c y d e f"], "")(["a b c x d e f"]) > 0
 
 
-@pytest.mark.parametrize("language", ["zh", "ja-JP", "th"])
+@pytest.mark.parametrize("language", ["zh", "ja-JP", "th", "bo", "dzo"])
 def test_a_language_without_spaces_is_refused(language):
     with pytest.raises(TextError, match="with spaces between words"):
         paper_bleu(["a"], [["a"]], language)
