@@ -249,6 +249,9 @@ def test_bad_sentences_runs_and_files_are_refused(heedful_cli, trained, text, tm
     out = tmp_path / "a.html"
     done = heedful_cli("attend", trained, SENTENCE, "--out", out, "--layer", 1)
     refused(done, "no --out is a picture")
+    for options in (("--view", "mean"), ("--numbers",)):
+        done = heedful_cli("attend", trained, SENTENCE, "--measures", *options)
+        refused(done, "no --out is a picture")
     done = heedful_cli("attend", trained, SENTENCE, "--target-language", "de")
     assert done.returncode == 2
     assert "--target-language" in done.stderr

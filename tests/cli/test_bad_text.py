@@ -56,9 +56,9 @@ def test_a_document_is_translated_as_a_whole_and_not_by_lines(heedful_cli, train
     assert done.returncode == 0, done.stderr
     assert out.read_text().count("QX7") == 1
     refused(heedful_cli("translate", trained, "--input", page), "needs --output")
-    refused(
-        heedful_cli("translate", trained, *files, "--n-best", 2), "applies to lines, but a document"
-    )
+    for options in (("--n-best", 2), ("--join-lines",), ("--long-lines", "cut")):
+        done = heedful_cli("translate", trained, *files, *options)
+        refused(done, options[0], "applies to lines, but a document")
     (tmp_path / "a.docx").write_bytes(b"x")
     files = ("--input", tmp_path / "a.docx", "--output", tmp_path / "b.docx")
     refused(heedful_cli("translate", trained, *files), "a.docx: a .docx file must be a complete")

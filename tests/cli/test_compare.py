@@ -14,7 +14,7 @@ from heedful.errors import RunFolderError, TextError
 from heedful.evaluation.bleu import evaluate_texts
 from heedful.evaluation.comparison import ComparedSentence, PairedScore
 from heedful.translation.translator import Translator
-from tests.support.commands import train_arguments
+from tests.support.commands import refused, train_arguments
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +127,9 @@ def test_what_cannot_be_compared_is_refused(heedful_cli, trained, text, tmp_path
     done = heedful_cli("compare", trained, trained, "--source", text / "valid.en")
     assert done.returncode == 2
     assert "--reference" in done.stderr
+    for option, value in (("--weights", "last"), ("--beam", 2), ("--sentences", 0)):
+        done = heedful_cli("compare", trained, trained, option, value)
+        refused(done, option, "needs --source and --reference")
     (tmp_path / "short.fr").write_text("un chien\n")
     held_out = HeldOutText(text / "valid.en", [tmp_path / "short.fr"])
     with pytest.raises(TextError, match=r"valid\.en has 40 and .*short\.fr has 1\."):

@@ -251,5 +251,7 @@ def test_names_that_nothing_has_end_in_one_paragraph(heedful, home):
     for revision in ("../x", "a b", ""):
         push = ("hub", "push", "by-hand", "me/mine", "--revision", revision)
         refused(heedful(*push, token="hf_writer"), "must be a name such as", code=2)
+    push = ("hub", "push", "by-hand", "me/mine@dev", "--revision", "v2")
+    refused(heedful(*push, token="hf_writer"), "--revision", "me/mine@dev names one", code=2)
     refused(heedful("train", "tiny", "--finetune-from", "org/nothing", "--out", "x",
                     "--source", "source", "--target", "target"), "check the spelling")  # fmt: skip

@@ -143,7 +143,7 @@ def attend(
         tuple(kind or ()), tuple(layer or ()), tuple(head or ()), view, numbers
     )
     outs = out or []
-    check_files(outs, AttentionSelection() if measures else choice)
+    check_files(outs, AttentionSelection(view=view, numbers=numbers) if measures else choice)
     text = _read_sentence() if sentence == "-" else read_argument(sentence)
 
     from heedful.analysis.attend import attend_all, open_models

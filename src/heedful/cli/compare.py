@@ -62,11 +62,14 @@ def compare(
         refuse("--source", "and --reference must be given together, but one is missing.")
     from heedful.analysis.compare import HeldOutText, compare_runs
 
+    options: dict[str, Any] = {"weights": weights, "beam": beam, "sentences": sentences}
+    options |= {"device": device, "precision": precision, "threads": threads}
     text = None
     if source is not None:
-        text = HeldOutText(
-            source, reference or [], weights, beam, sentences, device, precision, threads
-        )
+        text = HeldOutText(source, reference or [], **options)
+    for name, value in options.items():
+        if text is None and value != getattr(HeldOutText, name):
+            refuse(f"--{name}", "needs --source and --reference, the text to translate.")
     comparison = compare_runs(first, second, text)
     if as_json:
         echo_json(comparison.to_dict())

@@ -94,8 +94,11 @@ def push(
         bool, typer.Option("--private", help="Make the repository private if it is new.")
     ] = False,
     revision: Annotated[
-        str, typer.Option(help="Branch to upload to; it is created if it does not exist.")
-    ] = "main",
+        str | None,
+        typer.Option(
+            help="Branch to upload to, by default main; it is created if it does not exist."
+        ),
+    ] = None,
     message: Annotated[str, typer.Option(help="Message of the commit.")] = "",
     weights: Weights = "default",
     license_name: LicenseName = "",
@@ -111,7 +114,9 @@ def push(
     from heedful.exchange.card.model_card import CardFacts
     from heedful.exchange.hub.push import push_run
 
-    parsed = _parse(name if "@" in name or revision == "main" else f"{name}@{revision}")
+    if revision is not None and "@" in name:
+        refuse("--revision", f"names a branch, but {name} names one too; leave one of them out.")
+    parsed = _parse(name if revision is None else f"{name}@{revision}")
     page, parity, notes = push_run(
         run,
         parsed,

@@ -91,7 +91,7 @@ def train(
         TRANSLATION,
         recipe,
         options,
-        () if {"data", "corpora", "resume"} & options.keys() else ("source", "target"),
+        (),  # `find_training_data` lists the options of which one is needed
         print_config,
         dry_run,
         plan if device_rate is not None else None,

@@ -250,6 +250,8 @@ def translate(
                 "--replace-unknown": replace_unknown,
                 "--dictionary": dictionary,
                 "--format": format != "text",
+                "--join-lines": join_lines,
+                "--long-lines": long_lines != "split",
                 **named_files,
             },
         )
