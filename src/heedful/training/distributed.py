@@ -30,10 +30,10 @@ _TIMEOUT = timedelta(hours=6)
 # Larger buckets need fewer messages, but more memory for their copies. The size was chosen by hand.
 _BUCKET_BYTES = 64 << 20
 # For each launcher: the variable with the number of processes, the launcher's name, and the
-# variable with the rank. Both variables must be set, because SLURM sets the first in every shell of
-# an allocation.
+# variable with the rank. Both variables must be set. SLURM_NTASKS and SLURM_PROCID are also set in
+# the single process of a batch script; the step's number of tasks is that of `srun`.
 _LAUNCHERS = {
-    "SLURM_NTASKS": ("srun", "SLURM_PROCID"),
+    "SLURM_STEP_NUM_TASKS": ("srun", "SLURM_PROCID"),
     "OMPI_COMM_WORLD_SIZE": ("mpirun", "OMPI_COMM_WORLD_RANK"),
     "PMI_SIZE": ("mpiexec", "PMI_RANK"),
     "MV2_COMM_WORLD_SIZE": ("mpirun", "MV2_COMM_WORLD_RANK"),

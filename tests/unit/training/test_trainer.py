@@ -356,15 +356,18 @@ def test_each_signal_has_a_checkpoint_written(number, saved):
     ("variables", "refused"),
     [
         ({}, ""),
-        ({"SLURM_NTASKS": "4"}, ""),
-        ({"SLURM_NTASKS": "1", "SLURM_PROCID": "0"}, ""),
-        ({"SLURM_NTASKS": "2", "SLURM_PROCID": "1"}, "srun started 2 independent processes"),
+        ({"SLURM_NTASKS": "4", "SLURM_PROCID": "0"}, ""),  # a batch script
+        ({"SLURM_NTASKS": "4", "SLURM_STEP_NUM_TASKS": "1", "SLURM_PROCID": "0"}, ""),
+        (
+            {"SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "1"},
+            "srun started 2 independent processes",
+        ),
         (
             {"OMPI_COMM_WORLD_SIZE": "8", "OMPI_COMM_WORLD_RANK": "0"},
             "mpirun started 8 independent processes",
         ),
         ({"PMI_SIZE": "3", "PMI_RANK": "2"}, "mpiexec started 3 independent processes"),
-        ({"SLURM_NTASKS": "2", "SLURM_PROCID": "1", "WORLD_SIZE": "1"}, ""),
+        ({"SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "1", "WORLD_SIZE": "1"}, ""),
         ({"WORLD_SIZE": "many"}, "must be a number of processes"),
         ({"WORLD_SIZE": "2", "RANK": "0"}, "the environment lacks MASTER_ADDR, MASTER_PORT"),
         ({"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "a", "MASTER_PORT": "1"}, ""),
