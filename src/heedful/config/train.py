@@ -1,6 +1,7 @@
 """The settings of training: batches, schedule, loss, checkpoints."""
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -148,7 +149,7 @@ class TrainConfig(SettingsTable):
         if self.objective not in TWO_PASSES:
             return self.steps
         start = self.second_pass_start
-        return int(start * self.steps if start < 1 else start)
+        return share_of(self.steps, start) if start < 1 else int(start)
 
     @property
     def mean_passes(self) -> float:
@@ -201,3 +202,8 @@ class TrainConfig(SettingsTable):
                 "`train.schedule` = plateau lowers the learning rate at validations and needs "
                 "`train.validate_steps`, but got none; set it, or choose another schedule"
             )
+
+
+def share_of(steps: int, share: float) -> int:
+    """Return a share of the steps, rounded down; 0.29 of 100 steps are 29."""
+    return int(steps * Decimal(str(share)))  # as a binary fraction, 0.29 * 100 is below 29

@@ -12,15 +12,20 @@ shows it (Ding et al. 2021; Gao et al. 2022, “Bi-SimCut”). The second run fi
 the first. Both are ordinary runs.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
+from os.path import abspath
 from pathlib import Path
 
 from heedful.config.load import load_config, setting_list
 from heedful.config.schema import RunConfig
+from heedful.config.train import share_of
 from heedful.errors import RunFolderError, SettingError
 from heedful.plugins import load_plugins
 from heedful.preparation.training_data import as_list
+from heedful.training.finetune import check_parts
 from heedful.training.options import TrainingOptions
+from heedful.training.setup import is_filled
 
 _FLAG = "--both-directions-first"
 
@@ -29,20 +34,23 @@ def two_trainings(recipe: str, options: TrainingOptions) -> tuple[TrainingOption
     """
     Divide training into a first run on both directions and a second run in one direction.
 
-    Raises `SettingError` for settings that exclude each other, and `RunFolderError` if `out` is not
-    empty and is not resumed.
+    Raises `SettingError` for settings that exclude each other or that the second run refuses, and
+    `RunFolderError` if `out` is not empty and is not resumed.
     """
     load_plugins(options.plugins)
     settings = setting_list(options.settings)
     config = load_config(recipe, settings)
     share = options.both_directions_first or 0.0
     _check(config, options, share)
+    check_parts(options.keep_state, options.reset)
+    if isinstance(options.valid_pairs, Iterator):  # both runs read them
+        options = replace(options, valid_pairs=list(options.valid_pairs))
     source, target = (as_list(side or ()) for side in (options.source, options.target))
     out = both = None
     if options.out is not None:
         out = Path(options.out)
-        both = out.with_name(f"{out.name}-both")
-    steps = max(1, int(share * config.train.steps))
+        both = Path(f"{abspath(out)}-both")  # `.` has no name
+    steps = max(1, share_of(config.train.steps, share))
     first = replace(
         options,
         both_directions_first=None,
@@ -54,7 +62,7 @@ def two_trainings(recipe: str, options: TrainingOptions) -> tuple[TrainingOption
         reset=(),
         settings=[*settings, *_length(config, steps, share)],
     )
-    has_begun = out is not None and out.is_dir() and any(out.iterdir())
+    has_begun = out is not None and out.is_dir() and is_filled(out)
     if has_begun and not options.resume:
         raise RunFolderError(
             f"--out must be a new or empty folder, but {out} is not; add --resume to continue the "
@@ -68,6 +76,7 @@ def two_trainings(recipe: str, options: TrainingOptions) -> tuple[TrainingOption
         resume=options.resume and has_begun,  # False if the first training was interrupted
         settings=[*settings, *_length(config, config.train.steps - steps, 1.0 - share)],
     )
+    load_config(recipe, second.settings)  # before hours of the first training
     return first, second
 
 

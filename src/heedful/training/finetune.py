@@ -86,14 +86,11 @@ class PretrainedRun:
         return f"{self.weights} of {self.run} at step {self.step:,}{details}"
 
 
-def find_pretrained(
-    path: str | Path, weights: str, keep_state: Sequence[str], reset: Sequence[str]
-) -> PretrainedRun:
+def check_parts(keep_state: Sequence[str], reset: Sequence[str]) -> None:
     """
-    Find the weights of a pretrained run, and read their checksum and number of steps.
+    Refuse unknown and incompatible names of kept and reset parts.
 
-    Raises `SettingError` for unknown or incompatible keywords. Moments belong to individual
-    weights, so they can be kept only if no weights are reset.
+    Moments belong to individual weights, so they can be kept only if no weights are reset.
     """
     for option, words, known in (("--keep-state", keep_state, KEEP), ("--reset", reset, RESET)):
         for word in words:
@@ -104,6 +101,17 @@ def find_pretrained(
             "--keep-state optimizer continues with the moments of all weights, but --reset "
             f"{' --reset '.join(reset)} replaces some of them; choose one of the two."
         )
+
+
+def find_pretrained(
+    path: str | Path, weights: str, keep_state: Sequence[str], reset: Sequence[str]
+) -> PretrainedRun:
+    """
+    Find the weights of a pretrained run, and read their checksum and number of steps.
+
+    Raises `SettingError` for unknown or incompatible keywords.
+    """
+    check_parts(keep_state, reset)
     parent = Run.open(path)
     place = parent.checkpoint_folder(weights)
     state = read_state(place, parent.signature)

@@ -262,7 +262,7 @@ def check_folder(folder: RunFolder, setup: TrainingSetup) -> None:
         must = f"--out must be a new or empty folder, but {folder.path} is not"
         if folder.path.exists() and not folder.path.is_dir():
             raise RunFolderError(f"{must} a folder; name another.")
-        if folder.path.exists() and _is_filled(folder.path):
+        if folder.path.exists() and is_filled(folder.path):
             go_on = "add --resume to continue the run in it, or " * folder.config.exists()
             raise RunFolderError(f"{must}; {go_on}name another folder.")
     elif not folder.path.exists():
@@ -284,7 +284,7 @@ def check_folder(folder: RunFolder, setup: TrainingSetup) -> None:
         )
 
 
-def _is_filled(folder: Path) -> bool:
+def is_filled(folder: Path) -> bool:
     """Return whether a folder contains more than the lock file of a killed process."""
     return any(entry.name != LOCK for entry in folder.iterdir())
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from heedful.errors import RunFolderError, SettingError
+from heedful.runs.lock import LOCK
 from heedful.training.both_directions import two_trainings
 from heedful.training.options import TrainingOptions
 
@@ -31,6 +32,13 @@ def test_the_first_reads_each_pair_twice_and_the_second_goes_on_from_it(tmp_path
     assert first.settings[-1] == "train.steps=2" and second.settings[-1] == "train.steps=8"
 
 
+def test_a_share_is_not_rounded_down_by_its_binary_fraction():
+    first, second = divided(0.29, "train.steps=100")
+    assert (first.settings[-1], second.settings[-1]) == ("train.steps=29", "train.steps=71")
+    first, second = divided(0.999, "train.steps=10")
+    assert (first.settings[-1], second.settings[-1]) == ("train.steps=9", "train.steps=1")
+
+
 def test_minutes_are_shared_out_too():
     first, second = divided(0.25, "train.minutes=8")
     assert "train.minutes=2.0" in first.settings and "train.minutes=6.0" in second.settings
@@ -43,11 +51,26 @@ def test_the_second_is_resumed_only_if_it_has_begun(tmp_path):
     assert first.resume and not second.resume
     out.mkdir()
     assert not divided(out=out, resume=True)[1].resume
+    Path(out, LOCK).touch()
+    assert not divided(out=out, resume=True)[1].resume
+    divided(out=out)  # a killed process left its lock and nothing else
     Path(out, "config.json").touch()
     first, second = divided(out=out, resume=True)
     assert first.resume and second.resume
     with pytest.raises(RunFolderError, match="must be a new or empty folder"):
         divided(out=out)
+
+
+def test_the_folder_here_has_a_neighbor(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first, second = divided(out=".")
+    assert (first.out, second.out) == (tmp_path.with_name(f"{tmp_path.name}-both"), ".")
+
+
+def test_both_read_held_out_pairs_that_can_be_read_once():
+    pairs = [("the dog", "le chien"), ("a cat", "un chat")]
+    first, second = divided(valid_pairs=iter(pairs))
+    assert list(first.valid_pairs) == list(second.valid_pairs) == pairs
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.5, float("nan")])
@@ -63,6 +86,10 @@ def test_a_share_is_between_none_and_all(share):
         (("train.objective=reward",), {}, "= reward needs the weights of a trained run"),
         ((), {"finetune_from": "run"}, "but got --finetune-from"),
         ((), {"source": None, "data": "folder"}, "must have --source and --target"),
+        # what only the second training would refuse
+        (("train.objective=simcut", "train.second_pass_start=6"), {}, r"below `train.steps` \(5\)"),
+        ((), {"keep_state": ("everything",)}, "--keep-state must be one of optimizer, schedule"),
+        ((), {"reset": ("head",)}, "--reset must be one of tokenizer"),
     ],
 )
 def test_what_does_not_go_together_is_refused(settings, options, message):

@@ -56,6 +56,8 @@ def test_two_passes_have_their_factors_and_their_start():
     rdrop = built("train.objective=rdrop", *settings)
     assert (rdrop.factors, rdrop.cut) == ((0.5, 0.5, 1.25, 1.25), 0.0)
     assert (rdrop.single_pass_steps, rdrop.likelihood.smoothing) == (12, 0.2)
+    settings = ("train.steps=100", "train.second_pass_start=0.29")  # a binary fraction below 0.29
+    assert built("train.objective=rdrop", *settings).single_pass_steps == 29
 
 
 @pytest.mark.parametrize("kind", ["likelihood", "simcut", "rdrop", "reward", "risk"])
