@@ -151,7 +151,8 @@ class CandidateObjective(ABC):
             [token for token in row if token not in (model.padding, model.end_token)]
             for row in target_out.tolist()
         ]
-        limits = [self.limit.tokens(length) for length in lengths]
+        words = (source != model.padding) & (source != model.end_token)  # as in translation
+        limits = [self.limit.tokens(length) for length in words.sum(dim=1).tolist()]
         candidates = self.propose(model, source, limits, rows, step)
         if not all(candidates):  # a search finds nothing if the scores are not finite
             undefined = float("nan")

@@ -136,6 +136,21 @@ def test_the_gradient_of_a_batch_is_the_sum_over_its_parts(kind):
     torch.testing.assert_close(turned, whole, atol=1e-6, rtol=1e-4)
 
 
+@pytest.mark.parametrize("kind", ["reward", "risk"])
+def test_a_candidate_is_at_most_as_long_as_a_translation(kind, monkeypatch):
+    model, seen = small(), []
+    chosen = objective(kind, limit=LengthLimit.parse("input+2"))
+    propose = chosen.propose
+
+    def recorded(model, source, limits, *rest):
+        seen.extend(limits)
+        return propose(model, source, limits, *rest)
+
+    monkeypatch.setattr(chosen, "propose", recorded)
+    gradient(chosen, model)
+    assert seen == [len(pair) + 2 for pair in PAIRS]  # the end symbol of a source is not counted
+
+
 def test_equal_texts_are_judged_once():
     asked = []
 
