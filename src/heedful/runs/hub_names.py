@@ -14,7 +14,7 @@ part. `heedful.exchange.hub` converts the model once, and keeps the run.
 
 import re
 from dataclasses import dataclass
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -61,7 +61,7 @@ class HubName:
 
 def hub_name(path: str | PathLike[str]) -> HubName | None:
     """Parse a name on the hub; None for an existing path, and for text that cannot be a name."""
-    text, place = str(path), Path(path)
+    text, place = fspath(path), Path(path)
     name = HubName.parse(text)
     if name is None or place.exists():
         return None
@@ -108,5 +108,5 @@ def pinned_name(path: str | PathLike[str]) -> str:
     """Return a path unchanged, or a name on the hub with the commit of the converted model."""
     name = hub_name(path)
     if name is None:
-        return str(path)
+        return fspath(path)
     return str(HubName(name.repo, run_folder(path).parent.name))

@@ -8,6 +8,7 @@ the model are reset on request.
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,8 @@ class PretrainedRun:
     The record is written to `origin.json` of the new run, and resuming checks it.
     """
 
-    run: str
-    """Folder of the pretrained run."""
+    run: str = field(compare=False)
+    """Folder of the pretrained run, which may be spelled in several ways."""
     weights: str = field(compare=False)
     """Name of the weights, as in `Run.checkpoint_folder`; their checksum identifies them."""
     sha256: str
@@ -104,7 +105,7 @@ def check_parts(keep_state: Sequence[str], reset: Sequence[str]) -> None:
 
 
 def find_pretrained(
-    path: str | Path, weights: str, keep_state: Sequence[str], reset: Sequence[str]
+    path: str | PathLike[str], weights: str, keep_state: Sequence[str], reset: Sequence[str]
 ) -> PretrainedRun:
     """
     Find the weights of a pretrained run, and read their checksum and number of steps.

@@ -9,6 +9,7 @@ the command line shows its help quickly.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
 
 from heedful.arguments import GIVE_PAIRS, PAIR_FORMS, Files, Pairs, Settings, flag
@@ -83,7 +84,7 @@ class RunOptions:
 
     out: str | Path | None = flag("Run folder to create.")
     """The run folder to create or, with `resume`, to continue."""
-    tokenizer: str | Path | None = flag(
+    tokenizer: str | PathLike[str] | None = flag(
         "Tokenizer: a run folder, BPE codes of subword-nmt, a word list or a sentencepiece "
         ".model; by default it is learned.",
         parser=run_path,
@@ -108,7 +109,7 @@ class RunOptions:
         "Resume even if the results will not be bit-identical.", False
     )
     """Let `resume` continue even if this machine cannot reproduce the run bit for bit."""
-    finetune_from: str | Path | None = flag(
+    finetune_from: str | PathLike[str] | None = flag(
         "Start from this run's weights, model settings and subwords; needed for "
         "train.objective=reward or risk.",
         parser=run_path,
