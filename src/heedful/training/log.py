@@ -40,7 +40,8 @@ class RunLog:
         line: LiveLine | None = None,
     ) -> None:
         self._path, self._line, self._validated = path, line, ""
-        self._console = _Console(stderr=True, quiet=quiet or path is None, highlight=False)
+        quiet = quiet or path is None
+        self._console = _Console(stderr=True, quiet=quiet, highlight=False, emoji=False)
         self._total = total_steps
         self._bar: Progress | None = None
         self._file = None

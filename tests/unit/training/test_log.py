@@ -49,6 +49,12 @@ def test_lines_are_on_disk_at_once_and_shown_in_plain_text(tmp_path, capsys):
     assert shown[-1].split()[:1] == ["translation"]
 
 
+def test_names_of_emoji_are_shown_as_they_are_written(tmp_path, capsys):
+    with RunLog(tmp_path / "log.jsonl", 0, 10) as log:
+        log.say("10:100:30 :smile:")
+    assert capsys.readouterr().err == "10:100:30 :smile:\n"
+
+
 def test_resuming_drops_lines_after_the_checkpoint_and_half_lines(tmp_path):
     path = tmp_path / "log.jsonl"
     strange = '5\nnull\n{"step": "2"}\n[]\n{"loss": 1.0}\n'
