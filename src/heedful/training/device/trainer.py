@@ -139,6 +139,7 @@ class DeviceTrainer(Trainer):
             step >= config.steps
             or any(interval is not None and step % interval == 0 for interval in intervals)
             or bool(requests.stop_signals or requests.time_over or requests.checkpoint_requests)
+            or bool(requests.callback_stops)
             or self.callbacks.follows_steps
             or self._is_checkpoint_due()
             or self.clock.seconds - self._logged_at >= LOG_SECONDS

@@ -232,6 +232,24 @@ def test_a_signal_ends_the_run_after_the_step_that_was_started():
     assert [(reason, step) for reason, step, _ in made.checkpoints] == [("last", 4)]
 
 
+def test_a_callback_that_stops_between_steps_ends_the_run_after_the_step_that_was_started():
+    from heedful.training.callbacks import Callback, Callbacks
+
+    made, callback = trainer(steps=50), Callback()
+    made.callbacks = Callbacks([callback])
+    start = made._start
+
+    def stopping(device_step, step, prepared):
+        if step == 4:  # from another thread, for example
+            callback.stop("enough")
+        return start(device_step, step, prepared)
+
+    made._start = stopping
+    assert run(made) == "enough"
+    assert made.train_state.counters.step == 4
+    assert [(reason, step) for reason, step, _ in made.checkpoints] == [("last", 4)]
+
+
 def test_validations_and_the_end_of_an_epoch_are_where_the_plain_loop_has_them():
     seen = {}
     for kind in (Trainer, DeviceTrainer):
