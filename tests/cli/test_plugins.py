@@ -139,6 +139,18 @@ def test_a_part_that_fails_is_named_by_file_and_line(heedful_cli, text, tmp_path
     refused(done, f"{bad} must run", "its line 4 raises ZeroDivisionError: division by zero")
 
 
+def test_a_schedule_may_depend_on_the_steps_and_the_validations(heedful_cli, text, tmp_path):
+    flat = write_plugin(tmp_path, SCHEDULE, "flat.py")
+    settings = ("train.schedule=flat", "train.learning_rate=0.1", "train.precision=fp32")
+    settings += ("train.steps=1", "train.batch_tokens=256", "search.max_length=2")
+    command = [*train_arguments(text, tmp_path / "run", *settings), "--plugin", flat]
+    done = heedful_cli(*command)
+    assert done.returncode == 0, done.stderr
+    for name, value in (("steps", 2), ("validate_steps", 7)):
+        changed = [*command, "--resume", "--set", f"train.{name}={value}"]
+        refused(heedful_cli(*changed), f"train.{name} was", f"and is now {value}")
+
+
 def test_several_plugins_and_what_is_no_plugin(heedful_cli, conv, tmp_path):
     flat = write_plugin(tmp_path, SCHEDULE, "flat.py")
     settings = [f"--set={s}" for s in ("train.schedule=flat", "train.learning_rate=0.1")]

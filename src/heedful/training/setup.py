@@ -361,10 +361,12 @@ def pairs_digests(pairs: Sequence[EncodedPairs]) -> list[str]:
 def _may_change(config: RunConfig) -> frozenset[str]:
     """List the settings that a resumed run may change."""
     name = config.train.schedule
-    of_the_schedule = {"train.steps"} if name in SCHEDULES.added() else set()
+    of_the_schedule = set(_OF_THE_SCHEDULE.get(name, ()))
+    if name in SCHEDULES.added():  # it may depend on the last step and on validations
+        of_the_schedule = {"train.steps", "train.validate_steps"}
     if 0 < config.train.second_pass_start < 1:  # a value below 1 is a share of the steps
         of_the_schedule.add("train.steps")
-    return _MAY_CHANGE - of_the_schedule - _OF_THE_SCHEDULE.get(name, set())
+    return _MAY_CHANGE - of_the_schedule
 
 
 def _changed_settings(
