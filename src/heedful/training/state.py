@@ -151,13 +151,15 @@ class TrainState:
     best: list[Validation] = field(default_factory=list)
     """The best validations so far, best first."""
     without_better: int = 0
-    """Number of validations since the best one."""
+    """Number of regular validations since the best regular one."""
     decays: int = 0
     """Number of decays of the learning rate that validations have caused."""
     bad_validations: int = 0
-    """Number of validations since the best one or the last decay."""
+    """Number of regular validations since the best one or the last decay."""
     since_log: LogSums = field(default_factory=LogSums)
     """Sums since the last training line of the log."""
+    best_regular: Validation | None = None
+    """The best validation so far except for extra ones at the end of a session."""
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "TrainState":
@@ -171,9 +173,8 @@ class TrainState:
             and _is_count(values.get("step"))
             and counters.get("step") == values["step"]
             and isinstance(best, list)
-            and all(isinstance(entry, dict) and _is_count(entry.get("step")) for entry in best)
-            and all(isinstance(value, int | float) for entry in best for value in entry.values())
-            and all("valid_loss" in entry for entry in best)
+            and all(map(_is_validation, best))
+            and (values.get("best_regular") is None or _is_validation(values["best_regular"]))
             and _is_count(values.get("without_better"))
             and all(_is_count(values.get(name, 0)) for name in ("decays", "bad_validations"))
             and isinstance(since_log, list)
@@ -189,6 +190,7 @@ class TrainState:
             values.get("decays", 0),
             values.get("bad_validations", 0),
             LogSums(*since_log),
+            values.get("best_regular", best[0] if best else None),  # older runs lack it
         )
 
     def decay_if_due(self, patience: int) -> bool:
@@ -204,14 +206,24 @@ class TrainState:
         self.decays, self.bad_validations = self.decays + 1, 0
         return True
 
-    def remember(self, result: Validation, keep_best: int, best_by: str = "bleu") -> bool:
-        """Keep a validation if it is among the best; return whether its checkpoint must be kept."""
+    def remember(
+        self, result: Validation, keep_best: int, best_by: str = "bleu", is_regular: bool = True
+    ) -> bool:
+        """
+        Keep a validation if it is among the best; return whether its checkpoint must be kept.
+
+        `is_regular`: false for an extra validation at the end of a session, which an uninterrupted
+        run does not have. So later validations are not compared with it.
+        """
         # Validations with equal metrics are ordered by loss. The best entry is always kept. Entries
         # contain only numbers.
         metric = METRICS[best_by]
         result = {key: value for key, value in result.items() if isinstance(value, int | float)}
-        first = not self.best or _goodness(result, metric) > _goodness(self.best[0], metric)
-        self.without_better = 0 if first else self.without_better + 1
+        best = self.best_regular
+        if is_regular and (best is None or _goodness(result, metric) > _goodness(best, metric)):
+            self.best_regular, self.without_better = result, 0
+        elif is_regular:
+            self.without_better += 1
         self.best.append(result)
         self.best.sort(key=lambda entry: _goodness(entry, metric), reverse=True)
         del self.best[max(keep_best, 1) :]
@@ -236,6 +248,16 @@ def _is_count(value: object) -> bool:
 def _is_number(value: object) -> bool:
     """Return whether a value is a finite number of at least zero, possibly beyond 64 bits."""
     return isinstance(value, int | float) and 0 <= value < math.inf
+
+
+def _is_validation(entry: object) -> bool:
+    """Return whether a value can be a remembered validation: a step, a loss and other numbers."""
+    return (
+        isinstance(entry, dict)
+        and _is_count(entry.get("step"))
+        and "valid_loss" in entry
+        and all(isinstance(value, int | float) for value in entry.values())
+    )
 
 
 def _goodness(result: Validation, metric: ValidationMetric) -> tuple[float, float]:

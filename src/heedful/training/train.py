@@ -375,6 +375,7 @@ class _CheckpointWriter:
             "pairs": self.pair_digests,
             "counters": self.train_state.counters.to_dict(),
             "best": self.train_state.best,
+            "best_regular": self.train_state.best_regular,
             "without_better": self.train_state.without_better,
             "decays": self.train_state.decays,
             "bad_validations": self.train_state.bad_validations,

@@ -429,9 +429,10 @@ class Trainer:
             self.callbacks.validation(result | self._flops())
             past_warmup = self.schedule.is_past_warmup(step)
             self._health.warn(result, self._share(step), past_warmup)
-            is_best = self.train_state.remember(result, self.config.keep_best, self.config.best_by)
-            # an uninterrupted run has no extra validation at the end
-            if step % every == 0:
+            is_regular = step % every == 0  # an uninterrupted run has no extra validation
+            keep_best, best_by = self.config.keep_best, self.config.best_by
+            is_best = self.train_state.remember(result, keep_best, best_by, is_regular)
+            if is_regular:
                 self._decay_on_plateau(step)
         self.train_state.decays = int(self.ranks.broadcast(float(self.train_state.decays)))
         return is_best, bool(self.ranks.broadcast(float(self._is_out_of_patience())))

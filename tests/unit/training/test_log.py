@@ -151,7 +151,9 @@ def test_perplexity_is_the_exponential():
 def test_only_the_state_of_a_training_is_read_as_one():
     best = [{"step": 4, "valid_loss": 1.5, "bleu": 20}]
     state = {"step": 5, "counters": Counters(step=5).to_dict(), "best": best, "without_better": 1}
-    assert TrainState.from_dict(state) == TrainState(Counters(step=5), best, 1)
+    assert TrainState.from_dict(state) == TrainState(
+        Counters(step=5), best, 1, best_regular=best[0]
+    )
     for changed in (
         {"counters": None},
         {"counters": {"step": 4}},

@@ -52,6 +52,15 @@ def test_a_state_is_read_from_a_checkpoint() -> None:
     assert older.counters == Counters(step=3, seconds=1.5)
 
 
+def test_the_validation_to_compare_with_is_the_best_one_in_an_older_state() -> None:
+    best = {"step": 2, "valid_loss": 1.5}
+    assert TrainState.from_dict(saved()).best_regular == best
+    assert TrainState.from_dict(saved(best=[])).best_regular is None
+    assert TrainState.from_dict(saved(best_regular=None)).best_regular is None
+    other = {"step": 1, "valid_loss": 2.5}
+    assert TrainState.from_dict(saved(best_regular=other)).best_regular == other
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -62,6 +71,8 @@ def test_a_state_is_read_from_a_checkpoint() -> None:
         {"counters": {"step": 3, "source_tokens": 2.5}},
         {"counters": {"step": 3, "seconds": math.inf}},
         {"best": [{"step": 2.5, "valid_loss": 1.5}]},
+        {"best_regular": {"step": 2}},
+        {"best_regular": {}},
         {"without_better": 0.5},
         {"decays": 1.5},
     ],

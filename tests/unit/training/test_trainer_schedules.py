@@ -75,8 +75,27 @@ def test_a_validation_in_the_warm_up_or_at_an_odd_end_lowers_no_rate():
     assert made.train_state.decays == 0
     made = validated(trainer(steps=3, schedule=plateau(), validate_steps=2))
     made.run()  # validated at steps 2 and 3, which is worse
-    assert made.train_state.without_better == 1
+    assert made.train_state.without_better == 0
+    assert [entry["step"] for entry in made.train_state.best] == [2]
     assert made.train_state.decays == 0
+
+
+@pytest.mark.parametrize("stop", [1, 5, 9, 11])
+def test_a_run_that_is_extended_counts_as_one_that_never_ended(stop):
+    whole, first, second = (
+        validated(trainer(steps=steps, schedule=plateau(), validate_steps=2, patience=9))
+        for steps in (14, stop, 14)
+    )
+    rates, halves = [], []
+    with_rates(whole, rates).run()
+    assert with_rates(first, halves).run() == "steps"  # validated at an odd step, too
+    state = {**asdict(first.train_state), "step": stop}
+    state["since_log"] = list(first.train_state.since_log)
+    second.train_state = TrainState.from_dict(json.loads(json.dumps(state)))
+    with_rates(second, halves).run()
+    assert halves == rates
+    for field in ("best_regular", "without_better", "decays", "bad_validations"):
+        assert getattr(second.train_state, field) == getattr(whole.train_state, field)
 
 
 def test_a_schedule_of_a_plugin_is_told_of_decays():
@@ -160,7 +179,7 @@ def test_plateau_and_momentum_go_on_bit_for_bit(precision, stop, tmp_path):
     ):
         assert one.keys() == other.keys()
         assert all(torch.equal(one[name], other[name]) for name in one)
-    for field in ("best", "without_better", "decays", "bad_validations"):
+    for field in ("best", "best_regular", "without_better", "decays", "bad_validations"):
         assert getattr(second.train_state, field) == getattr(whole.train_state, field)
 
 
