@@ -105,21 +105,25 @@ class Stop(heedful.Callback):
         if figures["step"] == 2:
             self.stop("enough")
 
-source, target, out = sys.argv[1:]
-settings = {"train.steps": 9, "data.vocabulary_size": 400, "train.batch_tokens": 256,
+source, target, valid_source, valid_target, out = sys.argv[1:]
+settings = {"train.steps": 9, "train.validate_steps": 2, "search.max_length": 5,
+            "data.vocabulary_size": 400, "train.batch_tokens": 256,
             "train.precision": "fp32", "train.device": "cpu"}
-result = heedful.train("tiny", source=source, target=target, out=out, settings=settings,
+result = heedful.train("tiny", source=source, target=target, valid_source=valid_source,
+                       valid_target=valid_target, out=out, settings=settings,
                        quiet=True, callbacks=[Stop()])
-print(f"{result.reason} at {result.step}\\n", end="", flush=True)
+best = [entry["step"] for entry in result.best]
+print(f"{result.reason} at {result.step}, best at {best}\\n", end="", flush=True)
 """
 
 
 def test_a_callback_ends_both_ranks_in_order(zygote, forked, text, tmp_path):
-    sides = (text / "train.en", text / "train.fr", tmp_path / "run")
-    process = torchrun(zygote, forked, ["-c", CALLED, *sides])
+    sides = (text / f"{name}.{side}" for name in ("train", "valid") for side in ("en", "fr"))
+    process = torchrun(zygote, forked, ["-c", CALLED, *sides, tmp_path / "run"])
     output, errors = process.communicate(timeout=500)
     assert process.returncode == 0, errors
-    assert sorted(output.splitlines()) == ["a callback of rank zero at 3", "enough at 3"]
+    reasons = ("a callback of rank zero", "enough")
+    assert sorted(output.splitlines()) == [f"{reason} at 3, best at [2]" for reason in reasons]
     assert (tmp_path / "run" / "checkpoints" / "step-00000003").is_dir()
 
 

@@ -330,14 +330,19 @@ def has_old_average(folder: RunFolder) -> bool:
     return isinstance(averaged, list) and steps[-1] > max(averaged, default=0)
 
 
-def best_steps(folder: RunFolder) -> list[int]:
-    """List the steps with the best validations, best first."""
+def best_validations(folder: RunFolder) -> list[dict[str, Any]]:
+    """List the best validations, best first."""
     if not folder.best.is_file():
         return []
     entries = read_json(folder.best).get("best")
     if not isinstance(entries, list):
         return []
-    steps = [entry.get("step") for entry in entries if isinstance(entry, dict)]
+    return [entry for entry in entries if isinstance(entry, dict)]
+
+
+def best_steps(folder: RunFolder) -> list[int]:
+    """List the steps with the best validations, best first."""
+    steps = [entry.get("step") for entry in best_validations(folder)]
     return [step for step in steps if type(step) is int]
 
 

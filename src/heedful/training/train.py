@@ -33,7 +33,7 @@ from heedful.model.weights import parameter_count
 from heedful.runs.checkpoint import Checkpoint, check_weights, retain, save_checkpoint
 from heedful.runs.folder import write_json
 from heedful.runs.machine_settings import MachineSettings
-from heedful.runs.run import Run, has_old_average
+from heedful.runs.run import Run, best_validations, has_old_average
 from heedful.tasks.registry import text_options
 from heedful.training.batches import Sampler, TrainingPairs
 from heedful.training.both_directions import two_trainings
@@ -192,7 +192,11 @@ def run_training(
             average = _OLD_AVERAGE * has_old_average(run.folder)
             log.say(f"ended by {reason} at step {step:,}; the run is in {run.folder.path}{average}")
             result = TrainingResult(
-                reason, run.folder.path, step, tuple(train_state.best), run.folder.log
+                reason,
+                run.folder.path,
+                step,
+                tuple(best_validations(run.folder)),  # the state of other ranks has none
+                run.folder.log,
             )
             log.result(result)
             called.end(result)
