@@ -49,7 +49,8 @@ def two_trainings(recipe: str, options: TrainingOptions) -> tuple[TrainingOption
     out = both = None
     if options.out is not None:
         out = Path(options.out)
-        both = Path(f"{abspath(out)}-both")  # `.` has no name
+        named = out if out.name not in ("", "..") else Path(abspath(out))
+        both = named.with_name(f"{named.name}-both")
     steps = max(1, share_of(config.train.steps, share))
     first = replace(
         options,
