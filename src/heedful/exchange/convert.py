@@ -5,7 +5,8 @@ An import skips the comparison if heedful cannot run the other toolkit; an expor
 folder gets its final name after the comparison, so a failed comparison leaves no folder.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -142,10 +143,8 @@ def import_model(
     reader: Reader = load_reader(kind)
     _refuse_tasks(reader, kind, options or ReadOptions())
     check_ordinary_files(origin)
-    try:
+    with _importing(origin):
         model = reader.read(origin, options or ReadOptions())
-    except TokenizerError as error:
-        raise ExchangeError(f"{origin} cannot be imported: {error}") from error
     if wrong := next((n for n, tensor in model.weights.items() if not all_finite(tensor)), None):
         raise ExchangeError(
             f"the weights of {origin} must be finite, but the values for heedful's tensor {wrong} "
@@ -155,9 +154,10 @@ def import_model(
     engine, why_alone = _open_engine(reader, kind, origin, model)
     with replacing(goal) as temporary_folder:
         state = {"reason": f"imported from {kind}", "notes": list(model.notes)}
-        run = write_run(
-            temporary_folder, model.config, model.tokenizer, model.weights, state, Path(kind)
-        )
+        with _importing(origin):
+            run = write_run(
+                temporary_folder, model.config, model.tokenizer, model.weights, state, Path(kind)
+            )
         fitting, patience = _fitting(run, sentences), None if sentences else _PATIENCE
         _refuse_endless(run, origin, fitting)
         parity = None
@@ -167,6 +167,15 @@ def import_model(
         round_trips = count_round_trips(run.tokenizer, fitting)
     report = ImportReport(model.use, len(fitting), round_trips, parity, why_alone)
     return report, model.notes
+
+
+@contextmanager
+def _importing(origin: Path) -> Iterator[None]:
+    """Name the model in an error about its tokenizer."""
+    try:
+        yield
+    except TokenizerError as error:
+        raise ExchangeError(f"{origin} cannot be imported: {error}") from error
 
 
 def _refuse_tasks(reader: Reader, kind: str, options: ReadOptions) -> None:

@@ -27,7 +27,8 @@ def write_run(
     Write a run with one set of weights, at step 0, into an empty folder.
 
     `state`: further entries for the checkpoint's state. `origin`: file or folder that the weights
-    come from, for messages. Raises `RunFolderError` for weights that do not fit the settings.
+    come from, for messages. Raises `RunFolderError` for weights that do not fit the settings, and
+    the errors of `Run.open` if the written run cannot be opened.
     """
     tokenizer.save(folder)
     run = Run(RunFolder(folder), config, tokenizer)
@@ -36,4 +37,4 @@ def write_run(
         check_weights(run.build(), weights, origin)
     content = {"step": 0, **state, **run.signature}
     save_checkpoint(run.folder.checkpoint(0), weights, None, content)
-    return run
+    return Run.open(folder)

@@ -35,7 +35,8 @@ class IdMapping:
         Assign our ids to a vocabulary.
 
         `special`: the toolkit's spelling of ``pad``, ``unknown``, ``start`` and ``end``; None or
-        missing for a symbol that the toolkit lacks.
+        missing for a symbol that the toolkit lacks. A token with our spelling of a missing symbol
+        becomes that symbol, because no two tokens may have one spelling.
 
         The other tokens keep their order, so that an export is easy to compare with the original.
 
@@ -44,7 +45,10 @@ class IdMapping:
         """
         _check_numbers(numbers, special, rows)
         spelled: dict[int, str] = {number: piece for piece, number in numbers.items()}
-        first = [special.get(name) for name in SPECIAL_IDS]
+        free = numbers.keys() - {*special.values()}
+        usual = [ours if ours in free else None for ours in SPECIAL_PIECES]
+        named = [special.get(name) for name in SPECIAL_IDS]
+        first = [ours if piece is None else piece for piece, ours in zip(named, usual, strict=True)]
         taken = [None if piece is None else numbers[piece] for piece in first]
         others = [number for number in range(rows) if number not in set(taken)]
         shown = [piece or ours for piece, ours in zip(first, SPECIAL_PIECES, strict=True)]

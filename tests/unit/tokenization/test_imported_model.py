@@ -25,6 +25,13 @@ def test_special_symbols_come_first_and_the_rest_keeps_its_order():
     assert NUMBERING.to_theirs([5, 3, 0]) == [3, 0, 6]
 
 
+def test_a_missing_special_symbol_is_the_token_with_our_spelling():
+    mapping = IdMapping.of({**NUMBERS, "<s>": 7}, SPECIAL, 8)
+    assert mapping.pieces == ("<pad>", "<unk>", "<s>", "</s>", ">>fr<<", "a", "b", "c")
+    assert mapping.origins == (6, 1, 7, 0, 2, 3, 4, 5)
+    assert IdMapping.from_json(mapping.to_json()) == mapping
+
+
 def test_no_text_produces_tags_special_symbols_or_nameless_rows():
     model = ImportedModel(NUMBERING, "spaces")
     assert model.encode(["a c", "</s> >>fr<< <7> <pad>", ""]) == [[5, 7], [1, 1, 1, 1], []]

@@ -14,6 +14,7 @@ from heedful.exchange.extras import import_extra
 from heedful.exchange.formats import ReadOptions
 from heedful.exchange.marian.read import read
 from heedful.runs.run import Run
+from heedful.tokenization.special_symbols import START
 from tests.support.marian import make
 
 
@@ -115,6 +116,31 @@ def test_the_start_and_the_ends_are_those_that_generate_goes_by(folder, tmp_path
     assert "must be lists" in complaint(folder)
     change(folder / "config.json", activation_function=[])
     assert "activation_function must be" in complaint(folder)
+
+
+def test_an_unused_start_symbol_of_the_vocabulary_is_ours(tmp_path):
+    make(tmp_path / "theirs", tags=("<s>",))
+    report, notes = import_model("marian", tmp_path / "theirs", tmp_path / "run")
+    assert report.parity.same_outputs == report.parity.sentences
+    assert "heedful never generates <s>, but transformers' generate may" in notes
+    run = Run.open(tmp_path / "run")
+    assert run.config.model.decoder_start == "pad"
+    mapping = run.tokenizer.models[0].id_mapping
+    assert (mapping.pieces[START], mapping.origins[START]) == ("<s>", 2)
+    export_model(tmp_path / "run", "marian", tmp_path / "back")
+    before, after = (tmp_path / name / "vocab.json" for name in ("theirs", "back"))
+    assert json.loads(before.read_text()) == json.loads(after.read_text())
+
+
+def test_a_run_that_cannot_be_opened_is_not_created(folder, tmp_path):
+    # The end symbol has the spelling of our start symbol, which this model lacks.
+    numbers = json.loads((folder / "vocab.json").read_text())
+    renamed = {"<s>" if piece == "</s>" else piece: number for piece, number in numbers.items()}
+    (folder / "vocab.json").write_text(json.dumps(renamed), encoding="utf-8")
+    change(folder / "tokenizer_config.json", eos_token="<s>")
+    with pytest.raises(ExchangeError, match=r"theirs cannot be imported: .*pieces and ids"):
+        import_model("marian", folder, tmp_path / "run")
+    assert [path.name for path in tmp_path.iterdir()] == ["theirs"]
 
 
 def test_without_transformers_a_model_is_imported_but_not_compared(folder, tmp_path, monkeypatch):
