@@ -231,12 +231,14 @@ def export_model(
     options: WriteOptions | None = None,
     sentences: Sequence[str] = (),
     facts: CardFacts | None = None,
+    name: str = "",
 ) -> tuple[Parity, tuple[str, ...]]:
     """
     Export a run's model for another toolkit, with a model card.
 
     `kind`: name of the toolkit, or `huggingface` for the first Hugging Face class that can express
-    the model. `facts`: facts that the run does not record, for the card.
+    the model. `facts`: facts that the run does not record, for the card. `name`: name of the folder
+    or repository in the card; if empty, the name of `out`.
 
     Raises `ExchangeError` with all reasons if the format cannot express the model, and
     `ParityFailed` if the toolkit's results differ. If an error occurs, the folder `out` is not
@@ -269,7 +271,7 @@ def export_model(
             None if sentences else _PATIENCE,
         )
         parity.check()
-        card = model_card(run, goal.name, library_of(kind), weights=weights, facts=facts)
+        card = model_card(run, name or goal.name, library_of(kind), weights=weights, facts=facts)
         write_card(temporary_folder, card)
     return parity, notes
 

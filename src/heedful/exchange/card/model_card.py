@@ -219,7 +219,8 @@ def _use(run: Run, name: str, library: str) -> list[str]:
     lines: list[str] = []
     if library in commands:
         *before, translate = commands[library]
-        shell = ["pip install heedful", *before, f"echo {quote(text)} | {translate}"]
+        package = "'heedful[hub]'" if "/" in name else "heedful"  # a repository has an organization
+        shell = [f"pip install {package}", *before, f"echo {quote(text)} | {translate}"]
         lines += [*code_block(shell, "sh"), ""]
     python = _python_lines(name, library, run.tokenizer.source_prefix + text)
     return [*lines, *code_block(python, "python")]

@@ -42,7 +42,9 @@ def push_run(
     client.require_token(name)
     with upload_folder() as place:
         folder = place / name.title
-        parity, notes = export_model(run, HUGGING_FACE, folder, weights=weights, facts=facts)
+        parity, notes = export_model(
+            run, HUGGING_FACE, folder, weights=weights, facts=facts, name=name.repo
+        )
         if not accept_differences:
             parity.check_outputs(None)
         commit_message = message or f"Upload a model exported by heedful {__version__}"

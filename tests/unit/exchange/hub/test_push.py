@@ -36,7 +36,11 @@ def test_a_run_is_uploaded_with_its_card_and_translates_alike_from_there(writer)
     assert page == f"{writer.url}/me/mine/commit/{commit}"
     files = repository.commits[commit]
     assert {"config.json", "model.safetensors", "source.spm", "README.md"} <= {*files}
-    assert b'license: "cc-by-4.0"' in files["README.md"]
+    card = files["README.md"].decode()
+    assert 'license: "cc-by-4.0"' in card
+    assert "# mine\n" in card
+    assert "AutoTokenizer.from_pretrained('me/mine')" in card
+    assert "pip install 'heedful[hub]'\nheedful import me/mine --from huggingface" in card
     ours, theirs = (Translator.load(name, device="cpu") for name in (NAME, "me/mine"))
     assert [line.text for line in ours.translate(LINES)] == [
         line.text for line in theirs.translate(LINES)
