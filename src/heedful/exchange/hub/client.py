@@ -22,13 +22,15 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from heedful.errors import DownloadError, ExchangeError, HeedfulError, StorageError
+from heedful.exchange.card.edits import is_edited
+from heedful.exchange.card.model_card import CARD
 from heedful.exchange.extras import import_extra
-from heedful.exchange.hub.cache import COMMIT
+from heedful.exchange.hub.cache import COMMIT, say
 from heedful.exchange.hub.failures import explain
 from heedful.exchange.hub.transfer import SECONDS, digest_of, download, link, read_facts
 from heedful.exchange.huggingface.files import TEXT_FILES
 from heedful.exchange.huggingface.weights import LAYOUTS, SHARDS
-from heedful.files import make_folder
+from heedful.files import make_folder, read_within
 from heedful.runs.hub_names import HubName
 
 _TRUE = {"1", "ON", "YES", "TRUE"}
@@ -139,8 +141,8 @@ class HubClient:
         Upload a folder, to a new repository if needed; return the URL of the commit.
 
         Weights and tokenizer files of another model in the repository are deleted, because
-        transformers would read them; the history keeps them. Raises `ExchangeError` if `private` is
-        requested for a public repository.
+        transformers would read them; the history keeps them. A card that was edited stays. Raises
+        `ExchangeError` if `private` is requested for a public repository.
         """
         with self._as_paragraph(name), self._progress():
             api = self.api()
@@ -152,6 +154,7 @@ class HubClient:
                 )
             if name.revision != "main":
                 api.create_branch(name.repo, branch=name.revision, exist_ok=True)
+            self._keep_edited_card(folder, name)
             send = partial(
                 api.upload_folder,
                 repo_id=name.repo,
@@ -162,6 +165,16 @@ class HubClient:
             )
             commit = _interruptible(send)
         return str(commit.commit_url)
+
+    def _keep_edited_card(self, folder: Path, name: HubName) -> None:
+        """Leave the card out of an upload that would replace somebody's work."""
+        model = self.describe(name)
+        if CARD in model.files and is_edited(read_within(self.fetch(model, CARD))):
+            (folder / CARD).unlink()
+            say(
+                f"{name}: README.md was not written by heedful or was edited, so it stays as it "
+                "is; delete it on the hub to upload a new model card."
+            )
 
     def _describe_downloaded(self, name: HubName) -> HubModel:
         """Describe the cached files of a revision; their digests are file names in the cache."""

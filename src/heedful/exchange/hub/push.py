@@ -4,12 +4,14 @@ from pathlib import Path
 
 from heedful._version import __version__
 from heedful.errors import ExchangeError
-from heedful.exchange.card.model_card import CardFacts
+from heedful.exchange.card.edits import signed
+from heedful.exchange.card.model_card import CARD, CardFacts
 from heedful.exchange.convert import export_model
 from heedful.exchange.hub.client import HubClient
 from heedful.exchange.hub.upload_folder import upload_folder
 from heedful.exchange.parity import Parity
 from heedful.exchange.registry import HUGGING_FACE
+from heedful.files import read_within, write_synced
 from heedful.runs.hub_names import HubName
 
 
@@ -26,8 +28,8 @@ def push_run(
     """
     Upload a run as a folder that transformers loads, with a card.
 
-    `facts`: facts that the run does not record, for the card. Returns the URL of the commit, the
-    result of the comparison, and notes.
+    `facts`: facts that the run does not record, for the card. A card that was edited on the hub
+    stays. Returns the URL of the commit, the result of the comparison, and notes.
 
     Nothing is uploaded unless transformers computes the same log-probabilities. Raises
     `ParityFailed` if log-probabilities differ, or if too many translations differ and
@@ -47,6 +49,8 @@ def push_run(
         )
         if not accept_differences:
             parity.check_outputs(None)
+        card = folder / CARD
+        write_synced(card, signed(read_within(card)))
         commit_message = message or f"Upload a model exported by heedful {__version__}"
         page = client.upload(folder, name, private=private, message=commit_message)
     return page, parity, notes

@@ -47,14 +47,23 @@ def test_a_run_is_uploaded_with_its_card_and_translates_alike_from_there(writer)
     ]
 
 
-def test_a_branch_is_made_and_a_second_upload_is_its_next_commit(writer):
-    for count in (1, 2):
-        push_run(NAME, HubName("me/mine", "v1"))
-        assert len(writer.repositories["me/mine"].commits) == 1 + count
-    assert "config.json" not in writer.repositories["me/mine"].commits[
-        writer.repositories["me/mine"].branches["main"]
-    ]  # fmt: skip
+def test_a_branch_is_made_and_a_card_is_replaced_until_it_is_edited(writer, capsys):
+    for count, license in enumerate(("mit", "cc-by-4.0")):
+        push_run(NAME, HubName("me/mine", "v1"), facts=CardFacts(license))
+        repository = writer.repositories["me/mine"]
+        assert len(repository.commits) == 2 + count
+        card = repository.commits[repository.branches["v1"]]["README.md"]
+        assert f'license: "{license}"'.encode() in card
+    assert "config.json" not in repository.commits[repository.branches["main"]]
     assert run_folder("me/mine@v1").is_dir()
+    assert "edited" not in capsys.readouterr().err
+    edited = card.replace(b"## Use", b"Not for medicine.\n\n## Use")
+    repository.add({"README.md": edited, "vocab.json": b"old"}, "v1")
+    push_run(NAME, HubName("me/mine", "v1"))
+    files = repository.commits[repository.branches["v1"]]
+    assert files["README.md"] == edited
+    assert files["vocab.json"] != b"old"
+    assert "me/mine@v1: README.md was not written by heedful or was" in capsys.readouterr().err
 
 
 def test_files_that_another_model_left_are_deleted_and_the_rest_stays(writer):
