@@ -10,7 +10,7 @@ from ctranslate2 import specs
 
 from heedful.bench.random_run import make_random_run, random_lines
 from heedful.config.schema import RunConfig
-from heedful.errors import ExchangeError, ParityFailed, RunFolderError
+from heedful.errors import ExchangeError, ParityFailed, RunFolderError, SettingError
 from heedful.exchange.convert import export_model, import_model
 from heedful.exchange.ctranslate2 import write as ctranslate2
 from heedful.exchange.ctranslate2.read import read
@@ -163,6 +163,23 @@ def test_what_is_too_long_for_the_table_is_not_compared(tmp_path):
             sentences=random_lines(61, 30, 3),
         )
     assert not (tmp_path / "other").exists()
+
+
+def test_a_length_limit_beyond_the_table_is_lowered(tmp_path):
+    random_run(tmp_path / "run", {"search.max_length": "60"})
+    _, notes = export_model(
+        tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=OPTIONS, sentences=LINES
+    )
+    assert "CTranslate2 searches with search.max_length = 47 instead of 60" in notes[1]
+    there = ExportedTranslator.load(tmp_path / "ct2", threads=1)
+    here = Translator.load(tmp_path / "run", device="cpu", precision="fp32", threads=1)
+    options = SearchOptions(beam=1, max_length="47")
+    found = [one.tokens for one in there.translate(LINES, SearchOptions(beam=1))]
+    assert found == [one.tokens for one in here.translate(LINES, options)]
+    with pytest.raises(SettingError, match="max-length must be at most 47 with this folder"):
+        there.translate(LINES, SearchOptions(max_length="48"))
+    import_model("ctranslate2", tmp_path / "ct2", tmp_path / "back", sentences=LINES)
+    assert Run.open(tmp_path / "back").config.search.max_length == "47"
 
 
 @pytest.mark.parametrize("least", [0, 3, 9])

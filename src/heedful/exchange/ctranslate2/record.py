@@ -9,6 +9,7 @@ from heedful.config.search import SearchConfig
 from heedful.errors import ExchangeError, RunFolderError
 from heedful.files import open_ordinary
 from heedful.runs.folder import read_json
+from heedful.search.length import LengthLimit
 from heedful.tokenization.tokenizer import Tokenizer
 
 _FORMAT = 1
@@ -41,9 +42,13 @@ class ExportRecord:
 
     @property
     def search_within(self) -> SearchConfig:
-        """The search settings, limited to sources that fit the table of positions."""
+        """The search settings, limited to texts that fit the table of positions."""
         longest = min(self.search.max_source_length, max(1, self.positions - self.source_end))
-        return self.search.model_copy(update={"max_source_length": longest})
+        limit, most = LengthLimit.parse(self.search.max_length), self.positions - 1
+        max_length = self.search.max_length if limit.relative else str(min(limit.extra, most))
+        return self.search.model_copy(
+            update={"max_source_length": longest, "max_length": max_length}
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values for ``heedful.json``."""

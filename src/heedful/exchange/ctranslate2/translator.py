@@ -123,7 +123,7 @@ class ExportedTranslator:
         read = self.reader.read(texts, Terms.of(glossary, protected), long_lines)
         lines, numbers = read.rows, [first_line + line for line in read.lines]
         search = self.record.search
-        settings = options.over(search)
+        settings = options.over(self.record.search_within)
         beginnings = read.spread("target_prefix", target_prefix, "")
         line_constraints = read_constraints(
             self.tokenizer,

@@ -98,7 +98,10 @@ def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResu
         f"No text can be longer than {options.positions} subwords, including the end symbol, "
         "because the position table has only that many rows."
     )
-    return ExportResult(record.search_within, (rows,), BOUNDS[record.quantization])
+    limits = search.max_length, record.search_within.max_length
+    lowered = f"CTranslate2 searches with search.max_length = {limits[1]} instead of {limits[0]}"
+    notes = (rows, lowered) if limits[0] != limits[1] else (rows,)
+    return ExportResult(record.search_within, notes, BOUNDS[record.quantization])
 
 
 def open_engine(folder: Path, model: ModelBundle) -> ReferenceModel:
