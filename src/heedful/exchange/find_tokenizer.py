@@ -38,13 +38,19 @@ def find_splitters(
     in the name of a file with BPE codes is ``codes``, ``code``, ``bpecodes`` or ``bpe``. Raises
     `ExchangeError` if several files match, or if the file that the user names does not exist.
     """
-    place = options.tokenizer or folder
-    if not place.exists():
-        raise ExchangeError(f"--tokenizer must name a file or folder, but {place} does not exist.")
+    place = tokenizer_place(options, folder)
     if place.is_file():
         return [read_splitter(place)] * 2
     files = sorted(file for file in place.iterdir() if file.is_file() and _is_cutter(file))
     return [_choose(files, language, place) for language in languages]
+
+
+def tokenizer_place(options: ReadOptions, folder: Path) -> Path:
+    """Return the tokenizer file or folder that the user names, or the model's folder."""
+    place = options.tokenizer or folder
+    if not place.exists():
+        raise ExchangeError(f"--tokenizer must name a file or folder, but {place} does not exist.")
+    return place
 
 
 def tokenizer_of(

@@ -13,7 +13,13 @@ from typing import Any
 
 from heedful.errors import ExchangeError
 from heedful.exchange.bundle import bundle_of, family_reader, refuse_features
-from heedful.exchange.find_tokenizer import SPACES_NOTE, TextSplitter, read_splitter, tokenizer_of
+from heedful.exchange.find_tokenizer import (
+    SPACES_NOTE,
+    TextSplitter,
+    read_splitter,
+    tokenizer_of,
+    tokenizer_place,
+)
 from heedful.exchange.formats import ModelBundle, Problems, ReadOptions
 from heedful.exchange.pickled.lazy_tensors import read_arrays
 from heedful.exchange.pickled.settings import MOST_TOKENS, WIDEST_BEAM, settings_of
@@ -174,13 +180,14 @@ def read_words(file: Path, special: Mapping[str, str]) -> dict[str, int]:
 
 def _find_splitter(path: Path, text: Mapping[str, Any], options: ReadOptions) -> TextSplitter:
     """Find the copy of the tokenizer file that the settings name for one side."""
-    if options.tokenizer is not None and options.tokenizer.is_file():
-        return read_splitter(options.tokenizer)
+    place = tokenizer_place(options, path)
+    if place.is_file():
+        return read_splitter(place)
     if text.get("level", "word") != "bpe":
         return TextSplitter("spaces")
     config = table_in(text, "tokenizer_cfg")
     name = config.get("model_file") or config.get("codes")
-    file = (options.tokenizer or path) / Path(str(name or "")).name
+    file = place / Path(str(name or "")).name
     return read_splitter(file) if name and file.is_file() else TextSplitter("spaces")
 
 

@@ -114,6 +114,8 @@ def test_codes_that_were_copied_to_the_folder_cut_the_text(tmp_path):
     assert len(model.notes) == 1
     assert "splits a subword further" in model.notes[0]
     assert model.tokenizer.encode_source(["w1 w2"])[0][0] == 5
+    message = refusal(read, tmp_path, ReadOptions(tokenizer=tmp_path / "mistyped"))
+    assert "--tokenizer must name a file or folder, but" in message
 
 
 def test_all_that_cannot_be_expressed_is_refused_at_once(tmp_path):
