@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -30,7 +30,7 @@ from heedful.exchange.hub.failures import explain
 from heedful.exchange.hub.transfer import SECONDS, digest_of, download, link, read_facts
 from heedful.exchange.huggingface.files import TEXT_FILES
 from heedful.exchange.huggingface.weights import LAYOUTS, SHARDS
-from heedful.files import make_folder, read_within
+from heedful.files import make_folder, read_within, write_whole
 from heedful.runs.hub_names import HubName
 
 _TRUE = {"1", "ON", "YES", "TRUE"}
@@ -52,6 +52,8 @@ class HubModel:
     """A commit of a model."""
 
     repo: str
+    revision: str
+    """Revision that was described."""
     commit: str
     license: str
     """License that the model card names; empty if it names none, or if offline."""
@@ -92,7 +94,7 @@ class HubClient:
             raise DownloadError(
                 f"{self.shown} must name the commit of {name}, but does not; check HF_ENDPOINT."
             )
-        return HubModel(name.repo, commit, _license(facts), _files(facts))
+        return HubModel(name.repo, name.revision, commit, _license(facts), _files(facts))
 
     def fetch(self, model: HubModel, file: str) -> Path:
         """
@@ -101,7 +103,7 @@ class HubClient:
         Raises `DownloadError` if the download has another size or digest.
         """
         listed, name = model.files[file], HubName(model.repo, model.commit)
-        folder = self._downloads / f"models--{model.repo.replace('/', '--')}"
+        folder = self._folder(model)
         place, content = (
             folder / "snapshots" / model.commit / file,
             folder / "blobs" / listed.digest,
@@ -123,6 +125,20 @@ class HubClient:
                 download(url, content, listed.size, listed.digest, f"{file} of {name}")
         link(place, content)
         return place
+
+    def record(self, model: HubModel) -> None:
+        """Record in the cache which commit the revision of a model is, for uses offline."""
+        if model.revision != model.commit:
+            place = self._folder(model) / "refs" / model.revision
+            with suppress(
+                OSError
+            ):  # in a cache that cannot be written, the model is still complete
+                place.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(place, model.commit.encode())
+
+    def _folder(self, model: HubModel) -> Path:
+        """Return the folder of a model in the cache of huggingface_hub."""
+        return self._downloads / f"models--{model.repo.replace('/', '--')}"
 
     def api(self) -> Any:
         """Create the client of huggingface_hub."""
@@ -193,7 +209,7 @@ class HubClient:
             digest = path.resolve().name
             if path.is_file() and _DIGEST.fullmatch(digest):
                 files[path.name] = HubFile(None, digest)
-        return HubModel(name.repo, config.parent.name, "", files)
+        return HubModel(name.repo, name.revision, config.parent.name, "", files)
 
     @contextmanager
     def _progress(self) -> Iterator[None]:

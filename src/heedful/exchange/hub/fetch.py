@@ -90,6 +90,7 @@ def download(client: HubClient, model: HubModel) -> list[Path]:
     if files[-1].suffix == ".json":
         shards = sorted({*shard_names(files[-1]).values()})
         files += [_fetch(client, model, file) for file in shards]
+    client.record(model)
     return [config, *files]
 
 

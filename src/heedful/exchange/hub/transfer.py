@@ -9,6 +9,7 @@ cache has the library's layout::
     models--ORG--NAME/blobs/DIGEST                the content
     models--ORG--NAME/blobs/DIGEST.incomplete     bytes so far; the next attempt appends
     models--ORG--NAME/snapshots/COMMIT/FILE       a link to the content
+    models--ORG--NAME/refs/REVISION               the commit of a branch or tag
 
 Requests go through the library's session, which follows redirects but does not send the token to
 other hosts.

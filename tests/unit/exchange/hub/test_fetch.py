@@ -194,9 +194,19 @@ def test_an_earlier_conversion_is_made_again(hub, monkeypatch):
     assert record_of(run)["conversion"] == cache.CONVERSION
 
 
-def test_an_original_is_downloaded_to_be_imported_with_options(hub, tmp_path, capsys):
+def test_an_original_is_downloaded_once_to_be_imported_with_options(
+    hub, original, tmp_path, capsys, monkeypatch
+):
+    hub.add_folder(NAME, original, branch="v1/first")
+    assert download_original(HubName(NAME, "v1/first")).is_dir()
     folder = download_original(HubName(NAME))
     assert "license: apache-2.0" in capsys.readouterr().err
+    asked = len(hub.requests)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert (
+        download_original(HubName(NAME)) == folder != download_original(HubName(NAME, "v1/first"))
+    )
+    assert len(hub.requests) == asked
     report, _ = import_model("huggingface", folder, tmp_path / "run")
     assert report.parity.same_outputs == 12
     assert cache.cached_models() == []
