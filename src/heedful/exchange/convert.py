@@ -5,7 +5,7 @@ An import skips the comparison if heedful cannot run the other toolkit; an expor
 folder gets its final name after the comparison, so a failed comparison leaves no folder.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -75,6 +75,16 @@ _BEYOND_THE_PAPER = (
 )
 
 
+_TASKS = "models that read a task before each text, such as T5"
+# The options that not every format uses, by their names in `ReadOptions` and `WriteOptions`.
+_PURPOSES = {
+    "tokenizer": "models that may come without their tokenizer, such as fairseq's",
+    "task": _TASKS,
+    "source_prefix": _TASKS,
+    "quantization": "files with a choice of number formats, such as ctranslate2's",
+}
+
+
 class HeedfulReference:
     """The heedful side of a parity check."""
 
@@ -131,7 +141,7 @@ def import_model(
     `ExchangeError` if the model cannot be read, and `ParityFailed` if heedful's results
     differ from the toolkit's. If an error occurs, the folder `out` is not created.
     """
-    kind = reader_name(kind)
+    kind, options = reader_name(kind), options or ReadOptions()
     origin, goal = Path(path), Path(out)
     _refuse_taken(goal)
     if not origin.exists():
@@ -141,10 +151,10 @@ def import_model(
         )
     kind = _check_toolkit(kind, origin)
     reader: Reader = load_reader(kind)
-    _refuse_tasks(reader, kind, options or ReadOptions())
+    _refuse_unused(options, [reader], kind)
     check_ordinary_files(origin)
     with _importing(origin):
-        model = reader.read(origin, options or ReadOptions())
+        model = reader.read(origin, options)
     if wrong := next((n for n, tensor in model.weights.items() if not all_finite(tensor)), None):
         raise ExchangeError(
             f"the weights of {origin} must be finite, but the values for heedful's tensor {wrong} "
@@ -178,15 +188,17 @@ def _importing(origin: Path) -> Iterator[None]:
         raise ExchangeError(f"{origin} cannot be imported: {error}") from error
 
 
-def _refuse_tasks(reader: Reader, kind: str, options: ReadOptions) -> None:
-    """Refuse a task or prefix for models without tasks, which would ignore it."""
-    if (options.task or options.source_prefix) and not getattr(reader, "HAS_TASKS", False):
-        named = "--task" if options.task else "--source-prefix"
-        raise ExchangeError(
-            f"{named} is for models that read a task before each text, such as T5, but the "
-            f"format of this model is {kind}; leave {named} out. Name languages with "
-            "--source-language and --target-language."
-        )
+def _refuse_unused(
+    options: ReadOptions | WriteOptions, modules: Iterable[Reader | Writer], kind: str
+) -> None:
+    """Refuse an option that no reader or writer of a format uses."""
+    used = {name for module in modules for name in getattr(module, "USES", ())}
+    for name, purpose in _PURPOSES.items():
+        if getattr(options, name, None) and name not in used:
+            named = f"--{name.replace('_', '-')}"
+            raise ExchangeError(
+                f"{named} is for {purpose}, but the format is {kind}; leave {named} out."
+            )
 
 
 def _check_toolkit(kind: str, origin: Path) -> str:
@@ -247,6 +259,7 @@ def export_model(
     kind, meant = writer_name(kind), class_meant(kind)
     options, goal = options or WriteOptions(), Path(out)
     _refuse_taken(goal)
+    _refuse_unused(options, map(load_writer, _writers_of(kind)), kind)
     (facts := facts or CardFacts()).check()
     run = Run.open(path)
     tensors = run.load_checkpoint(run.checkpoint_folder(weights)).model
@@ -276,12 +289,17 @@ def export_model(
     return parity, notes
 
 
+def _writers_of(kind: str) -> list[str]:
+    """List the toolkits whose writers may write a model."""
+    return [*written_classes()] if kind == HUGGING_FACE else [kind]
+
+
 def _write_model(
     run: Run, kind: str, model: ModelBundle, folder: Path, options: WriteOptions
 ) -> tuple[Writer, ExportResult]:
     """Write a model with the first writer whose format fits it; the others write no files."""
     refusals = []
-    for name in written_classes() if kind == HUGGING_FACE else [kind]:
+    for name in _writers_of(kind):
         writer: Writer = load_writer(name)
         try:
             _refuse_other_parts(run, name)

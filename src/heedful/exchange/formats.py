@@ -2,6 +2,7 @@
 The interface for another toolkit: functions that read, write and run its models.
 
 A reader or writer is a module with these functions; `heedful.exchange.registry` lists the modules.
+A module that uses an option that other formats lack, such as `task`, lists it in `USES`.
 """
 
 import json
@@ -58,7 +59,7 @@ class ExportResult:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Import options; a reader ignores options that it does not need."""
+    """Import options; options that a reader does not use are refused."""
 
     source_language: str = ""
     target_language: str = ""
@@ -73,7 +74,7 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """Export options; a writer ignores options that it does not need."""
+    """Export options; only `positions` is ignored by writers that do not use it."""
 
     quantization: str = ""
     """Number format of the weights, if the file format has several number formats."""

@@ -32,6 +32,8 @@ from heedful.files import read_within
 from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.tokenizer import UNKNOWN
 
+USES = ("tokenizer",)
+"""Options of this format."""
 TENSOR_NAMES = TensorNames(
     encoder_layer="encoder.layers.{}",
     decoder_layer="decoder.layers.{}",
@@ -71,7 +73,10 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
     reader = family_reader("joey", model)
     _refuse(data, model, reader, path)
     texts = [table_in(data, side) for side in SIDES]
-    languages = (_language(texts[0]), _language(texts[1]))
+    languages = (
+        options.source_language or _language(texts[0]),
+        options.target_language or _language(texts[1]),
+    )
     special = special_symbols(data)
     words = [read_words(path / f"{side}_vocab.txt", special) for side in SIDES]
     splitters = [_find_splitter(path, text, options) for text in texts]

@@ -26,6 +26,8 @@ from heedful.families.foreign import Array, ForeignModel, number_in
 from heedful.model.embedding import SINUSOIDS
 from heedful.tokenization.id_mapping import IdMapping
 
+USES = ("tokenizer",)
+"""Options of this format."""
 TENSOR_NAMES = TensorNames(
     encoder_layer="encoder.transformer.{}",
     decoder_layer="decoder.transformer_layers.{}",

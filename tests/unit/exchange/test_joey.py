@@ -92,6 +92,7 @@ def test_search_and_languages_are_settings_of_the_run(tmp_path):
     assert (search.forbidden_ids, search.min_length) == ("1", 1)
     assert (search.stop, search.length_limit_policy) == ("as-joey", "keep")
     assert model.config.data.source_language == "no"
+    assert read(tmp_path, ReadOptions("nb", "fr_CA")).tokenizer.target_language == "fr_CA"
     assert "lowercase" in model.notes[0]
     for told in ({"beam_size": 10**5}, {"max_output_length": 10**5}):
         write(tmp_path, settings(**told))

@@ -40,6 +40,8 @@ from heedful.tokenization.serialization import RECORD
 from heedful.tokenization.subword_model import SubwordModel
 from heedful.tokenization.tokenizer import END, Tokenizer
 
+USES = ("tokenizer",)
+"""Options of this format."""
 # CTranslate2 needs no padding symbol, but its vocabularies often contain one of these names.
 _PADDING = ("<blank>", "<pad>", "[PAD]")
 # Output bias of a symbol that the original lacks; its probability in the softmax is zero.

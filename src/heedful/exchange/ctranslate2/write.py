@@ -39,6 +39,8 @@ from heedful.model.embedding import SINUSOIDS
 from heedful.runs.folder import write_json
 from heedful.tokenization.tokenizer import END, PAD, START, UNKNOWN
 
+USES = ("quantization",)
+"""Options of this format."""
 _NEEDS = "`heedful export --format ctranslate2`"
 # Tolerances for rounded weights: a few times the differences measured for random weights. On a
 # machine without 16-bit integers, CTranslate2 rounds weights to 8 bits. Rounding to 8 bits changes

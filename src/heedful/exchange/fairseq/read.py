@@ -31,6 +31,8 @@ from heedful.families.foreign import Array, FamilyReader, ForeignModel, number_i
 from heedful.families.registry import readers_of
 from heedful.tokenization.id_mapping import IdMapping
 
+USES = ("tokenizer",)
+"""Options of this format."""
 SPECIAL = {"pad": "<pad>", "unknown": "<unk>", "start": "<s>", "end": "</s>"}
 _FIRST_POSITION = 2
 _ACTIVATIONS = {

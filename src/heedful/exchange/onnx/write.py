@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from heedful._version import __version__
-from heedful.errors import ExchangeError
 from heedful.exchange.formats import ExportResult, ModelBundle, WriteOptions
 from heedful.exchange.onnx.graphs import encoder_nodes, step_nodes
 from heedful.exchange.onnx.model import (
@@ -62,12 +61,8 @@ STEP: dict[str, Tensors] = {
 
 
 def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
-    """Write both graphs and their description; `ExchangeError` if quantization is requested."""
-    if options.quantization:
-        raise ExchangeError(
-            f"--quantization must be left out for onnx, whose weights are fp32, but is "
-            f"{options.quantization!r}; quantize the graphs with the tools of your engine."
-        )
+    """Write both graphs and their description."""
+    del options
     built = model_of(model)
     fingerprint = fingerprint_of(model)
     write_graphs(built, folder, fingerprint)

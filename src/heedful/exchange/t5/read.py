@@ -43,8 +43,8 @@ from heedful.families.keymap import RowMap
 from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.special_symbols import END
 
-HAS_TASKS = True
-"""Whether the reader uses `--task` and `--source-prefix`."""
+USES = ("task", "source_prefix")
+"""Options of this format."""
 CLASSES = {
     "t5": ("T5ForConditionalGeneration", "T5Tokenizer"),
     "mt5": ("MT5ForConditionalGeneration", "T5Tokenizer"),

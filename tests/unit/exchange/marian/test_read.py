@@ -11,7 +11,7 @@ import torch
 from heedful.errors import ExchangeError, HeedfulError, MissingExtra
 from heedful.exchange.convert import export_model, import_model, read_sentences
 from heedful.exchange.extras import import_extra
-from heedful.exchange.formats import ReadOptions
+from heedful.exchange.formats import ReadOptions, WriteOptions
 from heedful.exchange.marian.read import read
 from heedful.runs.run import Run
 from heedful.tokenization.special_symbols import START
@@ -240,6 +240,18 @@ def test_a_format_that_is_not_known_lists_those_that_are(tmp_path):
         import_model("llama", tmp_path, tmp_path / "run")
     with pytest.raises(ExchangeError, match=r"--format must be one of .*marian"):
         export_model(tmp_path, "llama", tmp_path / "out")
+
+
+def test_an_option_that_the_format_does_not_use_is_refused(folder, tmp_path):
+    for option in ("tokenizer", "task", "source_prefix"):
+        options = ReadOptions(**{option: folder / "source.spm" if option == "tokenizer" else "x"})
+        name = option.replace("_", "-")
+        with pytest.raises(ExchangeError, match=rf"--{name} is for .* is marian; leave --{name}"):
+            import_model("huggingface", folder, tmp_path / "run", options=options)
+    for kind in ("huggingface", "marian", "mbart", "t5", "onnx"):
+        with pytest.raises(ExchangeError, match=r"--quantization is for .*; leave --quantization"):
+            export_model(folder, kind, tmp_path / "out", options=WriteOptions("int8"))
+    assert [path.name for path in tmp_path.iterdir()] == ["theirs"]
 
 
 def test_a_folder_that_is_none_is_told(tmp_path):
