@@ -5,9 +5,10 @@ import mmap
 import struct
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from weakref import finalize
 
 from heedful.errors import ExchangeError
 from heedful.exchange.pickled.lazy_tensors import Storage, storage_kind, tensor_makers
@@ -50,19 +51,20 @@ def _as_paragraph(path: Path) -> Iterator[None]:
 
 def _read_zip(path: Path) -> Any:
     """Read the container of torch 1.6 and later."""
-    with open_ordinary(path) as file, zipfile.ZipFile(file) as archive:
-        records = _records(archive)
-        pickles = [name for name in records if name.endswith("/data.pkl")]
-        if len(pickles) != 1:
-            raise _no_checkpoint(f"the archive has {len(pickles)} files named data.pkl")
-        folder = pickles[0].removesuffix("data.pkl")
-        _check_order(archive, records, folder)
-        if records[pickles[0]].file_size > _LONGEST_PICKLE:
-            raise _no_checkpoint("the part without tensors is larger than 256 MiB")
-        content = archive.read(pickles[0])
+    # Opening an archive reads its whole list of files, so all tensors share one open archive.
+    archive = _open_archive(path)
+    records = _records(archive)
+    pickles = [name for name in records if name.endswith("/data.pkl")]
+    if len(pickles) != 1:
+        raise _no_checkpoint(f"the archive has {len(pickles)} files named data.pkl")
+    folder = pickles[0].removesuffix("data.pkl")
+    _check_order(archive, records, folder)
+    if records[pickles[0]].file_size > _LONGEST_PICKLE:
+        raise _no_checkpoint("the part without tensors is larger than 256 MiB")
+    content = archive.read(pickles[0])
 
     def read(key: str) -> bytes:
-        with _as_paragraph(path), open_ordinary(path) as file, zipfile.ZipFile(file) as archive:
+        with _as_paragraph(path):
             return archive.read(f"{folder}data/{key}")
 
     def persistent(identifier: Any) -> Storage:
@@ -74,6 +76,15 @@ def _read_zip(path: Path) -> Any:
         return storage
 
     return read_inert(io.BytesIO(content), tensor_makers(), persistent)
+
+
+def _open_archive(path: Path) -> zipfile.ZipFile:
+    """Open an archive whose file is closed when nothing refers to the archive any more."""
+    with ExitStack() as opened:
+        archive = zipfile.ZipFile(file := opened.enter_context(open_ordinary(path)))
+        opened.pop_all()
+    finalize(archive, file.close)
+    return archive
 
 
 def _records(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:

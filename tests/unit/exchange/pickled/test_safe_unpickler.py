@@ -8,6 +8,7 @@ import struct
 import sys
 import zipfile
 from collections import Counter, OrderedDict, defaultdict
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -121,6 +122,21 @@ def test_an_honest_checkpoint_is_read_whole(zipped, protocol, tmp_path, silence)
     assert read["counts"] == ({"a": 2, "b": 1}, {"a": 1}, {1, 2}, {"x"}, b"\xff", 1 << 70)
     assert read["best"] == 27.5
     assert read["optimizer"]["param_groups"][0]["betas"] == (0.9, 0.999)
+
+
+def test_an_archive_is_opened_once_and_closed_with_its_last_tensor(tmp_path):
+    def is_open():
+        opened = (Path(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd"))
+        return any(path.exists() and path.samefile(tmp_path / "b.pt") for path in opened)
+
+    path = saved({name: torch.arange(3.0) for name in "ab"}, tmp_path / "a.pt")
+    os.link(path, tmp_path / "b.pt")
+    tensors = read_torch_file(path)
+    path.unlink()
+    assert is_open()
+    assert all(np.array_equal(tensor.numpy(), [0, 1, 2]) for tensor in tensors.values())
+    del tensors
+    assert not is_open()
 
 
 ATTACKS = {
