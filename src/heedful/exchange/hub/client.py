@@ -128,11 +128,10 @@ class HubClient:
 
     def record(self, model: HubModel) -> None:
         """Record in the cache which commit the revision of a model is, for uses offline."""
-        if model.revision != model.commit:
+        if model.revision != model.commit and ".." not in model.revision.split("/"):
             place = self._folder(model) / "refs" / model.revision
-            with suppress(
-                OSError
-            ):  # in a cache that cannot be written, the model is still complete
+            # in a cache that cannot be written, the model is still complete
+            with suppress(OSError):
                 place.parent.mkdir(parents=True, exist_ok=True)
                 write_whole(place, model.commit.encode())
 
