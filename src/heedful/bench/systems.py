@@ -156,8 +156,8 @@ def run_in_turns(
     keep: Callable[[System], object] | None = None,
 ) -> RoundRobin:
     """Measure all systems in turns, in several rounds."""
-    # Systems take turns, so that a slow period of the machine affects all equally. A failed peer
-    # becomes a note; a failure of heedful is raised.
+    # Systems take turns, so that a slow period of the machine affects all equally. A failure of a
+    # peer becomes a note beside its earlier rounds; a failure of heedful is raised.
     answers: dict[System, dict[str, Any]] = {}
     notes: dict[System, str] = {}
     device = resolve_device(request["device"])
@@ -184,5 +184,4 @@ def run_in_turns(
                 keep(system)
         again = measure_product_rates(device, _RATE_SECONDS, with_int8)
         rates = {precision: max(rate, again[precision]) for precision, rate in rates.items()}
-    done = tuple((system, answer) for system, answer in answers.items() if system not in notes)
-    return RoundRobin(done, rates, tuple(notes.values()))
+    return RoundRobin(tuple(answers.items()), rates, tuple(notes.values()))

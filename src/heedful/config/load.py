@@ -62,17 +62,17 @@ def load_task_config(
     """
     Load settings like `load_config`; a recipe of another task is adapted to this task.
 
-    What a file itself sets is not adapted, unless the file is a list of all settings of another
-    task, as --print-config writes it.
+    The task's free settings keep the values that a file itself sets. A list of all settings of
+    another task, as --print-config writes it, is adapted like a recipe.
     """
     changes = task.changes
     if changes and task.acts(flat(load_config(recipe_or_path).to_dict())):
         changes = {}
     if changes and task.settings and _is_path(recipe_or_path):
         tables = _parse(Path(recipe_or_path))
-        if task.settings.table not in tables:  # the list of another task has this table, too
-            own = flat(tables)
-            changes = {name: value for name, value in changes.items() if name not in own}
+        if not tables.get(task.settings.table):  # the list of another task has this table, too
+            free = {*task.free_changes} & flat(tables).keys()
+            changes = {name: value for name, value in changes.items() if name not in free}
     return load_config(recipe_or_path, settings, {**changes, **(inherited or {})})
 
 

@@ -1,7 +1,7 @@
 """The settings of training: batches, schedule, loss, checkpoints."""
 
+import math
 from collections.abc import Iterator
-from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -206,4 +206,4 @@ class TrainConfig(SettingsTable):
 
 def share_of(steps: int, share: float) -> int:
     """Return a share of the steps, rounded down; 0.29 of 100 steps are 29."""
-    return int(steps * Decimal(str(share)))  # as a binary fraction, 0.29 * 100 is below 29
+    return math.floor(steps * share + 1e-9)  # as a binary fraction, 0.29 * 100 is below 29

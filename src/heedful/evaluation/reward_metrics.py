@@ -41,7 +41,8 @@ def reward_metric(name: str, language: str = "") -> SentenceMetric:
 @cache
 def _metric(name: str, language: str) -> SentenceMetric:
     """Return a metric for a language."""
-    tokenizer = bleu_tokenizer(language)  # here, so that its warning comes before training
+    # with a code, the warning of a missing tokenizer comes before training
+    tokenizer = bleu_tokenizer(language)
     if name == "bleu":
         return lambda texts, reference: _column(bleu_table(texts, [reference], language))
     if name == "chrf":

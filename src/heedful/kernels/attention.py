@@ -83,8 +83,8 @@ class Packing:
 
     def real_tokens(self, real: Bool[Tensor, "rows time"]) -> Bool[Tensor, "1 tokens"] | None:
         """Return which tokens are real; None if no padding is kept."""
-        kept = real.reshape(1, -1).index_select(1, self.places)
-        return None if bool(kept.all()) else kept
+        is_real = real.reshape(1, -1).index_select(1, self.places)
+        return None if bool(is_real.all()) else is_real
 
     def pack(self, x: Float[Tensor, "rows time d_model"]) -> Float[Tensor, "1 tokens d_model"]:
         """Remove the padding."""

@@ -157,7 +157,7 @@ def make_table4(
     gold = read_clean(gold_files)
     files = expand(train_trees) if train_trees else []
     learned = [tree for file in files for tree in read_clean([file])]
-    if any(file.path.samefile(other.path) for file in files for other in gold_files):
+    if any(file.path.samefile(scored.path) for file in files for scored in gold_files):
         say(f"warning: the grammars are scored on trees that they were trained on, {trees}")
     scored = [
         _score_parser(name, gold, parsed, True) for name, parsed in _baselines(gold, learned, say)

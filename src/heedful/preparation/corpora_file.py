@@ -119,6 +119,6 @@ def _files(path: Path, location: str, table: Mapping[str, Any], side: str) -> It
         )
     for name in names:
         file = path.parent / name
-        if glob.has_magic(name) and not os.path.exists(split_name(str(file))[0]):
+        if glob.has_magic(str(file)) and not os.path.exists(split_name(str(file))[0]):
             file = Path(glob.escape(str(path.parent)), name)
         yield str(file)

@@ -8,7 +8,7 @@ names are known without torch.
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pkgutil import resolve_name
 from typing import Any, ClassVar, TypeVar
@@ -104,7 +104,8 @@ class Registry(Mapping[str, Part]):
             self._notify()
         except BaseException:
             del self._parts[name], self._plugins[name]
-            self._notify()
+            with suppress(Exception):  # the first error is the one to tell
+                self._notify()
             raise
 
     def added(self) -> tuple[str, ...]:

@@ -23,6 +23,8 @@ class Task:
     """The task's recipes by name."""
     changes: ClassVar[Settings] = {}
     """The settings that turn a recipe of another task into a recipe of this task."""
+    free_changes: ClassVar[tuple[str, ...]] = ()
+    """Names in `changes` whose values in a user's file are kept."""
     metrics: ClassVar[tuple[str, ...]] = ()
     """Values that the task adds to `train.best_by`."""
     run: ClassVar[str] = "heedful.runs.task:RunTask"

@@ -125,9 +125,10 @@ def extend(
             write_run(temporary_folder, config, tokenizer, longer, state, goal)
         except RunFolderError as error:
             raise TokenizerError(
-                f"the vocabulary of {old.folder.path} cannot be extended, because its model has "
-                "weights for each subword besides the embeddings and the output layer; fine-tune "
-                f"with train --finetune-from {old.folder.path} --reset tokenizer instead."
+                f"the vocabulary of {old.folder.path} cannot be extended, because its model may "
+                "have weights for each subword besides the embeddings and the output layer; "
+                f"fine-tune with train --finetune-from {old.folder.path} --reset tokenizer "
+                f"instead. {error}"
             ) from error
     return Extended(goal, sizes, notes)
 

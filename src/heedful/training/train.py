@@ -195,7 +195,8 @@ def run_training(
                 reason,
                 run.folder.path,
                 step,
-                tuple(best_validations(run.folder)),  # the state of other ranks has none
+                # the state of other ranks has no validations
+                tuple(train_state.best if session.ranks.is_first else best_validations(run.folder)),
                 run.folder.log,
             )
             log.result(result)

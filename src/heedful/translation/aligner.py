@@ -36,7 +36,10 @@ Ids = Sequence[int]
 
 # How these kinds of tokenizers mark the subwords of a word; all other kinds do so like
 # sentencepiece.
-_MARKS = {"word": "", "word-list": "", "codes": CONTINUED}
+_MARKS = {
+    **{"word": "", "word-list": "", "imported-spaces": ""},
+    **{"codes": CONTINUED, "imported-codes": CONTINUED},
+}
 
 
 class SegmentedText(NamedTuple):
@@ -84,7 +87,7 @@ class SegmentedText(NamedTuple):
 def segment_text(model: SubwordModel, text: str, ids: Ids, pieces: Sequence[str]) -> SegmentedText:
     """Match the words of a text with its subwords. `model`: the side's subword model."""
     mark = _MARKS.get(model.kind, SPACE)
-    if model.kind == "word-list":
+    if model.kind in ("word-list", "imported-spaces"):
         words = text.split()
     else:
         has_spaces = mark == CONTINUED or model.kind in BYTE_KINDS
@@ -92,9 +95,13 @@ def segment_text(model: SubwordModel, text: str, ids: Ids, pieces: Sequence[str]
         words = [word for word in spaced.split(" ") if word]
     if not mark:
         return SegmentedText(ids, words, units_of_words(pieces, words))
-    # The model's normalization may put spaces into a word, or drop the word.
-    of_words = [units_of([*map(model.piece, row)], mark) for row in model.encode(words)]
-    place = [number for number, units in enumerate(of_words) for u in units for _ in u.words]
+    # The model's normalization may put spaces into a word, or drop the word. A tag is a subword of
+    # its own even if no space follows it.
+    tag = pieces[0] if pieces and pieces[0] in model.tags else ""
+    spelled_alone = [words[0].removeprefix(tag), *words[1:]] if tag else words
+    of_words = [units_of([*map(model.piece, row)], mark) for row in model.encode(spelled_alone)]
+    place = [0] * bool(tag)
+    place += [number for number, units in enumerate(of_words) for u in units for _ in u.words]
     units = []
     for spelled, group in groupby(
         units_of(pieces, mark), lambda unit: range(place[unit.words[0]], place[unit.words[-1]] + 1)

@@ -15,6 +15,7 @@ from heedful.tokenization.imported_model import ImportedModel
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.tokenization.vocabulary import Vocabulary
 from heedful.tokenization.vocabulary_model import VocabularyModel
+from heedful.translation.aligner import segment_source
 from heedful.translation.reading import ReadLines, TextReader, vocabulary_of, without_links
 from heedful.translation.result import Translation, WordAlignment
 
@@ -216,6 +217,27 @@ def test_a_letter_is_known_wherever_in_a_word_it_is(kind, pieces):
     assert not vocabulary.lacks_any("very")
     # neither the tag, nor the separator, nor a row without a name
     assert all(map(vocabulary.lacks, "f@<>0123456789"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "pieces"),
+    [
+        ("codes", ["v@@", "er@@", "y"]),
+        ("imported-codes", ["v@@", "er@@", "y"]),
+        ("imported-spaces", ["very"]),
+    ],
+)
+def test_subwords_are_matched_with_words(kind, pieces):
+    tokenizer = tokenizer_of_pieces(kind, pieces)
+    texts = ["very very", ">>fr<< very"]
+    if kind == "imported-codes":  # imported models also accept a tag without a space after it
+        texts.append(">>fr<<very very")
+    for text in texts:
+        (ids,) = tokenizer.encode_source([text])
+        side = segment_source(tokenizer, text, ids)
+        assert side.words == text.split(" ")
+        assert [unit.words for unit in side.units] == [range(1), range(1, 2)]
+        assert [place for unit in side.units for place in unit.pieces] == [*range(len(ids))]
 
 
 def test_no_line_is_no_row():

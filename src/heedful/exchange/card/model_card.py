@@ -229,11 +229,13 @@ def _use(run: Run, name: str, library: str) -> list[str]:
 def _python_lines(name: str, library: str, text: str) -> list[str]:
     """Return lines of Python code that load the files with a library."""
     if library == "transformers":
+        repo, _, revision = name.partition("@")
+        place = f"{repo!r}, revision={revision!r}" if revision else repr(name)
         return [
             "from transformers import AutoModelForSeq2SeqLM, AutoTokenizer",
             "",
-            f"tokenizer = AutoTokenizer.from_pretrained({name!r})",
-            f"model = AutoModelForSeq2SeqLM.from_pretrained({name!r})",
+            f"tokenizer = AutoTokenizer.from_pretrained({place})",
+            f"model = AutoModelForSeq2SeqLM.from_pretrained({place})",
             f'ids = model.generate(**tokenizer([{text!r}], return_tensors="pt"))',
             "print(tokenizer.batch_decode(ids, skip_special_tokens=True))",
         ]

@@ -187,8 +187,8 @@ class HubClient:
         if CARD in model.files and is_edited(read_within(self.fetch(model, CARD))):
             (folder / CARD).unlink()
             say(
-                f"{name}: README.md was not written by heedful or was edited, so it stays as it "
-                "is; delete it on the hub to upload a new model card."
+                f"{name}: README.md was edited, or written by another program or an earlier "
+                "heedful, so it stays as it is; delete it on the hub to upload a new model card."
             )
 
     def _describe_downloaded(self, name: HubName) -> HubModel:

@@ -45,7 +45,7 @@ def push_run(
     with upload_folder() as place:
         folder = place / name.title
         parity, notes = export_model(
-            run, HUGGING_FACE, folder, weights=weights, facts=facts, name=name.repo
+            run, HUGGING_FACE, folder, weights=weights, facts=facts, name=str(name)
         )
         if not accept_differences:
             parity.check_outputs(None)

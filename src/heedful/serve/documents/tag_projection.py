@@ -41,8 +41,8 @@ _UNLINKED = 0.1
 _MAX_MARKS = 300
 # The text of an untranslated element may be at most this many characters after that fraction.
 _REACH = 200
-# Text that is not a part of a longer word; a script without spaces has no such words.
-_WHOLE = rf"(?<![^\W{_LONG}]){{}}(?![^\W{_LONG}])"
+# A character of a word; in scripts without spaces, no character continues a word.
+_IN_WORD = re.compile(rf"[^\W{_LONG}]")
 # Comments and processing instructions often come in pairs, so they stay in order.
 _ORDERED = ("<!", "<?")
 
@@ -115,14 +115,25 @@ def _by_share(source: str, marks: Sequence[Mark], target: str, escape: Callable[
             continue
         share = (mark.start - there) / (len(source) - there)
         latest = here + round(share * (len(target) - here)) + _REACH
-        pattern = re.compile(_WHOLE.format(re.escape(source[mark.start : mark.end])))
-        match = pattern.search(target, here, latest)
-        if match:
-            between = target[here : match.start()]
+        text = source[mark.start : mark.end]
+        at = _find_whole(text, target, here, latest)
+        if at >= 0:
+            between = target[here:at]
             out.append(_spread(marks[first:number], (there, mark.start), between, escape))
             out.append(mark.atom.raw)
-            first, there, here = number + 1, mark.end, match.end()
+            first, there, here = number + 1, mark.end, at + len(text)
     return "".join([*out, _spread(marks[first:], (there, len(source)), target[here:], escape)])
+
+
+def _find_whole(text: str, target: str, start: int, end: int) -> int:
+    """Find text that is not a part of a longer word; -1 if there is none."""
+    at = target.find(text, start, end)
+    while at >= 0:
+        after = at + len(text)
+        if not (_IN_WORD.match(target[at - 1 : at]) or _IN_WORD.match(target[after : after + 1])):
+            break
+        at = target.find(text, at + 1, end)
+    return at
 
 
 def _spread(marks: Sequence[Mark], source: Span, target: str, escape: Callable[[str], str]) -> str:
@@ -132,7 +143,10 @@ def _spread(marks: Sequence[Mark], source: Span, target: str, escape: Callable[[
         share = (mark.start - source[0]) / max(1, source[1] - source[0])
         where = max(here, round(share * len(target)))
         # Do not insert a tag inside a word.
-        where = max(here, target.rfind(" ", 0, where) + 1) if where < len(target) else where
+        while here < where < len(target) and all(
+            map(_IN_WORD.match, target[where - 1 : where + 1])
+        ):
+            where -= 1
         is_kept = mark.atom.part is AtomKind.KEPT
         raw = _with_spaces(mark.atom.raw, target, where) if is_kept else mark.atom.raw
         out += [escape(target[here:where]), raw]

@@ -15,6 +15,7 @@ class Parsing(Task):
     settings = ParsingConfig
     recipes = PARSING_RECIPES
     changes = PARSER_SETTINGS
+    free_changes = ("data.max_length", "data.character_coverage", "search.max_length")
     metrics = ("f1",)
     run = "heedful.tasks.parsing.run:ParserRun"
     text = "heedful.tasks.parsing.text"

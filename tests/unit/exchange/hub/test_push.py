@@ -54,6 +54,7 @@ def test_a_branch_is_made_and_a_card_is_replaced_until_it_is_edited(writer, caps
         assert len(repository.commits) == 2 + count
         card = repository.commits[repository.branches["v1"]]["README.md"]
         assert f'license: "{license}"'.encode() in card
+        assert b"AutoTokenizer.from_pretrained('me/mine', revision='v1')" in card
     assert "config.json" not in repository.commits[repository.branches["main"]]
     assert run_folder("me/mine@v1").is_dir()
     assert "edited" not in capsys.readouterr().err
@@ -63,7 +64,7 @@ def test_a_branch_is_made_and_a_card_is_replaced_until_it_is_edited(writer, caps
     files = repository.commits[repository.branches["v1"]]
     assert files["README.md"] == edited
     assert files["vocab.json"] != b"old"
-    assert "me/mine@v1: README.md was not written by heedful or was" in capsys.readouterr().err
+    assert "me/mine@v1: README.md was edited, or written by another" in capsys.readouterr().err
 
 
 def test_files_that_another_model_left_are_deleted_and_the_rest_stays(writer):

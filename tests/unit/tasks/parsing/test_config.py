@@ -24,6 +24,9 @@ def test_what_a_file_sets_is_not_adapted(tmp_path):
     assert config.parsing.linearisation == "vinyals"
     assert (config.data.max_length, config.search.max_length) == (64, "input+9")
     assert load_task_config(TASK, str(path), ["data.max_length=32"]).data.max_length == 32
+    needed = '[data]\nshared_vocabulary = true\n[model]\ntie_embeddings = "all"\n'
+    path.write_text(f'base = "small"\n{needed}')
+    assert not load_task_config(TASK, str(path)).data.shared_vocabulary
     path.write_text(to_toml(load_config("small")))
     assert load_task_config(TASK, str(path)) == load_task_config(TASK, "small")
 
