@@ -76,7 +76,10 @@ def test_text_goes_to_a_file(heedful_cli, files, tmp_path):
     [
         (["--line", "9"], "must be a line of .*gold.mrg with a tree, at most 3, but is 9"),
         (["--different"], "compares trees; give --predicted too"),
-        (["--output", "x.svg"], "a picture holds one tree, but .*gold.mrg has 3"),
+        (
+            ["--output", "x.svg"],
+            "must choose one tree of .*gold.mrg, because .* one, but 3",
+        ),
         (["--output", "x.png"], "--output must end in .svg"),
         (["--line", "1", "--output", "none/x.svg"], "none does not exist"),
         (["--line", "1", "--output", "gold.mrg"], "must not be the same file as FILE"),

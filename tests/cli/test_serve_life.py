@@ -253,7 +253,7 @@ def test_exported_models_are_served_without_torch(folder):
             assert all(0 < piece["probability"] <= 1 for piece in found[0]["tokens"])
             refused = client.post("/v1/translate", json=body("w1", alignments=True))
             assert refused.status_code == 400
-            assert "CTranslate2" in refused.json()["error"]
+            assert "the engine ctranslate2" in refused.json()["error"]
             streamed = client.post("/v1/stream", json=body("w1 w2"))
             events = [json.loads(line)["event"] for line in streamed.text.splitlines()]
             assert events == ["sentence", "end"]

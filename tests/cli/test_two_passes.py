@@ -121,7 +121,7 @@ def test_a_share_of_the_steps_keeps_their_number(heedful_cli, text, tmp_path):
         ),
         (
             ("train.objective=rdrop", "model.dropout=0"),
-            ("different dropout masks", "`model.dropout` must be above 0", "simcut"),
+            ("different dropout masks", "such as `model.dropout`, must be above 0", "simcut"),
         ),
         (
             ("train.objective=simcut", "train.second_pass_start=24"),

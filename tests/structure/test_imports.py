@@ -20,7 +20,7 @@ ELSEWHERE = {
         tasks.parsing.quickstart
     """,
     "an argument of `heedful bench`, measured in a process of its own: tests/cli/test_bench.py": """
-        bench.__main__ bench.data bench.preparing bench.profile bench.train bench.translate
+        bench.__main__ bench.data bench.preparing bench.profile
     """,
     "the door of a package: tests/structure/test_kernels.py": """
         kernels.api

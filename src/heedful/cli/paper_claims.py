@@ -72,7 +72,7 @@ def scaling(
     as_json: Json = False,
 ) -> None:
     """
-    Show by measurement why attention divides by the square root of d_k.
+    Show why attention divides by the square root of d_k.
 
     Queries and keys are drawn with independent standard normal components. Three quantities are
     measured: the variance of dot products, the softmax's gradient (the sum of p (1 - p) over the

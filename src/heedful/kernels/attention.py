@@ -81,11 +81,6 @@ class Packing:
         origins[places] = torch.arange(len(places), device=real.device)
         return cls(real.size(0), real.size(1), places, origins)
 
-    def real_tokens(self, real: Bool[Tensor, "rows time"]) -> Bool[Tensor, "1 tokens"] | None:
-        """Return which tokens are real; None if no padding is kept."""
-        is_real = real.reshape(1, -1).index_select(1, self.places)
-        return None if bool(is_real.all()) else is_real
-
     def pack(self, x: Float[Tensor, "rows time d_model"]) -> Float[Tensor, "1 tokens d_model"]:
         """Remove the padding."""
         return _Move.apply(x, self, True)

@@ -182,8 +182,11 @@ def unpad(
 def real_positions(
     real: Bool[Tensor, "batch time"] | None, packing: Packing | None
 ) -> Bool[Tensor, "_ positions"] | None:
-    """Return which positions are real after `unpad`, which may keep some padding."""
-    return real if real is None or packing is None else packing.real_tokens(real)
+    """Return which positions are real after `unpad`, which may keep padding; None if all are."""
+    if real is None or packing is None:
+        return real
+    is_real = real.reshape(1, -1).index_select(1, packing.places)  # (1, tokens)
+    return None if bool(is_real.all()) else is_real
 
 
 def pad(

@@ -59,7 +59,7 @@ def test_turns_are_added_up_and_a_failure_is_told(peers):
     assert min(turns.rates.values()) > 0
 
 
-class OnGpu(Conditions):
+class OnOneGpu(Conditions):
     """A machine with a GPU."""
 
     def resolve(self):
@@ -77,6 +77,8 @@ def test_peers_are_measured_in_their_variants_for_the_device(bench, monkeypatch)
     monkeypatch.setattr(bench, "find_systems", ask)
     with pytest.raises(Asked, match="cuda:0"):
         if bench is bench_of_steps:
-            bench_train("tiny", conditions=OnGpu(), say=print)
+            bench_train("tiny", conditions=OnOneGpu(), say=print)
         else:
-            bench_random("tiny", (), BenchText(search=PEERS_SEARCH), conditions=OnGpu(), say=print)
+            bench_random(
+                "tiny", (), BenchText(search=PEERS_SEARCH), conditions=OnOneGpu(), say=print
+            )

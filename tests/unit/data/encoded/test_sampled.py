@@ -133,7 +133,7 @@ def test_other_folders_are_never_replaced(folder: Path, tmp_path: Path) -> None:
     corpus = Corpus((folder / "text.en",), (folder / "text.fr",))
     encode_corpus(corpus, Tokenizer.load(folder), PairFilter(100, None), tmp_path / "data")
     for name in ("mine", "data"):
-        with pytest.raises(RunFolderError, match="it has other or damaged content"):
+        with pytest.raises(RunFolderError, match=r"it has other (or damaged )?content"):
             epoch(folder, tmp_path / name)
     (tmp_path / "empty").mkdir()
     (tmp_path / ".empty.partial").mkdir()  # as a killed run leaves it

@@ -25,7 +25,7 @@ class Shouting:
         # without the check that the tokenizer is a real one
         self.reader = TextReader.__new__(TextReader)
         self.reader.tokenizer = self.tokenizer
-        self.reader.reads_text, self.reader.aligns = False, True
+        self.reader.reads_text, self.reader.aligns, self.reader._most_around = False, True, 0
         self.reader.vocabulary = SourceVocabulary(lambda texts: [1] * len(texts))
 
     def translate(self, texts, options=None, *, alignments=False, **more):
