@@ -21,7 +21,7 @@ from heedful.experiments.budget import SECONDS_OF_VALIDATION, say_time, share_bu
 from heedful.experiments.corpus import TableCorpus
 from heedful.experiments.estimate import is_positive
 from heedful.experiments.page import capital
-from heedful.experiments.rates import TimedSettings, rates_in_turns
+from heedful.experiments.rates import TimedSettings, conditions, rates_in_turns
 from heedful.experiments.record import read_json, write_json
 from heedful.experiments.system import TableSystem, count_parameters
 from heedful.experiments.task import Equal, TableTask
@@ -193,17 +193,7 @@ def encode_all(task: TableTask) -> dict[str, EncodedSystem]:
 
 def write_rates(path: Path, rates: Mapping[str, float], threads: int) -> None:
     """Write the rates of systems, and the conditions in which they were measured."""
-    write_json(path, {"conditions": _conditions(threads), "rates": dict(rates)})
-
-
-def _conditions(threads: int) -> dict[str, Any]:
-    """Describe what rates depend on besides the settings of systems."""
-    device = resolve_device("auto")
-    return {
-        "device": str(device),
-        "precision": resolve_precision("auto", device),
-        "threads": threads,
-    }
+    write_json(path, {"conditions": conditions(threads), "rates": dict(rates)})
 
 
 def _known_rates(path: Path, threads: int) -> dict[str, float]:
@@ -215,7 +205,7 @@ def _known_rates(path: Path, threads: int) -> dict[str, float]:
 
     def parse(known: dict[str, Any]) -> dict[str, float]:
         # files of earlier commits have no conditions
-        if known.get("conditions") != _conditions(threads):
+        if known.get("conditions") != conditions(threads):
             return {}
         rates: dict[str, float] = known["rates"]
         if wrong := [name for name, rate in rates.items() if not is_positive(rate)]:

@@ -26,6 +26,16 @@ class TimedSettings(NamedTuple):
     """Mean number of tokens in a sentence, including the end symbol."""
 
 
+def conditions(threads: int) -> dict[str, Any]:
+    """Describe what rates depend on besides the settings of training runs."""
+    device = resolve_device("auto")
+    return {
+        "precision": resolve_precision("auto", device),
+        "device": str(device),
+        "threads": resolve_threads(threads),
+    }
+
+
 def rates_in_turns(
     recipe: str, trainings: Sequence[TimedSettings], threads: int, steps: int = 5
 ) -> list[float]:
@@ -35,12 +45,7 @@ def rates_in_turns(
     Tokens are counted on the side that has more of them, like `train.batch_tokens`. Varying load
     on the machine affects all training runs equally.
     """
-    device = resolve_device("auto")
-    shared = {
-        "precision": resolve_precision("auto", device),
-        "device": str(device),
-        "threads": resolve_threads(threads),
-    }
+    shared = conditions(threads)
     requests, tokens = [], []
     for training in trainings:
         config = load_config(recipe, training.settings)
