@@ -48,10 +48,11 @@ class CasedWords(NamedTuple):
 
 def read_case(words: Sequence[str], vocabulary: SourceVocabulary) -> CasedWords:
     """Choose the case in which a model knows each word best."""
-    lettered = [place for place, word in enumerate(words) if _LETTERS.search(word)]
-    if not lettered or not any(map(_has_capital, words)):  # “Ⓐ” is a capital but not a letter
+    if not any(map(_has_capital, words)) or not any(map(_LETTERS.search, words)):
         return CasedWords(list(words), [False] * len(words))
     line = _case_of(words, vocabulary.capitalizes_nouns)
+    # not empty: a line whose only capital is “Ⓐ”, which is no letter, has been returned
+    lettered = [place for place, word in enumerate(words) if _LETTERS.search(word)]
     first, is_alone = lettered[0], len(lettered) == 1
     read = [
         _known_form(word, line, place == first, is_alone, vocabulary)
