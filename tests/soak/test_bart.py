@@ -1,12 +1,14 @@
 """Trained models of BART's classes: 200 of 200 translations equal, greedily and by beams."""
 
+import copy
+import shutil
+
 import pytest
 import torch
 
 from heedful.exchange.convert import export_model, import_model
 from heedful.exchange.formats import ReadOptions
 from tests.support.bart import make
-from tests.support.byte_bart import make_bart
 from tests.support.extended_bart import SAXON, extended
 from tests.support.marian import text
 
@@ -17,19 +19,18 @@ SEARCHES = {
 }
 
 
-def train(folder, kind, steps=400):
-    """Train the model of a folder with transformers, on pairs that it then translates."""
+@pytest.fixture(scope="module", params=["m2m100", "nllb", "mbart", "mbart50"])
+def trained(request, tmp_path_factory):
+    """Train a model with transformers, on pairs that it then translates; give it, too."""
     import transformers
 
-    if kind == "bart":
-        model = make_bart(folder, spread=0.0, d_model=32)
-    else:
-        model = make(folder, kind, spread=0.0, d_model=32)
+    folder = tmp_path_factory.mktemp(request.param) / "theirs"
+    model = make(folder, request.param, spread=0.0, d_model=32)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     generator = torch.Generator().manual_seed(1)
     model.train()
-    for _ in range(steps):
+    for _ in range(400):
         chosen = [PAIRS[n] for n in torch.randint(len(PAIRS), (16,), generator=generator).tolist()]
         sources, targets = ([pair[side] for pair in chosen] for side in (0, 1))
         batch = tokenizer(sources, text_target=targets, return_tensors="pt", padding=True)
@@ -39,23 +40,28 @@ def train(folder, kind, steps=400):
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-    return model.eval(), loss.item()
+    assert loss.item() < 2.0
+    return request.param, folder, model.eval()
+
+
+def searched(trained, folder, search, **rule):
+    """Copy the trained folder, with another rule of searching."""
+    import transformers
+
+    _, theirs, model = trained
+    shutil.copytree(theirs, folder)
+    rule |= {"max_length": 40, "pad_token_id": 1, "eos_token_id": 2, **SEARCHES[search]}
+    rule["decoder_start_token_id"] = model.generation_config.decoder_start_token_id
+    other = copy.copy(model)
+    other.generation_config = transformers.GenerationConfig(**rule)
+    other.save_pretrained(folder)
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-@pytest.mark.parametrize("kind", ["m2m100", "nllb", "mbart", "mbart50"])
-def test_two_hundred_of_two_hundred_are_equal(tmp_path, kind, search):
-    import transformers
-
-    model, loss = train(tmp_path / "theirs", kind)
-    assert loss < 2.0
-    rule = {"max_length": 40, "pad_token_id": 1, "eos_token_id": 2}
-    before = model.generation_config
-    rule["decoder_start_token_id"] = before.decoder_start_token_id
-    if before.forced_bos_token_id is not None:
-        rule["forced_bos_token_id"] = before.forced_bos_token_id
-    model.generation_config = transformers.GenerationConfig(**rule, **SEARCHES[search])
-    model.save_pretrained(tmp_path / "theirs")
+def test_two_hundred_of_two_hundred_are_equal(trained, tmp_path, search):
+    forced = trained[2].generation_config.forced_bos_token_id
+    first = {} if forced is None else {"forced_bos_token_id": forced}
+    searched(trained, tmp_path / "theirs", search, **first)
     lines = [pair[0] for pair in PAIRS[:200]]
     options = ReadOptions("en", "fr")
     report, _ = import_model(
@@ -69,17 +75,9 @@ def test_two_hundred_of_two_hundred_are_equal(tmp_path, kind, search):
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-@pytest.mark.parametrize("kind", ["m2m100", "nllb", "mbart", "mbart50"])
-def test_two_hundred_of_two_hundred_are_equal_with_a_further_language(tmp_path, kind, search):
-    import transformers
-
-    model, _ = train(tmp_path / "theirs", kind, steps=200)
-    before = model.generation_config
-    rule = {"max_length": 40, "pad_token_id": 1, "eos_token_id": 2, **SEARCHES[search]}
-    rule["decoder_start_token_id"] = before.decoder_start_token_id
-    model.generation_config = transformers.GenerationConfig(**rule)
-    model.save_pretrained(tmp_path / "theirs")
-    run = extended(tmp_path, kind)
+def test_two_hundred_of_two_hundred_are_equal_with_a_further_language(trained, tmp_path, search):
+    searched(trained, tmp_path / "theirs", search)
+    run = extended(tmp_path, trained[0])
     code = run.tokenizer.languages[-1]
     run.between("", code, ("", "")).tokenizer.save(tmp_path / "longer")
     lines = [*(pair[0] for pair in PAIRS[:160]), *SAXON]
