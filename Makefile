@@ -79,7 +79,7 @@ ifneq ($(SOAK),)
 .PHONY: soak
 soak: $(VENV)/.for-work ## run the long tests
 	PYTHONDONTWRITEBYTECODE= CUDA_VISIBLE_DEVICES= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
-	    --numprocesses 2 --dist loadfile \
+	    --numprocesses 2 --dist worksteal \
 	    --ignore tests/soak/test_serving.py tests/soak
 	PYTHONDONTWRITEBYTECODE= CUDA_VISIBLE_DEVICES= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
 	    --numprocesses 2 --dist loadfile --no-loadscope-reorder \

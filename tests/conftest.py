@@ -56,7 +56,9 @@ def pytest_runtest_setup() -> None:
     begin_test()
     random.seed(1)
     if torch := sys.modules.get("torch"):
-        torch.manual_seed(1)
+        if torch.cuda.is_initialized():
+            torch.cuda.manual_seed_all(1)
+        torch.default_generator.manual_seed(1)  # torch.manual_seed formats the long call stack
 
 
 _SHORT = 10_000

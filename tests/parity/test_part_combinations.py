@@ -51,7 +51,13 @@ OUTERS = each(OUTER)
 
 # squares by a prime, so that the choices are never in step with the parts inside
 CASES = [{**inner, **OUTERS[n * n % 31 % len(OUTERS)]} for n, inner in enumerate(each(INNER))]
-REST = [{**inner, **outer} for inner, outer in product(each(INNER), OUTERS)]
+# dropout, the last of the values, changes no forward pass here, so every other model has it
+REST = [
+    {**inner, **outer}
+    for number, inner in enumerate(each(INNER))
+    for place, outer in enumerate(OUTERS)
+    if (number // 2 + place // 2 + place) % 2 == 0
+]
 
 
 def settings_of(case):

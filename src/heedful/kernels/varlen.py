@@ -190,15 +190,17 @@ def plain_packed_attention(
     key_rows: PackedRows,
 ) -> Float[Tensor, "tokens heads d_v"]:
     """Compute attention sentence by sentence; a query without keys gets zeros."""
-    contexts = []
+    contexts = [value.new_zeros(0, *value.shape[1:])]
     edges, key_edges = query_rows.starts.tolist(), key_rows.starts.tolist()
     before, after = query_rows.window
     for number in range(len(edges) - 1):
+        if edges[number] == edges[number + 1]:
+            continue  # a place of the room that no sentence takes
         # (heads, tokens, d)
         own = query[edges[number] : edges[number + 1]].transpose(0, 1)
         others = slice(key_edges[number], key_edges[number + 1])
         keys, values = (part[others].transpose(0, 1) for part in (key, value))
-        if not own.size(1) or not keys.size(1):
+        if not keys.size(1):
             contexts.append(value.new_zeros(own.size(1), *value.shape[1:]))
             continue
         seen = None

@@ -202,7 +202,7 @@ class Trainer:
             batch = self.collate(rows)
             flops = count_flops(self.model, batch.source_lengths, batch.target_lengths)
             counts = (batch.source_tokens, batch.target_tokens, *flops)
-            seed_dropout(self.config.seed, step, index)
+            seed_dropout(self.model.device, self.config.seed, step, index)
             totals = totals.plus(StepTotals(0.0, 0.0, *map(float, counts)))
             batch = batch.to(self.model.device)
             for part in self.objective.parts(self.model, batch, rows, step):
@@ -488,7 +488,11 @@ class Trainer:
         return [self.model.device] if self.model.device.type == "cuda" else []
 
 
-def seed_dropout(seed: int, step: int, micro_batch: int) -> None:
-    """Seed dropout with a hash of (seed, step, micro-batch)."""
+def seed_dropout(device: torch.device, seed: int, step: int, micro_batch: int) -> None:
+    """Seed dropout on a device with a hash of (seed, step, micro-batch)."""
     word = np.random.SeedSequence([seed, step, micro_batch]).generate_state(1, np.uint64)[0]
-    torch.manual_seed(int(word))
+    if device.type == "cpu":
+        # torch.manual_seed would also format the call stack, to seed a GPU once it is used
+        torch.default_generator.manual_seed(int(word))
+    else:
+        torch.manual_seed(int(word))

@@ -474,7 +474,7 @@ def test_the_gradients_of_two_ranks_add_up_to_those_of_one(share, monkeypatch):
 def test_micro_batches_of_a_step_draw_dropout_of_their_own(monkeypatch):
     """Two ranks draw for their micro-batches what one process would draw for the same ones."""
     seeds = []
-    monkeypatch.setattr(trainer_module, "seed_dropout", lambda *words: seeds.append(words))
+    monkeypatch.setattr(trainer_module, "seed_dropout", lambda device, *words: seeds.append(words))
     monkeypatch.setattr(trainer_module.RankGroup, "all_reduce", lambda self, values: values)
     monkeypatch.setattr(
         trainer_module.RankGroup, "all_reduce_gradients", lambda self, tensors: None

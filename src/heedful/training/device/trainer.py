@@ -125,7 +125,7 @@ class DeviceTrainer(Trainer):
         """Start a step."""
         results = device_step.take(
             prepared.slots,
-            lambda number: seed_dropout(self.config.seed, step, number),
+            lambda number: seed_dropout(self.model.device, self.config.seed, step, number),
             int(prepared.counts.target_tokens),
             self._learning_rate(step),
         )
