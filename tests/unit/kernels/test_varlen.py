@@ -80,6 +80,14 @@ def test_sentences_of_another_text_are_those_of_the_same_number():
     torch.testing.assert_close(found, expected)
 
 
+@pytest.mark.parametrize("lengths", [[0, 3, 0, 2, 0], [0, 0]])
+def test_a_place_without_a_sentence_adds_nothing(lengths):
+    queries, keys, values = (states(lengths, seed) for seed in range(3))
+    found = packed_attention(queries, keys, values, HEADS, rows(lengths), rows(lengths))
+    expected = one_by_one(queries, keys, values, lengths, lengths, EVERYTHING)
+    torch.testing.assert_close(found, expected)
+
+
 def test_a_query_without_keys_gets_zeros_and_gives_none():
     queries, keys, values = states([2, 3], 0), states([0, 4], 1), states([0, 4], 2)
     found = packed_attention(queries, keys, values, HEADS, rows([2, 3]), rows([0, 4]))

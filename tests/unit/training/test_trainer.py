@@ -25,7 +25,7 @@ from heedful.training.optimizer import MixedPrecisionOptimizer
 from heedful.training.schedule import Schedule
 from heedful.training.state import Counters, LogSums, StepTotals, TrainState
 from heedful.training.train import _signals
-from heedful.training.trainer import Trainer
+from heedful.training.trainer import Trainer, seed_dropout
 from tests.support.models import train_config
 
 GENERATOR = np.random.default_rng(0)
@@ -469,6 +469,14 @@ def test_the_gradients_of_two_ranks_add_up_to_those_of_one(share, monkeypatch):
         alone.optimizer.gradients, part.optimizer.gradients, rest.optimizer.gradients, strict=True
     ):
         torch.testing.assert_close(one + other, whole, atol=1e-5, rtol=1e-5)
+
+
+def test_dropout_is_drawn_as_after_torchs_own_seeding():
+    word = int(np.random.SeedSequence([1, 3, 2]).generate_state(1, np.uint64)[0])
+    torch.manual_seed(word)
+    drawn = torch.rand(5)
+    seed_dropout(torch.device("cpu"), 1, 3, 2)
+    assert torch.equal(torch.rand(5), drawn)
 
 
 def test_micro_batches_of_a_step_draw_dropout_of_their_own(monkeypatch):
