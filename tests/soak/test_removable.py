@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -30,10 +31,10 @@ COMPOSED = (
     "tests/unit/bench/test_search_profile.py",
     "tests/unit/config/",
     "tests/unit/families/test_",
-    *(f"tests/unit/families/{name}/test_build.py" for name in sorted(HERE)),
-    *(f"tests/unit/families/{name}/test_clashes.py" for name in sorted(HERE)),
-    *(f"tests/unit/families/{name}/test_config.py" for name in sorted(HERE)),
-    *(f"tests/unit/families/{name}/test_recipes.py" for name in sorted(HERE)),
+    *(
+        f"tests/unit/families/{name}/test_{what}.py"
+        for name, what in product(sorted(HERE), ("build", "clashes", "config", "recipes"))
+    ),
     "tests/unit/kernels/test_torch_internals.py",
     "tests/unit/model/test_encoder_decoder.py",
     "tests/unit/model/test_parts_mixer.py",

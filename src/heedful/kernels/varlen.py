@@ -193,9 +193,8 @@ def plain_packed_attention(
     contexts = [value.new_zeros(0, *value.shape[1:])]
     edges, key_edges = query_rows.starts.tolist(), key_rows.starts.tolist()
     before, after = query_rows.window
-    for number in range(len(edges) - 1):
-        if edges[number] == edges[number + 1]:
-            continue  # a place of the room that no sentence takes
+    # places of the room that no sentence takes are left out
+    for number in query_rows.starts.diff().nonzero().flatten().tolist():
         # (heads, tokens, d)
         own = query[edges[number] : edges[number + 1]].transpose(0, 1)
         others = slice(key_edges[number], key_edges[number + 1])

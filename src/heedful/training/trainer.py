@@ -491,8 +491,5 @@ class Trainer:
 def seed_dropout(device: torch.device, seed: int, step: int, micro_batch: int) -> None:
     """Seed dropout on a device with a hash of (seed, step, micro-batch)."""
     word = np.random.SeedSequence([seed, step, micro_batch]).generate_state(1, np.uint64)[0]
-    if device.type == "cpu":
-        # torch.manual_seed would also format the call stack, to seed a GPU once it is used
-        torch.default_generator.manual_seed(int(word))
-    else:
-        torch.manual_seed(int(word))
+    # torch.manual_seed would also format the call stack, to seed a GPU once it is used
+    (torch.default_generator if device.type == "cpu" else torch).manual_seed(int(word))
