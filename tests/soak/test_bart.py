@@ -1,6 +1,5 @@
 """Trained models of BART's classes: 200 of 200 translations equal, greedily and by beams."""
 
-import copy
 import shutil
 
 import pytest
@@ -21,7 +20,7 @@ SEARCHES = {
 
 @pytest.fixture(scope="module", params=["m2m100", "nllb", "mbart", "mbart50"])
 def trained(request, tmp_path_factory):
-    """Train a model with transformers, on pairs that it then translates; give it, too."""
+    """Train a model with transformers, on pairs that it then translates; give kind and folder."""
     import transformers
 
     folder = tmp_path_factory.mktemp(request.param) / "theirs"
@@ -41,27 +40,27 @@ def trained(request, tmp_path_factory):
         optimizer.step()
         optimizer.zero_grad()
     assert loss.item() < 2.0
-    return request.param, folder, model.eval()
+    model.eval().save_pretrained(folder)
+    return request.param, folder
 
 
-def searched(trained, folder, search, **rule):
-    """Copy the trained folder, with another rule of searching."""
-    import transformers
+def copy_with(search, trained, folder, first=None):
+    """Copy the trained folder, and choose its search and the token that it forces first."""
+    from transformers import GenerationConfig
 
-    _, theirs, model = trained
-    shutil.copytree(theirs, folder)
-    rule |= {"max_length": 40, "pad_token_id": 1, "eos_token_id": 2, **SEARCHES[search]}
-    rule["decoder_start_token_id"] = model.generation_config.decoder_start_token_id
-    other = copy.copy(model)
-    other.generation_config = transformers.GenerationConfig(**rule)
-    other.save_pretrained(folder)
+    shutil.copytree(trained, folder)
+    start = GenerationConfig.from_pretrained(trained).decoder_start_token_id
+    rule = {"max_length": 40, "pad_token_id": 1, "eos_token_id": 2, **SEARCHES[search]}
+    forced = {"decoder_start_token_id": start, "forced_bos_token_id": first}
+    GenerationConfig(**rule, **forced).save_pretrained(folder)
 
 
 @pytest.mark.parametrize("search", SEARCHES)
 def test_two_hundred_of_two_hundred_are_equal(trained, tmp_path, search):
-    forced = trained[2].generation_config.forced_bos_token_id
-    first = {} if forced is None else {"forced_bos_token_id": forced}
-    searched(trained, tmp_path / "theirs", search, **first)
+    from transformers import GenerationConfig
+
+    first = GenerationConfig.from_pretrained(trained[1]).forced_bos_token_id
+    copy_with(search, trained[1], tmp_path / "theirs", first)
     lines = [pair[0] for pair in PAIRS[:200]]
     options = ReadOptions("en", "fr")
     report, _ = import_model(
@@ -76,8 +75,9 @@ def test_two_hundred_of_two_hundred_are_equal(trained, tmp_path, search):
 
 @pytest.mark.parametrize("search", SEARCHES)
 def test_two_hundred_of_two_hundred_are_equal_with_a_further_language(trained, tmp_path, search):
-    searched(trained, tmp_path / "theirs", search)
-    run = extended(tmp_path, trained[0])
+    kind, folder = trained
+    copy_with(search, folder, tmp_path / "theirs")
+    run = extended(tmp_path, kind)
     code = run.tokenizer.languages[-1]
     run.between("", code, ("", "")).tokenizer.save(tmp_path / "longer")
     lines = [*(pair[0] for pair in PAIRS[:160]), *SAXON]

@@ -19,10 +19,10 @@ import pytest
 from tests.support.families import HERE
 
 ROOT = Path(__file__).parents[2]
-# What composes families from the registry. Numbers of the other families are left out, since they
-# depend on no more than that their modules can be imported; so is what trains or measures for
-# minutes. The reference, the Makefile and the table of torch's internals name the modules of
-# families, so the tests that compare these with the source are left out, too.
+# What composes families from the registry. Tests of what another family computes are left out,
+# because no family computes with another; so are tests that train or measure for minutes. The
+# reference, the Makefile and the table of torch's internals name the modules of families, so the
+# tests that compare these with the source are left out, too.
 COMPOSED = (
     "tests/parity/test_attention_parts.py",
     "tests/parity/test_network_parts.py",
@@ -50,8 +50,10 @@ COMPOSED = (
 # Collects every test, and runs those of COMPOSED.
 CHOICE = f"""
 def pytest_collection_modifyitems(config, items):
-    chosen = [item for item in items if item.nodeid.startswith({COMPOSED})]
-    config.hook.pytest_deselected(items=[item for item in items if item not in {{*chosen}}])
+    chosen, others = [], []
+    for item in items:
+        (chosen if item.nodeid.startswith({COMPOSED}) else others).append(item)
+    config.hook.pytest_deselected(items=others)
     items[:] = chosen
 """
 
