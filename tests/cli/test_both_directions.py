@@ -3,7 +3,6 @@
 import json
 import shutil
 
-import pytest
 import safetensors.torch
 
 from tests.cli.test_ranks import torchrun
@@ -74,31 +73,11 @@ def test_two_ranks_give_the_weights_of_one(zygote, heedful_cli, text, tmp_path):
             assert gap <= 1e-4 * float(tensor.norm()) + 1e-5, weight
 
 
-@pytest.mark.parametrize(
-    ("settings", "options", "parts"),
-    [
-        ((), ("--both-directions-first", "1.5"), ("above 0 and below 1", "1.5 of 5 steps")),
-        (
-            ("data.shared_vocabulary=false", "model.tie_embeddings=output"),
-            ("--both-directions-first", "0.5"),
-            ("one vocabulary for both languages", "data.shared_vocabulary"),
-        ),
-        (
-            ("train.objective=risk",),
-            ("--both-directions-first", "0.5"),
-            ("begins with new weights", "risk"),
-        ),
-        (
-            (),
-            ("--both-directions-first", "0.5", "--finetune-from", "somewhere"),
-            ("begins with new weights", "got --finetune-from"),
-        ),
-    ],
-)
-def test_what_cannot_be_is_refused(heedful_cli, text, tmp_path, settings, options, parts):
+def test_what_cannot_be_is_refused(heedful_cli, text, tmp_path):
     out = tmp_path / "run"
-    command = train_arguments(text, out, *SHORT, *settings, validate=False)
-    refused(heedful_cli(*command, *options), *parts)
+    command = train_arguments(text, out, *SHORT, "train.objective=risk", validate=False)
+    parts = ("begins with new weights", "risk")
+    refused(heedful_cli(*command, "--both-directions-first", "0.5"), *parts)
     assert not [*tmp_path.glob("run*")]
 
 

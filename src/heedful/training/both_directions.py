@@ -12,6 +12,7 @@ shows it (Ding et al. 2021; Gao et al. 2022, “Bi-SimCut”). The second run fi
 the first. Both are ordinary runs.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from os.path import abspath
@@ -43,6 +44,7 @@ def two_trainings(recipe: str, options: TrainingOptions) -> tuple[TrainingOption
     share = options.both_directions_first or 0.0
     _check(config, options, share)
     check_parts(options.keep_state, options.reset)
+    _check_weights(options.finetune_weights)
     if isinstance(options.valid_pairs, Iterator):  # both runs read them
         options = replace(options, valid_pairs=list(options.valid_pairs))
     source, target = (as_list(side or ()) for side in (options.source, options.target))
@@ -87,6 +89,15 @@ def _length(config: RunConfig, steps: int, share: float) -> list[str]:
     if config.train.minutes is not None:
         lengths.append(f"train.minutes={config.train.minutes * share}")
     return lengths
+
+
+def _check_weights(weights: str) -> None:
+    """Refuse weights that the first run will not have."""
+    if weights not in ("default", "best", "last") and not re.fullmatch(r"step-\d+", weights):
+        raise SettingError(
+            f"--finetune-weights must be best, last or step-N with {_FLAG}, because the first run "
+            f"has no other weights, but is {weights!r}."
+        )
 
 
 def _check(config: RunConfig, options: TrainingOptions, share: float) -> None:
