@@ -3,73 +3,22 @@ All pages of results, and the measured figures in README and docs, written from 
 
     python -m benchmarks.figures
 
-A page of results is written completely. On other pages a figure is enclosed in two comments, such
-as ``<!--quickstart.bleu-->99.2<!--/-->``, and only the figure is replaced. `tests/docs` fails if a
-page differs from the records.
+A page of results is the `PAGE` of its module and is written completely. On other pages a figure is
+enclosed in two comments, such as ``<!--quickstart.bleu-->99.2<!--/-->``, and only the figure is
+replaced. `tests/docs` fails if a page differs from the records.
 """
 
 import json
 import re
+from importlib import import_module
 from pathlib import Path
 
-from benchmarks import (
-    batches,
-    busy_machine,
-    device,
-    experts,
-    families,
-    held_out,
-    hub_models,
-    joey,
-    later_parts,
-    multi30k,
-    new_language,
-    noise,
-    parsers,
-    parsing,
-    parts,
-    prepare,
-    quality,
-    quickstart,
-    recurrent,
-    reward,
-    same_hour_page,
-    sequences,
-    table_pages,
-    tuning,
-    window,
-)
-from benchmarks.report import RESULTS, ROOT, measurements_of
-from benchmarks.serving import page as serving
+from benchmarks import later_parts, reward, sequences
+from benchmarks.report import RESULTS, ROOT, ResultPage, measurements_of
 from benchmarks.speed.comparisons import fastest, searches
 from benchmarks.speed.page import page_texts
 from benchmarks.speed.whole import best_rates
 
-PAGES = [
-    module.PAGE
-    for module in (
-        *(
-            batches,
-            busy_machine,
-            device,
-            experts,
-            families,
-            held_out,
-            hub_models,
-            joey,
-            later_parts,
-            multi30k,
-            new_language,
-            noise,
-            parsers,
-            parsing,
-            parts,
-            prepare,
-        ),
-        *(quality, quickstart, recurrent, reward, same_hour_page, sequences, serving, table_pages),
-        *(tuning, window),
-    )
-]
 _MARK = re.compile(r"<!--([a-z0-9.-]+)-->([^\n]*?)<!--/-->")
 
 
@@ -109,7 +58,18 @@ def fill_in(text: str, known: dict[str, str]) -> str:
 
 def results() -> dict[str, str]:
     """Build the texts of all pages of results that have records."""
-    return {page.name: text for page in PAGES if (text := page.text())} | page_texts()
+    return {page.name: text for page in _pages() if (text := page.text())} | page_texts()
+
+
+def _pages() -> list[ResultPage]:
+    """Return the page of every module that has one."""
+    files = [
+        file
+        for file in sorted(Path(__file__).parent.rglob("*.py"))
+        if re.search(r"^PAGE\b", file.read_text("utf-8"), re.MULTILINE)
+    ]
+    names = [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files]
+    return [import_module(name).PAGE for name in names]
 
 
 def figures() -> dict[str, str]:
