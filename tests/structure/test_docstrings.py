@@ -35,7 +35,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def _undocumented(sources: Iterable[str]) -> list[str]:
-    trees = [ast.parse(source) for source in sources]
+    trees = [ast.parse(source) for source in sources if "class " in source]
     classes: dict[str, list[ast.ClassDef]] = defaultdict(list)
     for tree in trees:
         for node in ast.walk(tree):

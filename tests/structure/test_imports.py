@@ -1,6 +1,7 @@
 """Every module is imported by a test of its own kind, or it is said here why not."""
 
 import ast
+import functools
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -95,6 +96,7 @@ ELSEWHERE = {
 }
 
 
+@functools.cache
 def _modules() -> list[str]:
     """The modules that hold more than a docstring; `heedful` itself is its list of names."""
     return [
@@ -122,6 +124,7 @@ def _imported(sources: Iterable[str]) -> set[str]:
     return found
 
 
+@functools.cache
 def _imported_by_unit_tests() -> set[str]:
     files = sorted((ROOT / "tests" / "unit").rglob("*.py"))
     return _imported(file.read_text(encoding="utf-8") for file in files)

@@ -1,8 +1,8 @@
 """Internal names of torch are used through one table, each where the table says."""
 
 import ast
-import functools
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,6 +27,8 @@ NOT_TORCH = {
 }
 # Arguments of public functions that torch does not document.
 ARGUMENTS = {"grad_scale", "found_inf"}
+# What stands in every file that names an internal of torch, and in few others.
+MAY_BE_INTERNAL = re.compile(r"(?s)\btorch\b.*(\b_[a-zA-Z]|\bops\b)")
 # Tests and benchmarks may look behind the scenes, each for a reason.
 IN_TESTS = {
     ("tests/support/fork_server.py", "torch._dynamo"): "loaded early, for speed alone",
@@ -43,10 +45,10 @@ IN_TESTS = {
 }
 
 
-def _own_names(files: list[Path]) -> set[str]:
-    """Names with an underscore that these files define: functions, classes, attributes, values."""
+def _own_names(trees: Iterable[ast.Module]) -> set[str]:
+    """Names with an underscore that modules define: functions, classes, attributes, values."""
     names = set()
-    for node in (node for file in files for node in ast.walk(_parsed(file))):
+    for node in (node for tree in trees for node in ast.walk(tree)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
@@ -54,11 +56,6 @@ def _own_names(files: list[Path]) -> set[str]:
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
     return names
-
-
-@functools.cache
-def _parsed(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(encoding="utf-8"))
 
 
 def _is_internal(name: str) -> bool:
@@ -109,19 +106,23 @@ SOURCES = [file for file in sorted(SOURCE.rglob("*.py")) if file != TABLE]
 
 
 def test_no_module_names_an_internal_of_torch():
-    own = _own_names(SOURCES) | NOT_TORCH.keys()
+    trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in SOURCES}
+    own = _own_names(trees.values()) | NOT_TORCH.keys()
     assert [
         f"{file.relative_to(ROOT)}: {name}; list it in heedful.kernels.torch_internals and look it "
         "up by `internal`, with a plain way where torch lacks it"
-        for file in SOURCES
-        for name in internals_in(_parsed(file), own)
+        for file, tree in trees.items()
+        for name in internals_in(tree, own)
     ] == []
 
 
 def test_each_internal_is_used_where_the_table_says():
     used: dict[str, set[str]] = {name: set() for name in INTERNALS}
     for file in (*SOURCES, TABLE):
-        tree = _parsed(file)
+        text = file.read_text(encoding="utf-8")
+        if not any(name in text for name in INTERNALS):  # parsing takes long
+            continue
+        tree = ast.parse(text)
         tree.body = [node for node in tree.body if not _is_the_table(node)]
         for name in _strings(tree):
             if name in used:
@@ -145,7 +146,10 @@ def test_tests_and_benchmarks_name_internals_of_torch_for_a_reason():
         for file in (ROOT / folder).rglob("*.py"):
             if ".venv" in file.parts:  # what `make peers` installs
                 continue
-            for path in filter(_is_of_torch, internals_in(_parsed(file), set())):
+            text = file.read_text(encoding="utf-8")
+            if not MAY_BE_INTERNAL.search(text):  # parsing takes long
+                continue
+            for path in filter(_is_of_torch, internals_in(ast.parse(text), set())):
                 short = ".".join(path.split(".")[:2])
                 named.add((file.relative_to(ROOT).as_posix(), short))
     assert named == IN_TESTS.keys()

@@ -33,19 +33,21 @@ TEXTS = [
 
 
 def _lines_with(pattern: re.Pattern[str], files: list[Path]) -> list[str]:
+    texts = {file: text for file in files if pattern.search(text := _text(file))}
     return [
         f"{file.relative_to(ROOT)}:{number}: {line.strip()}"
-        for file in files
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
+        for file, text in texts.items()
+        for number, line in enumerate(text.splitlines(), 1)
         if pattern.search(line)
     ]
 
 
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
+
+
 def test_no_source_file_is_longer_than_a_sitting():
-    lengths = {
-        str(file.relative_to(ROOT)): len(file.read_text(encoding="utf-8").splitlines())
-        for file in SOURCES
-    }
+    lengths = {str(file.relative_to(ROOT)): len(_text(file).splitlines()) for file in SOURCES}
     assert lengths
     assert {name: length for name, length in lengths.items() if length > LONGEST} == {}
 
