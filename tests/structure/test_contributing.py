@@ -42,6 +42,13 @@ def test_pre_commit_runs_the_checks_of_make():
     assert hook["entry"] == "make check" and not hook["pass_filenames"]
 
 
+def test_make_test_checks_names_spelling_and_sentences():
+    command = ["make", "--dry-run", "test"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    for tool in ("names.py", "sentences.py long", "spelling.py"):
+        assert re.search(rf"(?m) tools/{tool}$", listed.stdout), tool
+
+
 def test_the_citation_has_the_version_and_license_of_the_package():
     citation = yaml.safe_load(_text("CITATION.cff"))
     assert f'__version__ = "{citation["version"]}"' in _text("src/heedful/_version.py")

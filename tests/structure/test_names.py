@@ -1,11 +1,7 @@
-"""Names say what they hold or do."""
+"""Names say what they hold or do; `make check` reads those of the repository."""
 
 import pytest
 from tools import names
-
-
-def test_every_name_says_what_it_holds(capsys):
-    assert names.main() == 0, capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
