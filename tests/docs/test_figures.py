@@ -7,13 +7,18 @@ from benchmarks import figures
 from benchmarks.report import RESULTS, ROOT
 
 
-def test_pages_say_what_was_measured():
-    for path, text in figures.texts().items():
+@pytest.fixture(scope="module")
+def pages():
+    """The texts as the records say them, by the path of the page."""
+    return figures.texts()
+
+
+def test_pages_say_what_was_measured(pages):
+    for path, text in pages.items():
         assert path.read_text("utf-8") == text, f"{path}: run `make figures`"
 
 
-def test_every_result_has_its_json_and_every_mark_is_whole():
-    pages = figures.texts()
+def test_every_result_has_its_json_and_every_mark_is_whole(pages):
     for page in RESULTS.glob("*.md"):
         assert page in pages
     for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:

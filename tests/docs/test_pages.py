@@ -55,9 +55,14 @@ def test_the_commands_of_a_page_work(page, zygote, begun, corpora, tmp_path):
     follow(page, zygote, begun, corpora, tmp_path)
 
 
+@pytest.fixture(scope="module")
+def program():
+    """The tree of commands."""
+    return typer.main.get_command(app)
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_the_commands_of_a_page_have_words_that_exist(page):
-    program = typer.main.get_command(app)
+def test_the_commands_of_a_page_have_words_that_exist(page, program):
     for line in commands(page, (*EXECUTED, "bash")):
         if line.startswith("heedful -c "):
             compile(shlex.split(line)[2], page, "exec")
