@@ -160,7 +160,7 @@ def faults_of(node: ast.AST) -> Iterator[Fault]:
             yield "and, or", node, in_parentheses(ast.BoolOp(new_connective, values))
         case ast.Constant(value=bool(value)):
             yield "true, false", node, repr(not value)
-        case ast.Constant(value=int(value) | float(value)):
+        case ast.Constant(value=int(value) | float(value)) if value - 1 != value != value + 1:
             yield "number", node, f"({value + 1!r})"
             yield "number", node, f"({value - 1!r})"
         case ast.Raise():

@@ -31,6 +31,7 @@ def faulty(text):
         ("x[1:]", ["x[(2):]", "x[(0):]"]),
         ("f(x=0.5)", ["f(x=(1.5))", "f(x=(-0.5))"]),
         ("f(True)", ["f(False)"]),
+        ("f(9.6e18)", []),  # one more is the same number
         ("raise E('text')", ["pass"]),
         ("f(a, b)", ["(f(b, a))"]),
         ("f(a.b, c.d)", ["(f(c.d, a.b))"]),
@@ -73,9 +74,13 @@ def test_the_value_of_a_field_and_the_other_branch_have_faults():
     ]
 
 
-def test_every_fault_of_the_package_is_python_and_another_program():
-    drawn = mutants.draw(ROOT, seed=3, count=300)
-    assert len(drawn) == 300
+def test_every_fault_of_the_package_is_python_and_another_program(tmp_path):
+    for file in sorted((ROOT / mutants.SOURCE).rglob("*.py"))[::8]:  # all would take long
+        copied = tmp_path / file.relative_to(ROOT)
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, copied)
+    drawn = mutants.draw(tmp_path, seed=3, count=200)
+    assert len(drawn) == 200
     for module, change in drawn:
         text = (ROOT / module).read_text("utf-8")
         assert ast.dump(ast.parse(mutants.apply(text, change))) != ast.dump(ast.parse(text))
@@ -114,8 +119,9 @@ def test_a_module_has_its_tests(module, tests, tmp_path):
 
 
 @pytest.fixture
-def package(tmp_path):
+def package(tmp_path, monkeypatch):
     """A package whose tests find one of its faults, and one that loops."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # importing plugins takes seconds
     files = {
         "pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["src"]\nmarkers = ["soak: x"]',
         "src/heedful/__init__.py": "",
