@@ -1,9 +1,13 @@
 """Today's parts of attention by the commands of every model: each trains, resumes, translates."""
 
 import json
+from itertools import chain
 
 import pytest
 
+from heedful.analysis.info import describe_run
+from heedful.bench.random_run import make_random_run
+from heedful.config.load import load_config
 from heedful.errors import ExchangeError
 from heedful.exchange.convert import export_model
 from heedful.translation.translator import Translator
@@ -15,7 +19,7 @@ COMMON = (
     "train.steps=6",
     "train.batch_tokens=256",
     "train.checkpoint_steps=3",
-    "train.validate_steps=3",
+    "train.validate_steps=none",
 )
 # By name: the settings, and what a refused export says of them; empty if they are exported.
 PARTS = {
@@ -51,50 +55,64 @@ OF_T5 = ("gated networks", "norms without a mean", "buckets")
 # What a processor's compiled layers compute.
 COMPILED = (*OF_T5, "shared layers", "attention dropout", "rotary")
 HERE = [name for name, (settings, _) in PARTS.items() if texts_are_here(settings)]
+# Every part is in one of these models: of the first two the layers are compiled.
+MODELS = {
+    "compiled": ("rotary", "shared layers", "attention dropout", "gated networks"),
+    "of T5": ("buckets", "norms without a mean"),
+    "shaw": ("shaw", "layer norms of queries and keys"),
+    "one head of keys": ("one head of keys", "qk-norm"),
+    "queries and keys of length one": ("queries and keys of length one",),
+}
 
 
-@pytest.fixture(scope="module", params=HERE)
-def part(request, heedful_cli, text, tmp_path_factory):
-    """Name and run of a part."""
-    out = tmp_path_factory.mktemp(request.param) / "run"
-    settings = (*COMMON, *PARTS[request.param][0])
-    return request.param, train_run(heedful_cli, text, out, *settings)
+@pytest.fixture(scope="module", params=MODELS)
+def model(request):
+    """Name, and the settings of the parts."""
+    parts = [name for name in MODELS[request.param] if name in HERE]
+    return request.param, (*COMMON, *chain.from_iterable(PARTS[name][0] for name in parts))
 
 
-def test_a_resumed_run_has_the_same_bytes(heedful_cli, text, part, tmp_path):
-    name, run = part
-    settings = (*COMMON, *PARTS[name][0])
-    resumes_alike(heedful_cli, text, run, tmp_path / "again", settings, 3, 6)
+@pytest.fixture(scope="module")
+def run(heedful_cli, text, model, tmp_path_factory):
+    return train_run(heedful_cli, text, tmp_path_factory.mktemp("parts") / "run", *model[1])
 
 
-def test_it_translates_and_scores_in_every_precision(heedful_cli, part):
+def test_every_part_is_in_a_model():
+    assert sorted(chain.from_iterable(MODELS.values())) == sorted(PARTS)
+    assert {*MODELS["compiled"], *MODELS["of T5"]} == {*COMPILED}
+
+
+def test_a_resumed_run_has_the_same_bytes(heedful_cli, text, model, run, tmp_path):
+    resumes_alike(heedful_cli, text, run, tmp_path / "again", model[1], 3, 6)
+
+
+def test_it_translates_and_scores_in_every_precision(heedful_cli, run):
     scores = []
     for precision in ("fp32", "bf16", "int8"):
-        translator = Translator.load(part[1], device="cpu", precision=precision)
+        translator = Translator.load(run, device="cpu", precision=precision)
         assert translator.translate("a dog", max_length=5).score < 0
         scores.append(sum(translator.score(["the red dog"], ["le chien rouge"])[0]))
     assert scores[1:] == [pytest.approx(scores[0], rel=0.05)] * 2
-    done = heedful_cli("translate", part[1], "--max-length", "5", stdin="a dog\n")
+    done = heedful_cli("translate", run, "--max-length", "5", stdin="a dog\n")
     assert done.returncode == 0 and done.stdout.count("\n") == 1, done.stderr
 
 
-def test_info_and_a_dry_run_count_the_same_parameters_and_name_the_layers(
-    heedful_cli, text, part, tmp_path
-):
-    name, run = part
-    told = heedful_cli("info", run, "--json")
-    count = json.loads(told.stdout)["parameters"]
-    layers = json.loads(told.stdout)["layers"]
-    assert layers.startswith("compiled" if name in COMPILED else "plain on a CPU: ")
-    arguments = train_arguments(text, tmp_path / "dry", *COMMON, *PARTS[name][0])
-    done = heedful_cli(*arguments, "--dry-run")
+def test_info_and_a_dry_run_count_the_same_parameters(heedful_cli, text, model, run, tmp_path):
+    told = json.loads(heedful_cli("info", run, "--json").stdout)
+    is_compiled = model[0] in ("compiled", "of T5")
+    assert told["layers"].startswith("compiled" if is_compiled else "plain on a CPU: ")
+    done = heedful_cli(*train_arguments(text, tmp_path / "dry", *model[1]), "--dry-run")
     assert done.returncode == 0, done.stderr
-    assert f"{count:,}" in done.stdout + done.stderr
+    assert f"{told['parameters']:,}" in done.stdout + done.stderr
 
 
-def test_a_format_refuses_it_or_computes_the_same(part, tmp_path):
-    name, run = part
-    named = PARTS[name][1]
+@pytest.mark.parametrize("name", HERE)
+def test_a_format_refuses_a_part_or_computes_the_same(name, tmp_path):
+    settings, named = PARTS[name]
+    (tmp_path / "run").mkdir()
+    run = make_random_run(tmp_path / "run", load_config("tiny", settings), 60).folder.path
+    layers = describe_run(run)["layers"]
+    assert layers.startswith("compiled" if name in COMPILED else "plain on a CPU: ")
     if name in OF_T5:
         with pytest.raises(ExchangeError) as caught:
             export_model(run, "ctranslate2", tmp_path / "out")
@@ -102,5 +120,5 @@ def test_a_format_refuses_it_or_computes_the_same(part, tmp_path):
     elif named:
         not_exported(run, tmp_path, named)
     else:
-        parity, _ = export_model(run, "ctranslate2", tmp_path / "out", sentences=["the red dog"])
+        parity, _ = export_model(run, "ctranslate2", tmp_path / "out", sentences=["w1 w2 w3"])
         assert parity.difference < 1e-4
