@@ -295,9 +295,17 @@ def test_claims_are_decided_by_name(heedful_cli, tmp_path):
     assert done.stderr.startswith("heedful: NAME must be one of convolution")
 
 
+SMALL_TABLE_1 = """
+from heedful.paper import layer_times
+layer_times.LENGTHS, layer_times.WIDTHS = (64, 128, 256), (16, 32, 64)
+from heedful.cli.main import main
+main()
+"""
+
+
 @pytest.mark.family("recurrent")
 def test_table_1_is_counted_timed_and_kept(heedful_cli, tmp_path):
-    command = ("paper", "table1", "--budget", "0.01s", "--out", tmp_path)
+    command = ("-c", SMALL_TABLE_1, "paper", "table1", "--budget", "0.01s", "--out", tmp_path)
     done = heedful_cli(*command, "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
