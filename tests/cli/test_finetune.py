@@ -10,7 +10,8 @@ from heedful.tokenization.tokenizer import Tokenizer
 from heedful.training.schedule import paper_rate
 from tests.support.commands import train_arguments
 
-FEW = ("train.steps=2", "train.validate_steps=none", "train.precision=fp32")
+FEW = ("train.steps=2", "train.batch_tokens=256", "train.validate_steps=none")
+FEW += ("train.precision=fp32",)
 STILL = (*FEW, "train.learning_rate_factor=1e-9")
 
 
