@@ -15,6 +15,7 @@ from heedful.errors import TrainingFailed
 from heedful.families.build import build_model
 from heedful.kernels.graphs import Graph
 from heedful.model.initialize import initialize
+from heedful.training.callbacks import Callback, Callbacks
 from heedful.training.device.optimizations import Optimizations
 from heedful.training.device.packed import Room, pack
 from heedful.training.device.trainer import DeviceTrainer
@@ -125,17 +126,18 @@ def lines(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-@pytest.mark.parametrize("micro", [24, 200], ids=["several parts", "one part"])
+# Several parts add gradients up, whatever the model is; one part holds more sentences.
 @pytest.mark.parametrize(
-    "changes",
+    ("changes", "micro"),
     [
-        {},
-        {"model_settings": {"norm": "pre"}},
-        {"model_settings": {"positions": "learned"}},
-        {"model_settings": {"causal_mask": False}},
-        {"model_settings": {"attention": {"window": 4}}},
-        {"ema_decay": 0.9, "clip_norm": 0.05},
-        {"label_smoothing": 0.0, "model_settings": {"tie_embeddings": "none"}},
+        ({}, 24),
+        ({"ema_decay": 0.9, "clip_norm": 0.05}, 24),
+        ({"label_smoothing": 0.0, "model_settings": {"tie_embeddings": "none"}}, 24),
+        ({}, 200),
+        ({"model_settings": {"norm": "pre"}}, 200),
+        ({"model_settings": {"positions": "learned"}}, 200),
+        ({"model_settings": {"causal_mask": False}}, 200),
+        ({"model_settings": {"attention": {"window": 4}}}, 200),
     ],
     ids=str,
 )
@@ -164,7 +166,7 @@ def test_weights_and_log_are_those_of_the_plain_loop(changes, micro, tmp_path, m
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_optimizations_and_a_second_run_change_no_number(precision):
     made = [
-        trainer(optimizations=optimizations, dropout=0.2, precision=precision)
+        trainer(steps=3, count=12, optimizations=optimizations, dropout=0.2, precision=precision)
         for optimizations in (Optimizations(), Optimizations(), SLOW)
     ]
     for one in made:
@@ -177,7 +179,7 @@ def test_optimizations_and_a_second_run_change_no_number(precision):
 
 def test_numbers_are_read_late_but_what_is_due_has_its_own_weights():
     """A checkpoint of a step holds the weights of just that step."""
-    often, seldom = trainer(checkpoint_steps=1), trainer(checkpoint_steps=3)
+    often, seldom = (trainer(micro=72, checkpoint_steps=every) for every in (1, 3))
     for one in (often, seldom):
         run(one)
     assert [step for _, step, _ in seldom.checkpoints] == [3, 6]
@@ -217,35 +219,22 @@ def test_a_step_that_is_not_finite_leaves_weights_and_moments_of_before_it(bad_s
     assert refused["refused"]["pairs"]
 
 
-def test_a_signal_ends_the_run_after_the_step_that_was_started():
-    made = trainer(steps=50)
+@pytest.mark.parametrize("reason", ["SIGTERM", "enough"])
+def test_a_run_ends_after_the_step_that_was_started(reason):
+    made, callback = trainer(steps=50, micro=72), Callback()
+    if reason != "SIGTERM":
+        made.callbacks = Callbacks([callback])
     start = made._start
 
     def stopping(device_step, step, prepared):
-        if step == 4:
-            made.stop.reason = "SIGTERM"
+        if step == 4 and made.callbacks.members:
+            callback.stop(reason)  # from another thread, for example
+        elif step == 4:
+            made.stop.reason = reason
         return start(device_step, step, prepared)
 
     made._start = stopping
-    assert run(made) == "SIGTERM"
-    assert made.train_state.counters.step == 4
-    assert [(reason, step) for reason, step, _ in made.checkpoints] == [("last", 4)]
-
-
-def test_a_callback_that_stops_between_steps_ends_the_run_after_the_step_that_was_started():
-    from heedful.training.callbacks import Callback, Callbacks
-
-    made, callback = trainer(steps=50), Callback()
-    made.callbacks = Callbacks([callback])
-    start = made._start
-
-    def stopping(device_step, step, prepared):
-        if step == 4:  # from another thread, for example
-            callback.stop("enough")
-        return start(device_step, step, prepared)
-
-    made._start = stopping
-    assert run(made) == "enough"
+    assert run(made) == reason
     assert made.train_state.counters.step == 4
     assert [(reason, step) for reason, step, _ in made.checkpoints] == [("last", 4)]
 
@@ -254,7 +243,11 @@ def test_validations_and_the_end_of_an_epoch_are_where_the_plain_loop_has_them()
     seen = {}
     for kind in (Trainer, DeviceTrainer):
         made = trainer(
-            kind, steps=11, validate_steps=4, validate=lambda: {"valid_loss": 1.0, "bleu": 1.0}
+            kind,
+            steps=11,
+            micro=72,
+            validate_steps=4,
+            validate=lambda: {"valid_loss": 1.0, "bleu": 1.0},
         )
         made.log.validation = lambda line, kind=kind: seen.setdefault(kind, []).append(line["step"])
         run(made)
@@ -275,17 +268,15 @@ def test_a_failure_of_the_thread_that_lays_out_is_raised_and_ends_it():
 
 @pytest.mark.parametrize("follows", [True, False])
 def test_only_a_callback_that_asks_for_every_step_makes_the_device_wait(follows):
-    from heedful.training.callbacks import Callback, Callbacks
-
     class OfLines(Callback):
         def on_log(self, line):
             pass
 
     class OfSteps(Callback):
         def on_step(self, figures):
-            pass
+            seen.append(figures["step"])
 
-    made, finish, waits = trainer(), DeviceTrainer._finish, []
+    made, finish, waits, seen = trainer(micro=72), DeviceTrainer._finish, [], []
     made.callbacks = Callbacks([OfSteps() if follows else OfLines()])
 
     def counting(started, is_last):
@@ -296,24 +287,7 @@ def test_only_a_callback_that_asks_for_every_step_makes_the_device_wait(follows)
     run(made)
     assert len(waits) == 6
     assert all(waits) == follows
-
-
-def test_callbacks_see_every_step():
-    from heedful.training.callbacks import Callback, Callbacks
-
-    class Steps(Callback):
-        def __init__(self):
-            self.seen = []
-
-        def on_step(self, figures):
-            self.seen.append(figures["step"])
-
-    steps = Steps()
-    made = trainer()
-    made.callbacks = Callbacks([steps])
-    run(made)
-    assert steps.seen == [1, 2, 3, 4, 5, 6]
-    assert made.config.steps == 6
+    assert seen == ([1, 2, 3, 4, 5, 6] if follows else [])
 
 
 def test_a_longer_text_leaves_the_positions_where_graphs_read_them():
