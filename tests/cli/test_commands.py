@@ -330,6 +330,7 @@ def test_compressed_and_several_files_train_like_plain_ones(heedful_cli, text, t
         ("packed", tmp_path / "part*.en.gz", tmp_path / "part*.fr.xz"),
     ):
         arguments = ("--source", source, "--target", target, "--set", "train.steps=2")
+        arguments += ("--set", "train.batch_tokens=256", "--set", "data.vocabulary_size=400")
         done = heedful_cli("train", "tiny", *arguments, "--out", tmp_path / out)
         assert done.returncode == 0, done.stderr
         checkpoint = tmp_path / out / "checkpoints" / "step-00000002"

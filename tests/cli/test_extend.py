@@ -29,7 +29,7 @@ def test_a_language_is_added_trained_and_exported(heedful_cli, text, trained, tm
 
     tuned = tmp_path / "tuned"
     files = ("--source", tmp_path / "new.en", "--target", tmp_path / "new.xx", "--out", tuned)
-    few = ("--set", "train.steps=2", "--set", "train.validate_steps=none")
+    few = ("--set", "train.steps=2", "--set", "train.batch_tokens=256")
     done = heedful_cli("train", "tiny", *files, *few, "--finetune-from", longer)
     assert done.returncode == 0, done.stderr
     out = tmp_path / "ct2"

@@ -144,7 +144,7 @@ def test_eight_bits_are_as_near_to_fp32_either_way(heedful_cli, runs, tmp_path):
     assert 0 < max(errors) < 1.5 * min(errors) < 0.1
 
 
-@pytest.mark.parametrize("kernels", ["", "fast", "plain"])
+@pytest.mark.parametrize("kernels", ["", "plain"])
 def test_info_prints_the_kernels(heedful, kernels):
     done, _ = heedful(kernels, "info", "--json")
     description = json.loads(done.stdout)

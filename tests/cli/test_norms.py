@@ -66,6 +66,7 @@ def test_no_format_can_express_it(run, tmp_path):
 def test_a_model_that_lacks_a_part_trains_and_translates(heedful_cli, text, tmp_path, setting):
     out = tmp_path / "run"
     lacking = (f"model.{setting}=false", "train.steps=2", "train.validate_steps=2")
+    lacking += ("train.batch_tokens=256", "search.max_length=5")
     done = heedful_cli(*train_arguments(text, out, *lacking))
     assert done.returncode == 0, done.stderr
     done = heedful_cli("translate", out, "--max-length", "5", stdin="a dog\n")

@@ -21,6 +21,7 @@ SETTINGS = (
     "train.batch_tokens=256",
     "train.checkpoint_steps=3",
     "train.validate_steps=3",
+    "search.max_length=5",
     "data.subword_sampling=0.1",  # by processes of its own
 )
 

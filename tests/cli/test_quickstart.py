@@ -16,8 +16,9 @@ import json, sys
 from pathlib import Path
 from heedful.quickstart import quickstart
 
-short = ("train.steps=4", "train.validate_steps=4", "data.vocabulary_size=600")
-told, sizes, resume = [], (400, 40, 20), sys.argv[2] == "again"
+short = ("train.steps=4", "train.batch_tokens=512", "train.validate_steps=4")
+short += ("data.vocabulary_size=400",)
+told, sizes, resume = [], (400, 10, 6), sys.argv[2] == "again"
 out = Path(sys.argv[1])
 bleu = quickstart(
     out, device="cpu", say=told.append, settings=short, sizes=sizes, resume=resume

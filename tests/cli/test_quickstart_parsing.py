@@ -15,7 +15,7 @@ from pathlib import Path
 from heedful.tasks.parsing.quickstart import quickstart
 
 short = ("train.steps=4", "train.validate_steps=4", "data.vocabulary_size=120")
-told, sizes, resume = [], (400, 40, 20), sys.argv[2] == "again"
+told, sizes, resume = [], (400, 8, 6), sys.argv[2] == "again"
 f1 = quickstart(
     Path(sys.argv[1]), device="cpu", say=told.append, settings=short, sizes=sizes, resume=resume
 )

@@ -33,9 +33,11 @@ FROM_NOTHING = ["-m", "heedful"]
 def test_two_ranks_give_the_weights_of_one(zygote, forked, heedful_cli, text, tmp_path):
     settings = (
         "train.steps=12",
+        "train.batch_tokens=512",
         "train.precision=fp32",
         "model.dropout=0.0",  # drawn for a micro-batch, and two ranks cut a batch otherwise
         "train.validate_steps=6",
+        "search.max_length=5",
     )
     one, two = tmp_path / "one", tmp_path / "two"
     done = heedful_cli(*train_arguments(text, one, *settings))
