@@ -40,6 +40,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -94,8 +95,10 @@ class Lines(NamedTuple):
 def docstring_lines(tree: ast.Module) -> set[int]:
     """Find the lines of docstrings, including strings that describe the field above them."""
     lines: set[int] = set()
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
+    blocks: list[ast.AST] = [tree]
+    for block in blocks:  # grows: expressions, most of a tree, hold no statements
+        blocks.extend(node for node in ast.iter_child_nodes(block) if hasattr(node, "body"))
+        body = getattr(block, "body", None)
         for statement in body if isinstance(body, list) else []:
             if (
                 isinstance(statement, ast.Expr)
@@ -106,9 +109,15 @@ def docstring_lines(tree: ast.Module) -> set[int]:
     return lines
 
 
+@cache
+def tree_of(text: str) -> ast.Module:
+    """Parse the text of a Python file."""
+    return ast.parse(text)
+
+
 def code_lines(text: str) -> tuple[set[int], set[int], set[int]]:
     """Find the code, docstring and comment lines of a Python file."""
-    described = docstring_lines(ast.parse(text))
+    described = docstring_lines(tree_of(text))
     code: set[int] = set()
     comments: set[int] = set()
     layout = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
@@ -122,6 +131,7 @@ def code_lines(text: str) -> tuple[set[int], set[int], set[int]]:
     return code, described, comments - code - described
 
 
+@cache
 def count_python(file: Path) -> Lines:
     """Count a Python file."""
     return Lines(1, *map(len, code_lines(file.read_text(encoding="utf-8"))))
@@ -188,7 +198,7 @@ def modules() -> dict[str, Path]:
 def imports_of(file: Path, known: dict[str, Path]) -> set[str]:
     """List the known modules that a file imports."""
     imported: set[str] = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             imported.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
