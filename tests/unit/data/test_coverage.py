@@ -29,9 +29,12 @@ def write(path: Path, lines: list[str]) -> Path:
     return path
 
 
-@pytest.fixture(params=["character", "word-list", "codes"])
-def tokenizer(request: pytest.FixtureRequest, tmp_path: Path) -> Tokenizer:
-    files = [write(tmp_path / "learn.en", SOURCE)], [write(tmp_path / "learn.de", TARGET)]
+@pytest.fixture(scope="module", params=["character", "word-list", "codes"])
+def tokenizer(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Tokenizer:
+    folder = tmp_path_factory.mktemp("learn")
+    files = [write(folder / "learn.en", SOURCE)], [write(folder / "learn.de", TARGET)]
     options: dict[str, Any] = {
         "vocabulary_size": 100,
         "shared": False,
@@ -41,7 +44,7 @@ def tokenizer(request: pytest.FixtureRequest, tmp_path: Path) -> Tokenizer:
     if request.param == "character":
         return Tokenizer.train(*files, kind="character", seed=1, **options)
     lines = "#version: 0.2\nt h\n" if request.param == "codes" else " ".join(SOURCE + TARGET)
-    given = tmp_path / "given"
+    given = folder / "given"
     given.write_text(lines if request.param == "codes" else lines.replace(" ", "\n"), "utf-8")
     return tokenizer_from_files(given, *files, **options)
 

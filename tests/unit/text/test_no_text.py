@@ -34,11 +34,17 @@ def write_table(path: Path, encoding: str = "utf-8") -> None:
         file.write(text.encode(encoding))
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
 @pytest.mark.parametrize(
-    ("packing", "side"), [("", 1), (".gz", 0), (".xz", 1), (".GZ", 0), (".bz2", 0)]
+    ("ending", "packing", "side", "encoding"),
+    [
+        (".json", "", 1, "utf-8"),
+        (".JSON", "", 0, "utf-8-sig"),
+        (".JSON", ".gz", 0, "utf-8"),
+        (".json", ".GZ", 0, "utf-8-sig"),
+        (".json", ".xz", 1, "utf-8"),
+        (".json", ".bz2", 0, "utf-8"),
+    ],
 )
-@pytest.mark.parametrize("ending", [".json", ".JSON"])
 def test_the_command_of_the_message_makes_text(
     tmp_path: Path, ending: str, packing: str, side: int, encoding: str
 ) -> None:

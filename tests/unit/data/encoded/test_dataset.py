@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -36,10 +37,11 @@ def corpus(tmp_path: Path) -> Corpus:
     )
 
 
-@pytest.fixture
-def tokenizer(tmp_path: Path) -> Tokenizer:
-    source = write(tmp_path / "learn.en", [line.replace("?", "") for line in SOURCE])
-    target = write(tmp_path / "learn.de", TARGET)
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
+    folder = tmp_path_factory.mktemp("learn")
+    source = write(folder / "learn.en", [line.replace("?", "") for line in SOURCE])
+    target = write(folder / "learn.de", TARGET)
     return Tokenizer.train(
         [source],
         [target],
@@ -50,6 +52,19 @@ def tokenizer(tmp_path: Path) -> Tokenizer:
         target_language="de",
         seed=1,
     )
+
+
+@pytest.fixture(scope="module")
+def made(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of encoded pairs, to be copied."""
+    folder = tmp_path_factory.mktemp("made")
+    text = [write(folder / "text.en", SOURCE)], [write(folder / "text.de", TARGET)]
+    return encode_corpus(Corpus(*text), tokenizer, FILTER, folder / "ids").folder
+
+
+@pytest.fixture
+def ids(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "ids"))
 
 
 def check(pairs: EncodedPairs, tokenizer: Tokenizer) -> None:
@@ -186,30 +201,26 @@ def test_ids_of_another_tokenizer_are_refused(
 
 @pytest.mark.parametrize("name", [*FILES, "meta.json"])
 @pytest.mark.parametrize("damage", ["missing", "short", "long", "empty"])
-def test_a_damaged_file_is_named(
-    corpus: Corpus, tokenizer: Tokenizer, tmp_path: Path, name: str, damage: str
-) -> None:
-    encode_corpus(corpus, tokenizer, FILTER, tmp_path / "ids")
-    path = tmp_path / "ids" / name
+def test_a_damaged_file_is_named(ids: Path, tokenizer: Tokenizer, name: str, damage: str) -> None:
+    path = ids / name
     content = path.read_bytes()
     path.unlink()
     if damage != "missing":
         path.write_bytes({"short": content[:-3], "long": content + b"xx", "empty": b""}[damage])
     with pytest.raises(RunFolderError, match=name):
-        EncodedPairs.open(tmp_path / "ids", tokenizer)
+        EncodedPairs.open(ids, tokenizer)
 
 
 @pytest.mark.parametrize("index", [0, -1])
 def test_offsets_that_lead_elsewhere_are_noticed(
-    corpus: Corpus, tokenizer: Tokenizer, tmp_path: Path, index: int
+    ids: Path, tokenizer: Tokenizer, index: int
 ) -> None:
-    encode_corpus(corpus, tokenizer, FILTER, tmp_path / "ids")
-    path = tmp_path / "ids" / "target.offsets"
+    path = ids / "target.offsets"
     offsets = np.fromfile(path, "<i8")
     offsets[index] += 1
     offsets.tofile(path)
     with pytest.raises(RunFolderError, match=r"target\.offsets must cover"):
-        EncodedPairs.open(tmp_path / "ids", tokenizer)
+        EncodedPairs.open(ids, tokenizer)
 
 
 def flip(path: Path, place: int) -> None:
@@ -233,19 +244,17 @@ def test_a_flipped_bit_is_noticed_when_its_block_is_first_read(
 
 
 def test_a_flipped_bit_among_the_offsets_is_noticed_at_once(
-    corpus: Corpus, tokenizer: Tokenizer, tmp_path: Path
+    ids: Path, tokenizer: Tokenizer
 ) -> None:
-    encode_corpus(corpus, tokenizer, FILTER, tmp_path / "ids")
-    flip(tmp_path / "ids" / "target.offsets", 16)
+    flip(ids / "target.offsets", 16)
     with pytest.raises(RunFolderError, match=r"target\.offsets \(bytes 0 .* must be unchanged"):
-        EncodedPairs.open(tmp_path / "ids", tokenizer)
+        EncodedPairs.open(ids, tokenizer)
 
 
 def test_offsets_that_lead_backwards_are_refused_with_any_digest(
-    corpus: Corpus, tokenizer: Tokenizer, tmp_path: Path
+    ids: Path, tokenizer: Tokenizer
 ) -> None:
-    encode_corpus(corpus, tokenizer, FILTER, tmp_path / "ids")
-    path, record = tmp_path / "ids" / "source.offsets", tmp_path / "ids" / "meta.json"
+    path, record = ids / "source.offsets", ids / "meta.json"
     offsets, meta = np.fromfile(path, "<i8"), json.loads(record.read_text("utf-8"))
     offsets[1] = -3
     offsets.tofile(path)
@@ -254,7 +263,7 @@ def test_offsets_that_lead_backwards_are_refused_with_any_digest(
     meta["source"]["blocks"]["offsets"] = digests.hexdigests()
     record.write_text(json.dumps(meta), "utf-8")
     with pytest.raises(RunFolderError, match=r"source\.offsets must contain increasing .* de"):
-        EncodedPairs.open(tmp_path / "ids", tokenizer)
+        EncodedPairs.open(ids, tokenizer)
 
 
 def test_an_id_beyond_the_vocabulary_is_refused(tokenizer: Tokenizer, tmp_path: Path) -> None:
@@ -285,25 +294,23 @@ def test_an_id_beyond_the_vocabulary_is_refused(tokenizer: Tokenizer, tmp_path: 
     ],
 )
 def test_a_hostile_meta_file_is_refused(
-    corpus: Corpus, tokenizer: Tokenizer, tmp_path: Path, change: dict[str, object]
+    ids: Path, tokenizer: Tokenizer, change: dict[str, object]
 ) -> None:
-    encode_corpus(corpus, tokenizer, FILTER, tmp_path / "ids")
-    path = tmp_path / "ids" / "meta.json"
+    path = ids / "meta.json"
     path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | change), "utf-8")
     with pytest.raises(RunFolderError, match="must"):
-        EncodedPairs.open(tmp_path / "ids", tokenizer)
+        EncodedPairs.open(ids, tokenizer)
 
 
 def test_a_meta_file_without_checksums_of_blocks_is_refused(
-    corpus: Corpus, tokenizer: Tokenizer, tmp_path: Path
+    ids: Path, tokenizer: Tokenizer
 ) -> None:
-    encode_corpus(corpus, tokenizer, FILTER, tmp_path / "ids")
-    path = tmp_path / "ids" / "meta.json"
+    path = ids / "meta.json"
     meta = json.loads(path.read_text("utf-8"))
     del meta["source"]["blocks"]
     path.write_text(json.dumps(meta), "utf-8")
     with pytest.raises(RunFolderError, match="the entry 'blocks' is missing; delete the folder"):
-        EncodedPairs.open(tmp_path / "ids", tokenizer)
+        EncodedPairs.open(ids, tokenizer)
 
 
 def test_a_full_disk_is_reported_and_leaves_nothing(

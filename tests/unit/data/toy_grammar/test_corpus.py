@@ -1,4 +1,4 @@
-import ast
+import json
 import re
 import subprocess
 import sys
@@ -86,20 +86,21 @@ ASPIRATED = ("hibou", "hiboux")
 
 def draw(count: int, *seeds: int, hashing: str = "0") -> list[list[tuple[str, str]]]:
     """The pairs of each seed."""
-    return evaluated(f"[sample_pairs({count}, seed) for seed in {seeds}]", hashing)
+    drawn = evaluated(f"[sample_pairs({count}, seed) for seed in {seeds}]", hashing)
+    return [[*map(tuple, pairs)] for pairs in drawn]
 
 
 def evaluated(expression: str, hashing: str = "0") -> Any:
     """Evaluate in a separate process: without torch, and without the checks that slow it down."""
     code = (
-        "import sys; sys.modules['torch'] = None\n"
+        "import json, sys; sys.modules['torch'] = None\n"
         "from heedful.data.toy_grammar.corpus import sample_pairs, split_pairs\n"
-        f"print({expression})"
+        f"print(json.dumps({expression}))"
     )
     environment = {"PYTHONPATH": SOURCE, "PYTHONHASHSEED": hashing, "PYTHONUTF8": "1"}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, check=True, timeout=240, env=environment)
-    return ast.literal_eval(done.stdout.decode("utf-8"))
+    return json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module")
@@ -360,13 +361,11 @@ def test_no_held_out_sentence_is_trained_on(train, held_out, seed):
 
 
 def test_the_big_red_dog_can_be_drawn_and_is_held_out_all_the_same():
-    showpiece = ("the big red dog", "le gros chien rouge")
-    seeds = range(4)
-    drawn = [
-        seed for seed, pairs in zip(seeds, draw(4_000, *seeds), strict=True) if showpiece in pairs
-    ]
-    assert drawn
-    training, unseen = evaluated(f"split_pairs(4_000, 10, {drawn[0]})")
+    showpiece = ["the big red dog", "le gros chien rouge"]
+    drawn, (training, unseen) = evaluated(
+        "[sample_pairs(4_000, seed=1), split_pairs(4_000, 10, seed=1)]"
+    )
+    assert showpiece in drawn
     assert (len(training), len(unseen)) == (4_000, 10)
     assert showpiece not in training
     assert unseen.count(showpiece) == 1
