@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src"
-# Each command ends by `sys.exit`; a line with its exit code parts the outputs.
+# Arguments are decoded as the locale has it. Each command ends by `sys.exit`; a line with its exit
+# code parts the outputs.
 RUN = """
-import json, sys
+import json, os, sys
 from heedful.cli.main import main
 for arguments in json.loads(sys.argv[1]):
-    sys.argv = ["heedful", *arguments]
+    words = (os.fsdecode(word.encode("utf-8", "surrogateescape")) for word in arguments)
+    sys.argv = ["heedful", *words]
     try:
         main()
     except SystemExit as end:
@@ -24,8 +26,14 @@ for arguments in json.loads(sys.argv[1]):
 """
 
 
-def outputs(commands: Sequence[Sequence[object]], **environ: str) -> tuple[list[bytes], bytes]:
-    """Standard output of each command, and what they wrote to standard error together."""
+def outputs(
+    commands: Sequence[Sequence[object]], codes: Sequence[int] | None = None, **environ: str
+) -> tuple[list[bytes], bytes]:
+    """
+    Standard output of each command, and what they wrote to standard error together.
+
+    The exit codes are checked; without `codes` each must be 0.
+    """
     words = json.dumps([[*map(str, command)] for command in commands])
     done = subprocess.run(
         [sys.executable, "-c", RUN, words],
@@ -36,5 +44,6 @@ def outputs(commands: Sequence[Sequence[object]], **environ: str) -> tuple[list[
     )
     assert b"Traceback" not in done.stderr, done.stderr.decode("latin-1")
     parts = re.split(rb"\n== (\d+)\n", done.stdout)
-    assert parts[1::2] == [b"0"] * len(commands), done.stderr.decode("latin-1")
+    expected = [b"%d" % code for code in codes or [0] * len(commands)]
+    assert parts[1::2] == expected, done.stderr.decode("latin-1")
     return parts[:-1:2], done.stderr
