@@ -1,5 +1,7 @@
 """A client names a language by another code than the server: zh-Hans, eng, pt-BR, zt."""
 
+# Every form of a code: tests/unit/text/test_language_codes.py.
+
 import pytest
 
 from tests.support.serving import serving
@@ -16,25 +18,20 @@ def answer(server, source, target, text="the red dog sleeps"):
     return server.client.post("/translate", json=body)
 
 
-@pytest.mark.parametrize("target", ["zh", "zh-Hans", "zh-hans-cn", "zh_CN", "zho", "cmn", "zh-SG"])
-def test_a_variant_reaches_the_plain_code(server, target):
+def test_a_variant_reaches_the_plain_code(server):
     plain = answer(server, "en", "zh").json()
     assert plain["translatedText"] != "the red dog sleeps"
-    assert answer(server, "en", target).json() == plain
-    assert server.client.post(
-        "/v1/translate", json={"q": "the dog", "source": "eng", "target": target}
-    ).is_success
+    assert answer(server, "en", "zh-Hans").json() == plain
+    body = {"q": "the dog", "source": "eng", "target": "zho"}
+    assert server.client.post("/v1/translate", json=body).is_success
 
 
-@pytest.mark.parametrize("source", ["en", "EN", "en-US", "en_GB", "eng", "eng_Latn", "en_US.UTF-8"])
-def test_so_does_one_of_the_source(server, source):
-    for target in ("pt-BR", "por", "pb"):
-        assert answer(server, source, target).is_success
+def test_so_does_one_of_the_source(server):
+    assert answer(server, "en_US.UTF-8", "pb").is_success
 
 
-@pytest.mark.parametrize("target", ["zh-Hant", "zh-TW", "zh_HK", "zt", "zho_Hant", "en-Cyrl"])
-def test_another_script_is_refused_with_the_codes(server, target):
-    refused = answer(server, "en", target)
+def test_another_script_is_refused_with_the_codes(server):
+    refused = answer(server, "en", "zt")
     assert refused.status_code == 400
     assert "written in another script" in refused.json()["error"]
     assert "(zh, en, pt)" in refused.json()["error"]
@@ -58,8 +55,6 @@ def test_a_text_in_the_wanted_language_comes_back(server, source, target):
 def test_a_score_has_the_tokenizer_of_the_language(heedful_cli, tmp_path):
     file = tmp_path / "text"
     file.write_text("我们不吃苹果。\n那只大红狗睡觉。\n", encoding="utf-8")
-    for code in ("zh", "zho_Hans", "cmn", "zh-CN", "zt"):
-        done = heedful_cli(
-            "evaluate", "--hypothesis", file, "--reference", file, "--language", code
-        )
-        assert "tok:zh" in done.stdout
+    files = ("--hypothesis", file, "--reference", file)
+    done = heedful_cli("evaluate", *files, "--language", "zho_Hans")
+    assert "tok:zh" in done.stdout

@@ -32,6 +32,7 @@ def refusal(path: Path) -> str:
         list(read_lines(path))
     assert "\n" not in str(caught.value)
     assert str(path) in str(caught.value)
+    assert "iconv" not in str(caught.value)
     return str(caught.value)
 
 

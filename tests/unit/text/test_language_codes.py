@@ -48,7 +48,10 @@ def test_another_form_of_a_code_reaches_it(code, known):
     ("code", "known"),
     [
         ("zh-Hans", "zh"),
+        ("zh-hans-cn", "zh"),
         ("zh-CN", "zh"),
+        ("zh_CN", "zh"),
+        ("zh-SG", "zh"),
         ("zho", "zh"),
         ("chi", "zh"),
         ("cmn", "zh"),
@@ -65,6 +68,9 @@ def test_another_form_of_a_code_reaches_it(code, known):
         ("iw", "he"),
         ("in", "id"),
         ("fil", "tl"),
+        ("pt-BR", "pt"),
+        ("por", "pt"),
+        ("pb", "pt"),
     ],
 )
 def test_a_more_special_code_falls_back_to_the_plain_one(code, known):
@@ -84,6 +90,7 @@ def test_another_language_is_not_taken_for_a_known_one():
         ("zh-TW", "zh"),
         ("zh_HK", "zh"),
         ("zt", "zh"),
+        ("zho_Hant", "zh"),
         ("sr-Latn", "sr"),
         ("sh", "sr"),
         ("sr_RS@latin", "sr"),
