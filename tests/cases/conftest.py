@@ -11,6 +11,7 @@ import pytest
 
 from heedful.translation.translator import Translator
 from tests.support.commands import train_arguments, write_text
+from tests.support.serving import serving
 
 FOLDER = Path(__file__).parent
 
@@ -36,12 +37,19 @@ def toy_run(heedful_cli, case_text, tmp_path_factory) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         out = shared / "toy-run"
         if not (out / "finished").exists():
-            settings = ("train.steps=300", "train.validate_steps=300", "train.checkpoint_steps=300")
-            settings = ("train.precision=fp32", "data.reading=text", *settings)
+            settings = ("train.steps=200", "train.validate_steps=200", "train.checkpoint_steps=200")
+            settings = ("train.precision=fp32", "train.warmup=150", "data.reading=text", *settings)
             done = heedful_cli(*train_arguments(case_text, out, *settings))
             assert done.returncode == 0, done.stderr
             (out / "finished").touch()
     return out
+
+
+@pytest.fixture(scope="package")
+def plain_server(zygote, toy_run):
+    """A server of the run that computes as `translator` does."""
+    with serving(zygote, toy_run, "--precision", "fp32") as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

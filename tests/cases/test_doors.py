@@ -15,15 +15,14 @@ PLAIN = "my boy sees a dog"
 LINES = [PLAIN, PLAIN.upper(), f"{PLAIN} 👍", f"  👍 {PLAIN}", "my boy {{x}} sees a dog", "12", ""]
 
 
-def test_command_python_and_server_answer_alike(heedful_cli, zygote, toy_run, translator):
+def test_command_python_and_server_answer_alike(heedful_cli, plain_server, toy_run, translator):
     expected = [result.text for result in translator.translate(LINES)]
     typed = "".join(f"{line}\n" for line in LINES)
     done = heedful_cli("translate", toy_run, *QUICK, stdin=typed)
     assert done.stdout.split("\n") == [*expected, ""]
-    with serving(zygote, toy_run, "--precision", "fp32") as server:
-        body = {"q": LINES, "split": False, "source": "en", "target": "fr"}
-        answer = server.client.post("/v1/translate", json=body).json()
-        assert [text["text"] for text in answer["translations"]] == expected
+    body = {"q": LINES, "split": False, "source": "en", "target": "fr"}
+    answer = plain_server.client.post("/v1/translate", json=body).json()
+    assert [text["text"] for text in answer["translations"]] == expected
 
 
 def test_every_door_can_read_exactly(heedful_cli, zygote, toy_run):

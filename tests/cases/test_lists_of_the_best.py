@@ -5,8 +5,6 @@ from collections import Counter
 
 import pytest
 
-from tests.support.serving import serving
-
 TEXT = "the big red dog\n\nshe bought a flower\na\n"
 
 
@@ -71,11 +69,10 @@ def test_samples_may_repeat_and_the_help_says_so(heedful_cli, toy_run):
     assert "A search never lists a text twice" in listed
 
 
-def test_a_server_returns_the_alternatives_that_it_promises_or_refuses(zygote, toy_run):
-    with serving(zygote, toy_run) as server:
-        body = {"q": "the big red dog", "source": "en", "target": "fr"}
-        answer = server.client.post("/translate", json={**body, "alternatives": 7}).json()
-        texts = [answer["translatedText"], *answer["alternatives"]]
-        assert 4 <= len(texts) == len(set(texts)) <= 8
-        refused = server.client.post("/translate", json={**body, "alternatives": 10_000})
-        assert refused.status_code == 400
+def test_a_server_returns_the_alternatives_that_it_promises_or_refuses(plain_server):
+    body = {"q": "the big red dog", "source": "en", "target": "fr"}
+    answer = plain_server.client.post("/translate", json={**body, "alternatives": 7}).json()
+    texts = [answer["translatedText"], *answer["alternatives"]]
+    assert 4 <= len(texts) == len(set(texts)) <= 8
+    refused = plain_server.client.post("/translate", json={**body, "alternatives": 10_000})
+    assert refused.status_code == 400

@@ -2,8 +2,6 @@
 
 import json
 
-from tests.support.serving import serving
-
 QUICK = ("--device", "cpu", "--precision", "fp32", "--threads", "1")
 
 LONG = "the big red dog sleeps. my boy stays. " * 160
@@ -25,21 +23,21 @@ HELD = ("{{ the dog. A cat }}", "https://x.org/a.b,c;d?e=f", "St. Gallen")
 SPOILED = "".join(f"my boy stays in {part} too, the big red dog sleeps. " for part in HELD) * 25
 
 
-def test_no_cut_falls_inside_what_is_held_or_inside_a_term(heedful_cli, toy_run, tmp_path, zygote):
+def test_no_cut_falls_inside_what_is_held_or_inside_a_term(
+    heedful_cli, toy_run, tmp_path, plain_server
+):
     (tmp_path / "terms.tsv").write_text("St. Gallen\tSaint-Gall\n", "utf-8")
     arguments = ("--glossary", tmp_path / "terms.tsv", "--format", "jsonl", "--beam", "1", *QUICK)
     done = heedful_cli("translate", toy_run, *arguments, stdin=f"{SPOILED}\n")
     (entry,) = map(json.loads, done.stdout.splitlines())
     assert entry["reading"]["sentences"] > 1
     body = {"q": SPOILED, "source": "en", "target": "fr", "beam": 1}
-    with serving(zygote, toy_run, "--precision", "fp32") as server:
-        served = [
-            server.client.post(
-                "/v1/translate", json={**body, "split": split, "glossary": {HELD[2]: "Saint-Gall"}}
-            ).json()["translations"][0]["text"]
-            for split in (True, False)
-        ]
-    for text in (entry["text"], *served):
+    body["glossary"] = {HELD[2]: "Saint-Gall"}
+    texts = [entry["text"]]
+    for split in (True, False):
+        answer = plain_server.client.post("/v1/translate", json={**body, "split": split}).json()
+        texts.append(answer["translations"][0]["text"])
+    for text in texts:
         counts = [text.count(put) for put in (*HELD[:2], "Saint-Gall", "Gallen")]
         assert counts == [25, 25, 25, 0]
 

@@ -4,8 +4,6 @@ import html
 
 import pytest
 
-from tests.support.serving import serving
-
 HELD = [
     "{{name}}",
     "%1$s",
@@ -36,22 +34,21 @@ def test_several_placeholders_stay_in_their_number(translate):
     assert text.count("{{a}}") == 2 and text.count("{{b}}") == 1
 
 
-def test_a_server_keeps_them_in_text_and_in_html(zygote, toy_run):
+def test_a_server_keeps_them_in_text_and_in_html(plain_server):
     ways = {"source": "en", "target": "fr"}
-    with serving(zygote, toy_run, "--precision", "fp32") as server:
-        for held in HELD:
-            body = {"q": f"my boy {held} sees a dog", **ways}
-            text = server.client.post("/translate", json=body).json()["translatedText"]
-            assert text.count(held) == 1, held
-            marked = f'my boy <span translate="no">{html.escape(held, quote=False)}</span> sees'
-            body = {"q": marked, "format": "html", **ways}
-            text = server.client.post("/translate", json=body).json()["translatedText"]
-            assert text.count(html.escape(held, quote=False)) == 1, held
-        body = {"q": "my boy sees a dog", "protected": ["boy"], **ways}
-        text = server.client.post("/translate", json=body).json()["translatedText"]
-        assert text.split(" ").count("boy") == 1
-        body = {"q": "my boy sees a dog", "glossary": {"dog": "toutou"}, **ways}
-        answer = server.client.post("/v1/translate", json=body).json()
-        assert answer["translations"][0]["text"].split(" ").count("toutou") == 1
-        body["glossary"] = {"dog": ""}
-        assert server.client.post("/v1/translate", json=body).status_code == 400
+    for held in HELD:
+        body = {"q": f"my boy {held} sees a dog", **ways}
+        text = plain_server.client.post("/translate", json=body).json()["translatedText"]
+        assert text.count(held) == 1, held
+        marked = f'my boy <span translate="no">{html.escape(held, quote=False)}</span> sees'
+        body = {"q": marked, "format": "html", **ways}
+        text = plain_server.client.post("/translate", json=body).json()["translatedText"]
+        assert text.count(html.escape(held, quote=False)) == 1, held
+    body = {"q": "my boy sees a dog", "protected": ["boy"], **ways}
+    text = plain_server.client.post("/translate", json=body).json()["translatedText"]
+    assert text.split(" ").count("boy") == 1
+    body = {"q": "my boy sees a dog", "glossary": {"dog": "toutou"}, **ways}
+    answer = plain_server.client.post("/v1/translate", json=body).json()
+    assert answer["translations"][0]["text"].split(" ").count("toutou") == 1
+    body["glossary"] = {"dog": ""}
+    assert plain_server.client.post("/v1/translate", json=body).status_code == 400
