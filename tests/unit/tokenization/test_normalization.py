@@ -1,12 +1,22 @@
 import unicodedata
+from functools import cache
 
 import pytest
 
+from heedful.tokenization import normalization
 from heedful.tokenization.normalization import normalizer
 from heedful.tokenization.tokenizer import UNKNOWN, Tokenizer
 from heedful.tokenization.train import SubwordOptions
 
 LINES = ["Çà et là", "cafe\u0301\u3000noir", "ﬁn ＡＢ", "Ελληνικά 각 각", "a\u0323\u0302x"] * 4
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_table():
+    """Make the table of NFC once, which is the same for every model."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(normalization, "_compositions", cache(normalization._compositions))
+        yield
 
 
 def learned(folder, rule, kind="bpe"):
