@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +16,13 @@ from tests.support.full_disk import room_for
 
 NAME = HubName("org/tiny-en-fr")
 FILE = "vocab.json"
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch):
+    """Make no pauses between attempts."""
+    clock = SimpleNamespace(sleep=lambda seconds: None)
+    monkeypatch.setattr("heedful.exchange.hub.transfer.time", clock)
 
 
 @pytest.mark.parametrize("content", [b"", b"some text\n", bytes(70_000)])
