@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from functools import cache
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from heedful.exchange.convert import HeedfulReference, export_model, import_mode
 from heedful.exchange.formats import ReadOptions
 from heedful.exchange.huggingface.engine import TransformersReference
 from heedful.exchange.parity import DoublePrecisionReference, compare
+from heedful.exchange.t5.read import read
 from heedful.runs.run import Run
 from heedful.training.train import train
 from heedful.translation.translator import Translator
@@ -56,22 +58,35 @@ def trained(tmp_path_factory):
     return write
 
 
+@pytest.fixture(scope="module")
+def folder_of(trained, tmp_path_factory):
+    """Import a model of a kind, once; return the folder of the original and the run."""
+
+    @cache
+    def folder_of(kind):
+        folder = tmp_path_factory.mktemp("imported")
+        theirs, run = folder / "theirs", folder / "run"
+        trained(theirs, **ODD[kind])
+        options = None if "search" in ODD[kind] else TASK
+        report, _ = import_model("t5", theirs, run, options=options, sentences=SENTENCES)
+        count = len(SENTENCES)
+        assert report.parity.difference < 1e-5
+        assert (report.parity.same_tokens, report.parity.same_outputs) == (count, count)
+        return folder
+
+    return folder_of
+
+
 @pytest.mark.parametrize(
     "odd",
     [pytest.param(odd, marks=[] if odd.startswith("1.") else pytest.mark.soak) for odd in ODD],
 )
-def test_a_model_is_the_same_here_and_again_in_transformers(odd, trained, tmp_path):
-    folder, out, back = (tmp_path / name for name in ("theirs", "run", "back"))
-    trained(folder, **ODD[odd])
-    options = None if "search" in ODD[odd] else TASK
-    report, _ = import_model("t5", folder, out, options=options, sentences=SENTENCES)
-    count = len(SENTENCES)
-    assert report.parity.difference < 1e-5
-    assert (report.parity.same_tokens, report.parity.same_outputs) == (count, count)
+def test_a_model_is_the_same_here_and_again_in_transformers(odd, folder_of, tmp_path):
+    folder, out = (folder_of(odd) / name for name in ("theirs", "run"))
     _same_in_double(folder, out)
-    parity, _ = export_model(out, "t5", back, sentences=SENTENCES)
-    assert parity.difference < 1e-5 and parity.same_outputs == count
-    _same_again(folder, back)
+    parity, _ = export_model(out, "t5", tmp_path / "back", sentences=SENTENCES)
+    assert parity.difference < 1e-5 and parity.same_outputs == len(SENTENCES)
+    _same_again(folder, tmp_path / "back")
 
 
 def _same_in_double(folder, out):
@@ -121,12 +136,14 @@ TEXTS = [
 def test_text_becomes_the_same_ids(tmp_path):
     from transformers import T5Tokenizer
 
-    make(tmp_path / "theirs")
-    import_model("t5", tmp_path / "theirs", tmp_path / "run", options=TASK)
+    make(tmp_path / "theirs", search={"max_length": 8})
+    own = "to French: "  # of no task, so the search is that of the model
+    options = ReadOptions(source_prefix=own)
+    import_model("t5", tmp_path / "theirs", tmp_path / "run", options=options)
     theirs, run = T5Tokenizer.from_pretrained(tmp_path / "theirs"), Run.open(tmp_path / "run")
     id_mapping = run.tokenizer.models[0].id_mapping
     for prefix, encode in (
-        (PREFIX, run.tokenizer.encode_source),
+        (own, run.tokenizer.encode_source),
         ("", run.tokenizer.encode_target),
     ):
         lines = [line for line in [*TEXTS, *SENTENCES] if line]
@@ -138,15 +155,14 @@ def test_text_becomes_the_same_ids(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["1.0", "1.1"])
-def test_attention_is_that_of_transformers(kind, trained, tmp_path):
+def test_attention_is_that_of_transformers(kind, folder_of):
     from transformers import T5ForConditionalGeneration
 
-    trained(tmp_path / "theirs", **ODD[kind])
-    import_model("t5", tmp_path / "theirs", tmp_path / "run", options=TASK, sentences=SENTENCES[:1])
+    folder = folder_of(kind)
     model = T5ForConditionalGeneration.from_pretrained(
-        tmp_path / "theirs", attn_implementation="eager"
+        folder / "theirs", attn_implementation="eager"
     ).eval()
-    translator = Translator.load(tmp_path / "run", device="cpu", precision="fp32")
+    translator = Translator.load(folder / "run", device="cpu", precision="fp32")
     attention = translator.attend(SENTENCES[0], target="le chien voit")
     id_mapping = translator.tokenizer.models[0].id_mapping
     source = id_mapping.to_theirs([*translator.tokenizer.encode_source(SENTENCES[:1])[0], 3])
@@ -172,18 +188,13 @@ def test_attention_is_that_of_transformers(kind, trained, tmp_path):
 def test_the_task_decides_prefix_languages_and_search(trained, tmp_path):
     trained(tmp_path / "theirs", steps=0)
     known = ReadOptions(source_language="en", target_language="fr")
-    for number, options in enumerate((TASK, known, ReadOptions(source_prefix=PREFIX))):
-        _, notes = import_model(
-            *("t5", tmp_path / "theirs", tmp_path / f"{number}"),
-            options=options,
-            sentences=SENTENCES[:1],
-        )
-        run = Run.open(tmp_path / f"{number}")
-        assert run.tokenizer.source_prefix == PREFIX
-        assert (run.tokenizer.source_language, run.tokenizer.target_language) == ("en", "fr")
-        assert (run.config.search.beam, run.config.search.max_length) == (4, "29")
-        assert run.config.search.stop == "when-beam-finished"
-        assert not any("--task" in note for note in notes)
+    for options in (TASK, known, ReadOptions(source_prefix=PREFIX)):
+        model = read(tmp_path / "theirs", options)
+        assert model.tokenizer.source_prefix == PREFIX
+        assert (model.tokenizer.source_language, model.tokenizer.target_language) == ("en", "fr")
+        assert (model.config.search.beam, model.config.search.max_length) == (4, "29")
+        assert model.config.search.stop == "when-beam-finished"
+        assert not any("--task" in note for note in model.notes)
     place = tmp_path / "theirs/generation_config.json"
     rule = json.loads(place.read_text(encoding="utf-8"))
     del rule["max_length"]
@@ -196,22 +207,19 @@ def test_the_task_decides_prefix_languages_and_search(trained, tmp_path):
     assert any("--task (summarization, translation_en_to_fr)" in n for n in notes)
 
 
-def test_alignments_count_the_words_of_the_line_alone(trained, tmp_path):
-    trained(tmp_path / "theirs")
-    import_model("t5", tmp_path / "theirs", tmp_path / "run", options=TASK, sentences=SENTENCES[:1])
-    translator = Translator.load(tmp_path / "run", device="cpu", precision="fp32")
+def test_alignments_count_the_words_of_the_line_alone(folder_of):
+    translator = Translator.load(folder_of("1.0") / "run", device="cpu", precision="fp32")
     (found,) = translator.translate(["the big dog"], alignments=True)
     assert found.alignment.source_words == ("the", "big", "dog")
     assert all(source < 3 for source, _ in found.alignment.links)
 
 
-def test_a_model_is_fine_tuned_and_goes_out_again(trained, tmp_path):
-    trained(tmp_path / "theirs", **ODD["1.1"])
-    import_model("t5", tmp_path / "theirs", tmp_path / "run", options=TASK, sentences=SENTENCES[:1])
+def test_a_model_is_fine_tuned_and_goes_out_again(folder_of, tmp_path):
+    before = folder_of("1.1") / "run"
     files = {}
     for side, column, language in (("source", 0, "en"), ("target", 1, "fr")):
         files[side] = tmp_path / f"train.{language}"
-        lines = [pair[column] for pair in text(80)]
+        lines = [pair[column] for pair in text(24)]
         files[side].write_text("\n".join(lines) + "\n", encoding="utf-8")
     train(
         "tiny",
@@ -219,15 +227,14 @@ def test_a_model_is_fine_tuned_and_goes_out_again(trained, tmp_path):
         valid_source=files["source"],
         valid_target=files["target"],
         out=tmp_path / "tuned",
-        finetune_from=tmp_path / "run",
-        settings=["train.steps=6", "train.batch_tokens=400", "train.device=cpu"],
+        finetune_from=before,
+        settings=["train.steps=3", "train.batch_tokens=400", "train.device=cpu"],
     )
     tuned = Run.open(tmp_path / "tuned")
     assert tuned.tokenizer.source_prefix == PREFIX
-    before, after = (Run.open(tmp_path / name) for name in ("run", "tuned"))
     weights = [
         run.load_checkpoint(run.checkpoint_folder("last")).model["encoder.score_bias.weight"]
-        for run in (before, after)
+        for run in (Run.open(before), tuned)
     ]
     assert not weights[0].equal(weights[1])
     parity, _ = export_model(tmp_path / "tuned", "t5", tmp_path / "out", sentences=SENTENCES)
@@ -252,13 +259,12 @@ def test_mt5_is_the_same_class_without_a_scaled_output(trained, tmp_path):
     assert not Run.open(tmp_path / "run").config.model.scale_output
 
 
-def test_a_folder_that_transformers_5_saved_has_no_other_tokenizer_file(trained, tmp_path):
+def test_a_folder_that_transformers_5_saved_has_no_other_tokenizer_file(folder_of, tmp_path):
     from transformers import T5Tokenizer
 
-    folder = tmp_path / "theirs"
-    trained(folder)
+    folder, run = tmp_path / "theirs", folder_of("1.0") / "run"
+    shutil.copytree(folder_of("1.0") / "theirs", folder)
     tokenizer = T5Tokenizer.from_pretrained(folder)
-    import_model("t5", folder, tmp_path / "before", options=TASK, sentences=SENTENCES)
     for name in ("spiece.model", "tokenizer_config.json"):
         (folder / name).unlink()
     tokenizer.save_pretrained(folder)
@@ -266,7 +272,7 @@ def test_a_folder_that_transformers_5_saved_has_no_other_tokenizer_file(trained,
     report, _ = import_model("t5", folder, tmp_path / "run", options=TASK, sentences=SENTENCES)
     assert report.parity.difference < 1e-5
     assert (report.parity.same_tokens, report.parity.same_outputs) == (4, 4)
-    before, after = (Run.open(tmp_path / name).tokenizer for name in ("before", "run"))
+    before, after = (Run.open(place).tokenizer for place in (run, tmp_path / "run"))
     lines = [line for line in TEXTS if line]
     assert before.encode_source(lines) == after.encode_source(lines)
-    export_model(tmp_path / "run", "t5", tmp_path / "back", sentences=SENTENCES)
+    export_model(tmp_path / "run", "t5", tmp_path / "back", sentences=SENTENCES[:1])
