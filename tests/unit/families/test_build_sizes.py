@@ -1,4 +1,5 @@
 import math
+from functools import cache
 
 import pytest
 import torch
@@ -9,7 +10,9 @@ from heedful.model.initialize import initialize
 from heedful.model.weights import parameter_count
 
 
+@cache
 def count(name):
+    """Count the parameters of a recipe, which is built but never allocated."""
     config = recipe(name)
     rows = padded_vocabulary(config.data.vocabulary_size, config.data.vocabulary_multiple)
     with torch.device("meta"):
@@ -48,7 +51,8 @@ def test_table_3_prints_these_millions_of_parameters(row, printed):
     assert round(count(f"table3-{row}") / 1e6) == printed
 
 
-@pytest.mark.parametrize("name", recipe_names())
+# `moe-2048`, which has thousands of modules, is built in families/experts/test_recipes.py.
+@pytest.mark.parametrize("name", [name for name in recipe_names() if name != "moe-2048"])
 def test_every_recipe_can_be_built(name):
     assert count(name) > 100_000
 

@@ -17,7 +17,7 @@ DECODERS = cases(
     {
         "transformer": {},
         "recurrent": {"decoder": "recurrent", "recurrent": {"start": "mean"}},
-        "convs2s": {"decoder": "convs2s"},
+        "convs2s": {"decoder": "convs2s", "convs2s": {"decoder_layers": "2x(16,3)"}},
     }
 )
 
