@@ -6,7 +6,6 @@ import torch
 
 from heedful.config.model import ModelConfig
 from heedful.families.build import build_model
-from heedful.model.graphed import GraphedModel, can_record
 from heedful.model.initialize import initialize
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import AllowedTokens
@@ -15,7 +14,6 @@ from tests.support.models import draw_gates
 END = 3
 FORBIDDEN = (0, 2)
 RULES = [AllowedTokens(forbidden=FORBIDDEN)]
-RECORDS = False  # whether the searches of tiny models replay graphs
 PENALTIES = [LengthPenalty("none"), LengthPenalty("gnmt", 0.6), LengthPenalty("power", 1.0)]
 
 
@@ -26,8 +24,7 @@ def tiny(seed, vocabulary=6, **changes):
     draw_gates(model, seed)
     with torch.no_grad():  # livelier than a fresh model, so that ends are probable now and then
         model.embed_target.weight.mul_(3.0)
-    model.eval()
-    return GraphedModel(model) if RECORDS and can_record(model) else model
+    return model.eval()
 
 
 def log_probabilities(model, source, target_in):
@@ -37,8 +34,8 @@ def log_probabilities(model, source, target_in):
         return torch.log_softmax(model.project(states), dim=-1)
 
 
-def every_sequence(model, source, limit, penalty, table_of=log_probabilities):
-    """Score every complete sequence up to the limit; best first, as (score, tokens, each)."""
+def every_text(model, source, limit, table_of=log_probabilities):
+    """List every complete sequence up to the limit, with the log-probability of each token."""
     vocabulary = table_of(model, source, torch.tensor([[model.start_token]])).size(-1)
     allowed = [token for token in range(vocabulary) if token not in (*FORBIDDEN, END)]
     found = []
@@ -46,9 +43,19 @@ def every_sequence(model, source, limit, penalty, table_of=log_probabilities):
         texts = list(itertools.product(allowed, repeat=length))
         tables = table_of(model, source, torch.tensor([[model.start_token, *t] for t in texts]))
         for tokens, table in zip(texts, tables.tolist(), strict=True):
-            each = [table[i][token] for i, token in enumerate([*tokens, END])]
-            found.append((sum(each) / penalty.divisor(length + 1), tokens, each))
-    return sorted(found, reverse=True)
+            found.append((tokens, [table[i][token] for i, token in enumerate([*tokens, END])]))
+    return found
+
+
+def by_score(texts, penalty):
+    """Score the sequences of `every_text`; best first, as (score, tokens, each)."""
+    scored = ((sum(each) / penalty.divisor(len(each)), tokens, each) for tokens, each in texts)
+    return sorted(scored, reverse=True)
+
+
+def every_sequence(model, source, limit, penalty, table_of=log_probabilities):
+    """Score every complete sequence up to the limit; best first, as (score, tokens, each)."""
+    return by_score(every_text(model, source, limit, table_of), penalty)
 
 
 def batch_of_five(seed, vocabulary=12):

@@ -12,9 +12,13 @@ from heedful.model.layers import Encoder
 from tests.support.models import SETTINGS, batch, small
 
 
-@pytest.mark.parametrize("changes", SETTINGS)
-def test_steps_equal_the_whole_target_at_once(changes):
-    model = small(**changes)
+@pytest.fixture(scope="module", params=SETTINGS)
+def model(request):
+    """Build a model of each kind for the tests of all kinds, which leave it as it is."""
+    return small(**request.param)
+
+
+def test_steps_equal_the_whole_target_at_once(model):
     source, target = batch()
     target[:, 0] = model.start_token
     with torch.no_grad():
@@ -25,9 +29,7 @@ def test_steps_equal_the_whole_target_at_once(changes):
             torch.testing.assert_close(states, whole[:, position], atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("changes", SETTINGS)
-def test_padding_and_neighbors_change_nothing(changes):
-    model = small(**changes)
+def test_padding_and_neighbors_change_nothing(model):
     source, target = batch()
     with torch.no_grad():
         together = model.states(source, target)
@@ -35,9 +37,7 @@ def test_padding_and_neighbors_change_nothing(changes):
     torch.testing.assert_close(alone[0], together[2], atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("changes", SETTINGS)
-def test_a_position_does_not_see_what_follows(changes):
-    model = small(**changes)
+def test_a_position_does_not_see_what_follows(model):
     source, target = batch()
     later = target.clone()
     later[:, 3:] = 9

@@ -21,13 +21,11 @@ from tests.support.exhaustive_search import (
     RULES,
     alone,
     batch_of_five,
-    every_sequence,
+    by_score,
+    every_text,
     is_close,
-    tiny,
 )
 from tests.support.families import cases
-
-pytestmark = pytest.mark.usefixtures("each_way")
 
 RECURRENT = {
     "encoder": "recurrent",
@@ -61,29 +59,41 @@ FAMILIES = cases(
         "balanced experts": {"experts": {"count": 3, "gating": "balanced"}},
     }
 )
+# Models of the other families cannot be recorded, so both ways would be the same.
+RECORDED = [name for name in ("transformer", "average") if name in FAMILIES]
+WAYS = [("plain", name) for name in FAMILIES] + [("recorded", name) for name in RECORDED]
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
-def test_a_wide_beam_finds_the_best_of_all_sequences(seed, family):
-    model = tiny(seed, **family)
+@pytest.mark.parametrize(("tiny", "name"), WAYS, indirect=["tiny"], scope="module")
+def test_a_wide_beam_finds_the_best_of_all_sequences(tiny, name, seed):
+    model = tiny(seed, **FAMILIES[name])
     source = torch.tensor([[4, 5, END]])
+    texts = every_text(model, source, 3)
     for penalty in PENALTIES:
-        expected = every_sequence(model, source, 3, penalty)[:4]
+        expected = by_score(texts, penalty)[:4]
         options = SearchOptions(beam=200, length_penalty=str(penalty), n_best=4)
         (found,) = beam_search(model, source, [3], options, rules=RULES)
         is_close(found, expected)
 
 
+@pytest.mark.parametrize(
+    ("tiny", "names"),
+    [("plain", [*FAMILIES]), ("recorded", RECORDED)],
+    indirect=["tiny"],
+    ids=["plain", "recorded"],
+    scope="module",
+)
 @settings(max_examples=16)
 @given(
     st.integers(0, 50),
     st.integers(1, 5),
     st.sampled_from(PENALTIES),
-    st.sampled_from(list(FAMILIES.values())),
+    st.data(),
 )
-def test_many_sentences_together_are_found_as_each_alone(seed, beam, penalty, family):
-    model = tiny(seed, vocabulary=12, **family)
+def test_many_sentences_together_are_found_as_each_alone(tiny, names, seed, beam, penalty, data):
+    name = data.draw(st.sampled_from(names))
+    model = tiny(seed, vocabulary=12, **FAMILIES[name])
     source, limits = batch_of_five(seed)
     options = {
         "settings": SearchOptions(beam=beam, length_penalty=str(penalty), n_best=min(beam, 2)),
@@ -199,7 +209,7 @@ def never_ending(model):
 
 
 @pytest.mark.parametrize("limit", [0, 1, 4])
-def test_output_is_cut_at_the_limit_and_an_end_is_not_forced(limit):
+def test_output_is_cut_at_the_limit_and_an_end_is_not_forced(tiny, limit):
     model = never_ending(tiny(1, output_bias=True))
     source = torch.tensor([[4, 5, END]])
     (found,) = beam_search(
@@ -217,7 +227,7 @@ def test_output_is_cut_at_the_limit_and_an_end_is_not_forced(limit):
     assert (len(greedy.tokens), greedy.ended) == (limit, False)
 
 
-def test_forbidden_and_filling_ids_are_never_generated():
+def test_forbidden_and_filling_ids_are_never_generated(tiny):
     for seed in range(6):
         model = tiny(seed, vocabulary=12)
         source = torch.tensor([[4, 5, END]])
@@ -228,7 +238,7 @@ def test_forbidden_and_filling_ids_are_never_generated():
         assert {token for h in found for token in h.tokens} <= {1, 5, 6, 7, 8}
 
 
-def test_greedy_takes_the_most_probable_token_each_time():
+def test_greedy_takes_the_most_probable_token_each_time(tiny):
     model = tiny(2, vocabulary=12)
     source = torch.tensor([[4, 5, END, 0], [6, 7, 8, END]])
     found = greedy_search(

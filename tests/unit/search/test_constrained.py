@@ -21,10 +21,7 @@ from tests.support.exhaustive_search import (
     every_sequence,
     is_close,
     log_probabilities,
-    tiny,
 )
-
-pytestmark = pytest.mark.usefixtures("each_way")
 
 SOURCE = torch.tensor([[4, 5, END]])
 PENALTY = PENALTIES[1]
@@ -51,7 +48,7 @@ def lacks(tokens, phrases):
         [[4, 5], [4]],  # one within the other
     ],
 )
-def test_a_wide_beam_finds_the_best_of_all_sequences_that_contain_the_phrases(phrases):
+def test_a_wide_beam_finds_the_best_of_all_sequences_that_contain_the_phrases(tiny, phrases):
     seed, limit = len(phrases) + phrases[0][0], 4
     expected = [
         entry
@@ -125,7 +122,7 @@ def allocation(model, limit, phrases, beam):
 # where the best extension of a poor hypothesis keeps its bank alive
 @example(7, [[5], [4], [5]], 5, 6)
 @example(5, [[6, 7]], 4, 6)
-def test_a_narrow_beam_is_divided_among_banks_as_it_says(seed, phrases, beam, limit):
+def test_a_narrow_beam_is_divided_among_banks_as_it_says(tiny, seed, phrases, beam, limit):
     (found,) = constrained_beam_search(
         tiny(seed, vocabulary=8),
         SOURCE,
@@ -142,7 +139,7 @@ def test_a_narrow_beam_is_divided_among_banks_as_it_says(seed, phrases, beam, li
 @settings(max_examples=20)
 @pytest.mark.parametrize("policy", ["cut", "keep"])
 @given(st.integers(0, 30), phrases_of, st.integers(1, 4), st.integers(0, 2))
-def test_a_narrow_beam_meets_all_phrases_if_there_is_room(policy, seed, phrases, beam, more):
+def test_a_narrow_beam_meets_all_phrases_if_there_is_room(tiny, policy, seed, phrases, beam, more):
     limit = sum(map(len, phrases)) + more
     (found,) = constrained_beam_search(
         tiny(seed),
@@ -160,7 +157,7 @@ def test_a_narrow_beam_meets_all_phrases_if_there_is_room(policy, seed, phrases,
     assert last == sorted(last)
 
 
-def test_where_the_limit_is_too_short_the_nearest_come_first_and_have_not_ended():
+def test_where_the_limit_is_too_short_the_nearest_come_first_and_have_not_ended(tiny):
     phrases = [[5, 1, 4], [1, 1]]
     (found,) = constrained_beam_search(
         tiny(2),
@@ -178,7 +175,7 @@ def test_where_the_limit_is_too_short_the_nearest_come_first_and_have_not_ended(
     assert banks[0] == max(banks) == 3
 
 
-def test_each_sentence_of_a_batch_has_its_own_phrases():
+def test_each_sentence_of_a_batch_has_its_own_phrases(tiny):
     model = tiny(9, vocabulary=12)
     source, limits = batch_of_five(9)
     phrases = [[[5, 6], [7]], [], [[9, 9]], [[4]], [[8], [8]]]
@@ -200,7 +197,7 @@ def test_each_sentence_of_a_batch_has_its_own_phrases():
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_without_phrases_it_is_beam_search(beam):
+def test_without_phrases_it_is_beam_search(tiny, beam):
     model = tiny(6, vocabulary=12)
     source, limits = batch_of_five(6)
     options = {

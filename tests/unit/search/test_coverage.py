@@ -1,6 +1,7 @@
 """GNMT's coverage penalty, compared with the best of all sequences."""
 
 import math
+from collections import defaultdict
 
 import pytest
 import torch
@@ -37,24 +38,25 @@ def recurrent(seed, vocabulary=6, **changes):
     return tiny(seed, vocabulary, **families, recurrent={"initial_range": 1.0, **changes})
 
 
-def penalty_of(model, source, tokens, beta):
-    """Equation 14 in plain numbers, from the weights of the known target; source unpadded."""
-    target_in = torch.tensor([[model.start_token, *tokens]])
+def penalties_of(model, source, texts, beta):
+    """Equation 14 in plain numbers, for known targets of one length; the source is unpadded."""
+    target_in = torch.tensor([[model.start_token, *tokens] for tokens in texts])
     with torch.no_grad():
-        (weights,) = model.attention(source, target_in).cross
-    sums = weights[0, 0].sum(dim=0).tolist()  # over the target steps
-    return beta * sum(math.log(min(total, 1.0)) for total in sums)
+        (weights,) = model.attention(source.expand(len(texts), -1), target_in).cross
+    sums = weights[:, 0].sum(dim=1).tolist()  # over the target steps
+    return [beta * sum(math.log(min(total, 1.0)) for total in row) for row in sums]
 
 
-def expected(model, source, limit, penalty, beta):
-    """All complete sequences by their whole score, best first."""
-    return sorted(
-        (
-            (score + penalty_of(model, source, tokens, beta), tokens, each)
-            for score, tokens, each in every_sequence(model, source, limit, penalty)
-        ),
-        reverse=True,
-    )
+def with_coverage(model, source, sequences, beta):
+    """Add the penalties to the scores of sequences; best first."""
+    of_length, found = defaultdict(list), []
+    for entry in sequences:
+        of_length[len(entry[1])].append(entry)
+    for entries in of_length.values():
+        penalties = penalties_of(model, source, [tokens for _, tokens, _ in entries], beta)
+        for (score, tokens, each), penalty in zip(entries, penalties, strict=True):
+            found.append((score + penalty, tokens, each))
+    return sorted(found, reverse=True)
 
 
 PREVIOUS = {"query": "previous", "feed": "context", "readout": "maxout", "cell": "gru"}
@@ -73,14 +75,14 @@ def test_a_wide_beam_finds_the_best_of_all_sequences(penalty, beta, wiring):
     changed = 0
     for seed in range(2):
         model = recurrent(seed, **wiring)
-        every = expected(model, TEXT, 3, penalty, beta)
+        plain = every_sequence(model, TEXT, 3, penalty)
+        every = with_coverage(model, TEXT, plain, beta)
         asked = SearchOptions(
             beam=200, length_penalty=str(penalty), n_best=4, coverage_penalty=beta
         )
         (found,) = beam_search(model, TEXT, [3], asked, rules=RULES)
         is_close(found, every[:4])
-        plain = every_sequence(model, TEXT, 3, penalty)[:4]
-        changed += [tokens for _, tokens, _ in plain] != [h.tokens for h in found]
+        changed += [tokens for _, tokens, _ in plain[:4]] != [h.tokens for h in found]
     assert changed or beta < 1.0 or wiring  # the penalty is felt
 
 
@@ -89,7 +91,7 @@ def test_the_shortest_length_and_the_n_best_list_go_together(penalty):
     model = recurrent(1)
     asked = SearchOptions(beam=200, length_penalty=str(penalty), n_best=3, coverage_penalty=1.0)
     (found,) = beam_search(model, TEXT, [3], asked, rules=[*RULES, MinLength(2, END)])
-    every = expected(model, TEXT, 3, penalty, 1.0)
+    every = with_coverage(model, TEXT, every_sequence(model, TEXT, 3, penalty), 1.0)
     is_close(found, [entry for entry in every if len(entry[1]) >= 2][:3])
 
 
@@ -119,7 +121,7 @@ def whole_score(model, source, found, penalty, beta):
         return 0.0
     steps = found.tokens if found.ended else found.tokens[:-1]
     divided = sum(found.log_probabilities) / penalty.divisor(length)
-    return divided + penalty_of(model, source, steps, beta)
+    return divided + penalties_of(model, source, [steps], beta)[0]
 
 
 @pytest.mark.parametrize("stop", ["when-none-can-win", "when-beam-finished", "as-joey"])

@@ -20,10 +20,7 @@ from tests.support.exhaustive_search import (
     alone,
     batch_of_five,
     log_probabilities,
-    tiny,
 )
-
-pytestmark = pytest.mark.usefixtures("each_way")
 
 PENALTY = PENALTIES[1]
 
@@ -74,7 +71,7 @@ def algorithm_1(model, source, limit, *, beam, groups, diversity):
     st.sampled_from([0.0, 0.3, 1.0, 5.0]),
     st.integers(0, 4),
 )
-def test_groups_are_those_of_the_papers_algorithm(seed, shape, diversity, limit):
+def test_groups_are_those_of_the_papers_algorithm(tiny, seed, shape, diversity, limit):
     model = tiny(seed, vocabulary=9)
     source = torch.tensor([[4, 5, END]])
     beam, groups = shape
@@ -108,7 +105,7 @@ def in_groups(settings, groups, strength):
     return replace(settings, diverse_groups=groups, diversity_strength=strength)
 
 
-def test_a_list_in_which_groups_agree_is_filled_up():
+def test_a_list_in_which_groups_agree_is_filled_up(tiny):
     model, source = tiny(4, vocabulary=12), torch.tensor([[4, 5, END], [6, 4, END]])
     wide = SearchOptions(beam=4, length_penalty=str(PENALTY), n_best=4)
     plain = beam_search(model, source, [6, 5], wide, RULES)
@@ -119,7 +116,7 @@ def test_a_list_in_which_groups_agree_is_filled_up():
         assert len({one.tokens for one in chosen} - {one.tokens for one in others}) <= 1
 
 
-def test_one_group_is_plain_beam_search():
+def test_one_group_is_plain_beam_search(tiny):
     model = tiny(4, vocabulary=12)
     source, limits = batch_of_five(4)
     wide = SearchOptions(beam=4, length_penalty=str(PENALTY), n_best=4)
@@ -128,7 +125,7 @@ def test_one_group_is_plain_beam_search():
 
 
 @pytest.mark.parametrize("groups", [2, 4])
-def test_many_sentences_together_are_found_as_each_alone(groups):
+def test_many_sentences_together_are_found_as_each_alone(tiny, groups):
     model = tiny(groups, vocabulary=12)
     source, limits = batch_of_five(groups)
     prefixes = [[], [5], [], [6], [7, 8]]
@@ -145,7 +142,7 @@ def test_many_sentences_together_are_found_as_each_alone(groups):
         assert [h.tokens for h in together[row]] == [h.tokens for h in single]
 
 
-def test_a_high_cost_makes_every_group_begin_with_another_token():
+def test_a_high_cost_makes_every_group_begin_with_another_token(tiny):
     model, source = tiny(5, vocabulary=12), torch.tensor([[4, 5, END]])
     wide = SearchOptions(beam=4, length_penalty=str(PENALTY), n_best=4)
     (plain,) = beam_search(model, source, [6], wide, RULES)

@@ -18,10 +18,7 @@ from tests.support.exhaustive_search import (
     every_sequence,
     is_close,
     log_probabilities,
-    tiny,
 )
-
-pytestmark = pytest.mark.usefixtures("each_way")
 
 SOURCE = torch.tensor([[4, 5, END]])
 PENALTY = PENALTIES[1]
@@ -52,13 +49,13 @@ def mean_of(models, shares):
     return table_of
 
 
-def pair(seed=0):
+def pair(tiny, seed=0):
     return tiny(seed, vocabulary=6), tiny(seed + 1, vocabulary=7, **OTHER)
 
 
 @pytest.mark.parametrize(("weights", "shares"), [(None, (0.5, 0.5)), ((3.0, 1.0), (0.75, 0.25))])
-def test_a_wide_beam_finds_the_best_of_all_sequences_under_the_mean(weights, shares):
-    models = pair(3)
+def test_a_wide_beam_finds_the_best_of_all_sequences_under_the_mean(tiny, weights, shares):
+    models = pair(tiny, 3)
     ensemble = Ensemble(models, weights)
     table_of = mean_of(models, shares)
 
@@ -78,7 +75,7 @@ def test_a_wide_beam_finds_the_best_of_all_sequences_under_the_mean(weights, sha
 
 
 @pytest.mark.parametrize("times", [1, 2, 3])
-def test_a_model_with_itself_is_the_model(times):
+def test_a_model_with_itself_is_the_model(tiny, times):
     model = tiny(5, vocabulary=12)
     ensemble = Ensemble([model] * times)
     source, limits = batch_of_five(5)
@@ -95,20 +92,20 @@ def test_a_model_with_itself_is_the_model(times):
             assert found.log_probabilities == pytest.approx(expected.log_probabilities, abs=1e-4)
 
 
-def test_scores_are_normalized_whatever_the_tables_are_filled_up_to():
-    ensemble = Ensemble(pair())
+def test_scores_are_normalized_whatever_the_tables_are_filled_up_to(tiny):
+    ensemble = Ensemble(pair(tiny))
     target_in = torch.tensor([[ensemble.start_token, 4, 5]])
     with torch.no_grad():
         scores = ensemble(SOURCE, target_in)
     assert scores.shape == (1, 3, 7)
     torch.testing.assert_close(scores.exp().sum(-1), torch.ones(1, 3))
     torch.testing.assert_close(torch.log_softmax(scores, -1), scores, atol=1e-6, rtol=0)
-    expected = mean_of(pair(), (0.5, 0.5))(None, SOURCE, target_in)
+    expected = mean_of(pair(tiny), (0.5, 0.5))(None, SOURCE, target_in)
     torch.testing.assert_close(scores.double(), expected, atol=1e-5, rtol=0)
 
 
-def test_steps_equal_the_whole_when_rows_move_and_sentences_leave():
-    ensemble = Ensemble(pair())
+def test_steps_equal_the_whole_when_rows_move_and_sentences_leave(tiny):
+    ensemble = Ensemble(pair(tiny))
     source = torch.tensor([[4, 5, END, 0], [5, 4, 4, END]])
     target = torch.tensor([[4, 5, 1], [5, 1, 4]])
     start = torch.full((2, 1), ensemble.start_token)
@@ -124,15 +121,15 @@ def test_steps_equal_the_whole_when_rows_move_and_sentences_leave():
     torch.testing.assert_close(third, whole[[1, 1], 2], atol=1e-5, rtol=0)
 
 
-def test_one_sure_model_is_not_vetoed():
-    ensemble = Ensemble(pair(), (1.0, 3.0))
+def test_one_sure_model_is_not_vetoed(tiny):
+    ensemble = Ensemble(pair(tiny), (1.0, 3.0))
     each = torch.tensor([[[0.0, -200.0]]])
     assert float(ensemble.mean(each)) == pytest.approx(torch.tensor(0.25).log().item())
 
 
-def test_what_cannot_be_an_ensemble_is_refused():
-    for models, weights in (([], None), (pair(), (1.0,)), (pair(), (1.0, 0.0))):
+def test_what_cannot_be_an_ensemble_is_refused(tiny):
+    for models, weights in (([], None), (pair(tiny), (1.0,)), (pair(tiny), (1.0, 0.0))):
         with pytest.raises(ValueError, match="one weight above 0"):
             Ensemble(models, weights)
     with pytest.raises(TypeError, match="each member has one"):
-        _ = Ensemble(pair()).output
+        _ = Ensemble(pair(tiny)).output

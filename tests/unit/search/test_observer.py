@@ -27,10 +27,7 @@ from tests.support.exhaustive_search import (
     alone,
     batch_of_five,
     log_probabilities,
-    tiny,
 )
-
-pytestmark = pytest.mark.usefixtures("each_way")
 
 KINDS = {
     "beam": (beam_search, {"beam": 3}, {}),
@@ -57,7 +54,7 @@ def tokens_of(branches, step, place):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(3))
-def test_watching_changes_nothing_and_shows_every_sentence_to_its_end(kind, seed):
+def test_watching_changes_nothing_and_shows_every_sentence_to_its_end(tiny, kind, seed):
     model = tiny(seed, vocabulary=12)
     source, limits = batch_of_five(seed)
     search, changes, options = KINDS[kind]
@@ -87,7 +84,7 @@ def test_watching_changes_nothing_and_shows_every_sentence_to_its_end(kind, seed
     st.sampled_from(["cut", "keep"]),
 )
 def test_hypotheses_grow_from_those_before_and_the_best_is_found_again(
-    seed, beam, penalty, stop, length_limit_policy
+    tiny, seed, beam, penalty, stop, length_limit_policy
 ):
     model = tiny(seed, vocabulary=12)
     source, limits = batch_of_five(seed)
@@ -184,7 +181,7 @@ def slow_tree(model, source, limit, beam, penalty):
 
 @settings(max_examples=25)
 @given(st.integers(0, 200), st.integers(1, 4), st.sampled_from(PENALTIES), st.integers(0, 5))
-def test_the_tree_is_that_of_a_search_with_plain_lists(seed, beam, penalty, limit):
+def test_the_tree_is_that_of_a_search_with_plain_lists(tiny, seed, beam, penalty, limit):
     model = tiny(seed, vocabulary=9)
     source = torch.tensor([[4, 5, END]])
     trace = Trace()
@@ -210,7 +207,7 @@ def test_the_tree_is_that_of_a_search_with_plain_lists(seed, beam, penalty, limi
             assert bool(branch.why) == (branch.status != "open")
 
 
-def test_a_sentence_is_seen_in_a_batch_as_it_is_alone():
+def test_a_sentence_is_seen_in_a_batch_as_it_is_alone(tiny):
     model = tiny(4, vocabulary=12)
     source, limits = batch_of_five(4)
     options = {"settings": SearchOptions(beam=3, length_penalty=str(PENALTIES[1])), "rules": RULES}
@@ -229,7 +226,7 @@ def test_a_sentence_is_seen_in_a_batch_as_it_is_alone():
                 assert one.score == pytest.approx(other.score, abs=1e-4)
 
 
-def test_groups_of_a_diverse_beam_stand_side_by_side_in_one_tree():
+def test_groups_of_a_diverse_beam_stand_side_by_side_in_one_tree(tiny):
     model = tiny(1, vocabulary=12)
     source, limits = batch_of_five(1)
     trace = Trace()
@@ -246,7 +243,7 @@ def test_groups_of_a_diverse_beam_stand_side_by_side_in_one_tree():
     assert sum(branch.status == "best" for step in tree for branch in step) == 1
 
 
-def test_what_the_watcher_raises_ends_the_search():
+def test_what_the_watcher_raises_ends_the_search(tiny):
     def observer(snapshot):
         raise KeyboardInterrupt
 

@@ -27,10 +27,7 @@ from tests.support.exhaustive_search import (
     every_sequence,
     is_close,
     log_probabilities,
-    tiny,
 )
-
-pytestmark = pytest.mark.usefixtures("each_way")
 
 SOURCE = torch.tensor([[4, 5, END]])
 
@@ -40,46 +37,49 @@ def repeats(tokens, size):
     return len(set(grams)) < len(grams)
 
 
-def every_sequence_that(keeps, seed, limit=4):
-    expected = every_sequence(tiny(seed), SOURCE, limit, PENALTIES[1])
+def every_sequence_that(keeps, model, limit=4):
+    expected = every_sequence(model, SOURCE, limit, PENALTIES[1])
     kept = [entry for entry in expected if keeps(entry[1])]
     assert len(kept) < len(expected)
     return kept[:5]
 
 
-def search_widely(rule, seed, limit=4):
+def search_widely(rule, model, limit=4):
     options = {
         "settings": SearchOptions(beam=100, length_penalty=str(PENALTIES[1]), n_best=5),
         "rules": [*RULES, rule],
     }
-    return beam_search(tiny(seed), SOURCE, [limit], **options)[0]
+    return beam_search(model, SOURCE, [limit], **options)[0]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_no_n_gram_occurs_twice(size):
-    expected = every_sequence_that(lambda tokens: not repeats(tokens, size), size)
-    is_close(search_widely(NoRepeatNgram(size), size), expected)
+def test_no_n_gram_occurs_twice(tiny, size):
+    model = tiny(size)
+    expected = every_sequence_that(lambda tokens: not repeats(tokens, size), model)
+    is_close(search_widely(NoRepeatNgram(size), model), expected)
 
 
 @pytest.mark.parametrize("prefix", [(5,), (1, 4), (4, 4, 4, 4)])
-def test_a_translation_begins_with_its_prefix(prefix):
-    expected = every_sequence_that(lambda tokens: tokens[: len(prefix)] == prefix, 3)
-    is_close(search_widely(ForcedPrefix([prefix]), 3), expected)
+def test_a_translation_begins_with_its_prefix(tiny, prefix):
+    model = tiny(3)
+    expected = every_sequence_that(lambda tokens: tokens[: len(prefix)] == prefix, model)
+    is_close(search_widely(ForcedPrefix([prefix]), model), expected)
 
 
 @pytest.mark.parametrize("least", [1, 2, 3])
-def test_no_translation_ends_too_early(least):
-    expected = every_sequence_that(lambda tokens: len(tokens) >= least, 3, 3)
-    is_close(search_widely(MinLength(least, END), 3, 3), expected)
+def test_no_translation_ends_too_early(tiny, least):
+    model = tiny(3)
+    expected = every_sequence_that(lambda tokens: len(tokens) >= least, model, 3)
+    is_close(search_widely(MinLength(least, END), model, 3), expected)
 
 
 @pytest.mark.parametrize("phrases", [[(4,)], [(1, 5), (5, 5, 4)], [(4, 1), (1, 4), ()]])
-def test_a_phrase_is_avoided(phrases):
-    sought = [phrase for phrase in phrases if phrase]
+def test_a_phrase_is_avoided(tiny, phrases):
+    model, sought = tiny(4), [phrase for phrase in phrases if phrase]
     expected = every_sequence_that(
-        lambda tokens: not any(contains(tokens, phrase) for phrase in sought), 4
+        lambda tokens: not any(contains(tokens, phrase) for phrase in sought), model
     )
-    is_close(search_widely(AvoidPhrases([phrases]), 4), expected)
+    is_close(search_widely(AvoidPhrases([phrases]), model), expected)
 
 
 texts = st.integers(0, 7).flatmap(
@@ -126,7 +126,7 @@ def test_rules_forbid_what_plain_loops_forbid(written, size, data):
     assert forbidden(AvoidPhrases(phrases)) == by_loop
 
 
-def test_each_sentence_of_a_batch_has_its_own_prefix_and_phrases():
+def test_each_sentence_of_a_batch_has_its_own_prefix_and_phrases(tiny):
     model = tiny(7, vocabulary=12)
     source, limits = batch_of_five(7)
     prefixes = [[5, 6, 7], [], [9], [], [4, 4]]
@@ -156,7 +156,7 @@ def test_each_sentence_of_a_batch_has_its_own_prefix_and_phrases():
             assert not any(contains(found[row].tokens, phrase) for phrase in phrases[row])
 
 
-def test_greedy_search_takes_the_best_token_that_the_rules_leave():
+def test_greedy_search_takes_the_best_token_that_the_rules_leave(tiny):
     model = tiny(5, vocabulary=9)
     rules = [*RULES, ForcedPrefix([(4, 6)]), NoRepeatNgram(2)]
     (found,) = greedy_search(
@@ -173,16 +173,17 @@ def test_greedy_search_takes_the_best_token_that_the_rules_leave():
     assert len(tokens) > 4
 
 
-def test_forced_tokens_keep_the_log_probabilities_of_the_model():
-    (found,) = search_widely(ForcedPrefix([(5, 4, 5)]), 2)[:1]
+def test_forced_tokens_keep_the_log_probabilities_of_the_model(tiny):
+    model = tiny(2)
+    found = search_widely(ForcedPrefix([(5, 4, 5)]), model)[0]
     target_in = torch.tensor([[2, *found.tokens]])
-    table = log_probabilities(tiny(2), SOURCE, target_in)[0]
+    table = log_probabilities(model, SOURCE, target_in)[0]
     each = [float(table[i, t]) for i, t in enumerate([*found.tokens, END])]
     assert found.log_probabilities == pytest.approx(each, abs=1e-4)
 
 
 @pytest.mark.parametrize("limit", [0, 2])
-def test_a_prefix_is_cut_at_the_limit(limit):
+def test_a_prefix_is_cut_at_the_limit(tiny, limit):
     rules = [*RULES, ForcedPrefix([(5, 4, 5)])]
     settings = SearchOptions(beam=3, length_penalty=str(PENALTIES[1]))
     (found,) = beam_search(tiny(1), SOURCE, [limit], settings, rules)
@@ -191,7 +192,7 @@ def test_a_prefix_is_cut_at_the_limit(limit):
         assert (hypothesis.tokens, hypothesis.ended) == ((5, 4, 5)[:limit], False)
 
 
-def test_a_prefix_may_repeat_itself_and_hold_what_is_avoided():
+def test_a_prefix_may_repeat_itself_and_hold_what_is_avoided(tiny):
     prefix = (4, 4, 4)
     rules = [*RULES, ForcedPrefix([prefix]), AvoidPhrases([[(4,)]]), NoRepeatNgram(1)]
     for best in (

@@ -23,10 +23,7 @@ from tests.support.exhaustive_search import (
     alone,
     batch_of_five,
     log_probabilities,
-    tiny,
 )
-
-pytestmark = pytest.mark.usefixtures("each_way")
 
 SOURCE = torch.tensor([[4, 5, END]])
 PENALTY = PENALTIES[1]
@@ -92,7 +89,7 @@ def every_outcome(model, source, limit, sampling):
         Sampling(temperature=2.5, top_k=3, top_p=0.8, seed=5),
     ],
 )
-def test_samples_follow_the_distribution_of_all_translations(sampling):
+def test_samples_follow_the_distribution_of_all_translations(tiny, sampling):
     model, drawn = tiny(11), 3000
     expected = every_outcome(model, SOURCE, 3, sampling)
     (found,) = sample(
@@ -108,7 +105,7 @@ def test_samples_follow_the_distribution_of_all_translations(sampling):
     assert chance_of_as_bad([seen[outcome] for outcome in expected], shares) > 0.001
 
 
-def test_lines_and_seeds_draw_as_samples_do():
+def test_lines_and_seeds_draw_as_samples_do(tiny):
     model = tiny(11)
     expected = every_outcome(model, SOURCE, 2, Sampling())
     seen = Counter()
@@ -157,7 +154,7 @@ def test_a_draw_falls_into_the_share_of_its_token():
 
 @settings(max_examples=8)
 @given(st.integers(0, 2**63 - 1), st.integers(1, 3))
-def test_a_sample_does_not_depend_on_its_batch(seed, samples):
+def test_a_sample_does_not_depend_on_its_batch(tiny, seed, samples):
     model = tiny(3, vocabulary=12)
     source, limits = batch_of_five(3)
     three = SearchOptions(
@@ -173,7 +170,7 @@ def test_a_sample_does_not_depend_on_its_batch(seed, samples):
             assert one.score == pytest.approx(other.score, abs=1e-4)
 
 
-def test_log_probabilities_are_the_models_own():
+def test_log_probabilities_are_the_models_own(tiny):
     model = tiny(4, vocabulary=9)
     hard = Sampling(temperature=2.0, top_k=4, top_p=0.9, seed=9)
     rules = [*RULES, ForcedPrefix([(5, 6)]), NoRepeatNgram(2)]
@@ -195,7 +192,7 @@ def test_log_probabilities_are_the_models_own():
 
 
 @pytest.mark.parametrize("sampling", [Sampling(top_k=1), Sampling(1e-3), Sampling(top_p=1e-9)])
-def test_where_one_token_is_left_sampling_is_greedy(sampling):
+def test_where_one_token_is_left_sampling_is_greedy(tiny, sampling):
     model = tiny(5, vocabulary=12)
     source, limits = batch_of_five(5)
     greedy = greedy_search(

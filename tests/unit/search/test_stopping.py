@@ -11,10 +11,7 @@ from tests.support.exhaustive_search import (
     RULES,
     alone,
     batch_of_five,
-    tiny,
 )
-
-pytestmark = pytest.mark.usefixtures("each_way")
 
 POWER = LengthPenalty("power", 1.0)
 
@@ -24,7 +21,7 @@ POWER = LengthPenalty("power", 1.0)
     ["when-none-can-win", "when-beam-finished", "as-transformers", "as-joey", "as-opennmt"],
 )
 @pytest.mark.parametrize("length_limit_policy", ["cut", "end", "force", "keep"])
-def test_what_a_sentence_gets_does_not_depend_on_its_batch(stop, length_limit_policy):
+def test_what_a_sentence_gets_does_not_depend_on_its_batch(tiny, stop, length_limit_policy):
     model = tiny(3, vocabulary=12)
     source, limits = batch_of_five(3)
     limits = [max(1, limit) for limit in limits]
@@ -53,7 +50,7 @@ def test_what_a_sentence_gets_does_not_depend_on_its_batch(stop, length_limit_po
 
 @pytest.mark.parametrize("length_limit_policy", ["cut", "end", "force", "keep"])
 @pytest.mark.parametrize("beam", [1, 3])
-def test_the_limit_counts_more_than_the_least_length(length_limit_policy, beam):
+def test_the_limit_counts_more_than_the_least_length(tiny, length_limit_policy, beam):
     model = tiny(3, vocabulary=12)
     source, limits = batch_of_five(3)
     limits = [max(1, limit) for limit in limits]
@@ -103,7 +100,7 @@ def test_what_is_left_adds_up_to_one():
     assert left[0, 0].isneginf()
 
 
-def test_all_that_reach_the_limit_may_count_like_the_others():
+def test_all_that_reach_the_limit_may_count_like_the_others(tiny):
     model = tiny(1, vocabulary=12)
     source = torch.tensor([[4, 5, END]])
     (kept,) = beam_search(
