@@ -1,6 +1,10 @@
 """Models of BART's classes with a further language, as folders that transformers loads."""
 
 import json
+import shutil
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -10,21 +14,43 @@ from tests.support.marian import text
 from heedful.errors import ExchangeError, SettingError
 from heedful.exchange.bart.renumber import renumber_pieces
 from heedful.exchange.convert import export_model, import_model
+from heedful.exchange.parity import Parity
 from heedful.runs.run import Run
+from heedful.training.extend import NewLanguage, extend
 from heedful.translation.translator import Translator
 
+SENTENCES = [SAXON[0], ENGLISH[0], FRENCH[1]]
 SEARCHES = {
     "greedy": {"beam": 1},
     "beam": {"beam": 4, "length_penalty": "power:1.3", "stop": "when-beam-finished"},
 }
 
 
-def written_by_transformers(folder, run, sentences, search):
-    """Translate as the documentation of transformers says; yields our ids and pieces."""
-    import transformers
+class Longer(NamedTuple):
+    """A folder with the model, the run that a language was added to, and what was exported."""
 
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=torch.float32).eval()
+    folder: Path
+    run: Run
+    parity: Parity
+    notes: tuple[str, ...]
+
+
+@pytest.fixture(scope="module")
+def longer_of(tmp_path_factory):
+    """Give a model of a kind another language and export it, once."""
+
+    @cache
+    def longer_of(name):
+        folder = tmp_path_factory.mktemp("extended")
+        run = extended(folder, name)
+        exported = export_model(folder / "longer", "bart", folder / "out", sentences=SENTENCES)
+        return Longer(folder, run, *exported)
+
+    return longer_of
+
+
+def written_by_transformers(tokenizer, model, run, sentences, search):
+    """Translate as the documentation of transformers says; yields our ids and pieces."""
     pieces, codes = run.tokenizer.models[0], (run.direction.source, run.direction.target)
     names = [pieces.piece(run.tokenizer.frame.token(code)) for code in codes]
     tokenizer.src_lang = codes[0] if type(tokenizer).__name__ == "M2M100Tokenizer" else names[0]
@@ -43,45 +69,44 @@ def written_by_transformers(folder, run, sentences, search):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_transformers_reads_the_new_language_and_writes_it(tmp_path, name):
-    run = extended(tmp_path, name)
+def test_transformers_reads_the_new_language_and_writes_it(longer_of, tmp_path, name):
+    import transformers
+
+    folder, run, parity, notes = longer_of(name)
     kind, _, code, written = KINDS[name]
     assert run.tokenizer.languages[-1] == code
-    sentences = [SAXON[0], ENGLISH[0], FRENCH[1]]
-    parity, notes = export_model(tmp_path / "longer", "bart", tmp_path / "out", sentences=sentences)
     assert parity.difference < 1e-5
-    assert parity.same_tokens == parity.same_outputs == len(sentences)
-    settings = json.loads((tmp_path / "out" / "tokenizer_config.json").read_text("utf-8"))
+    assert parity.same_tokens == parity.same_outputs == len(SENTENCES)
+    settings = json.loads((folder / "out" / "tokenizer_config.json").read_text("utf-8"))
     assert settings["tokenizer_class"] == written
     assert any(code in note for note in notes) == (kind in ("m2m100", "mbart50"))
-    again, _ = import_model(
-        "huggingface", tmp_path / "out", tmp_path / "again", sentences=sentences
-    )
+    again, _ = import_model("huggingface", folder / "out", tmp_path / "again", sentences=SENTENCES)
     assert again.parity.same_outputs == again.parity.sentences
     assert {*Run.open(tmp_path / "again").tokenizer.languages} == {*run.tokenizer.languages}
 
-    longer = Translator.load(tmp_path / "longer", device="cpu", precision="fp32")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder / "out")
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder / "out", dtype=torch.float32)
+    longer = Translator.load(folder / "longer", device="cpu", precision="fp32")
     old = run.tokenizer.source_language
     sides = [(old, code), (code, old)]
     for source, target in sides[:1] if written == "M2M100Tokenizer" else sides:
         between = longer.between(source, target)
-        ids = between.run.tokenizer.encode_source(sentences)
+        ids = between.run.tokenizer.encode_source(SENTENCES)
         for search, options in SEARCHES.items():
-            theirs = [*written_by_transformers(tmp_path / "out", between.run, sentences, search)]
+            theirs = [*written_by_transformers(tokenizer, model, between.run, SENTENCES, search)]
             assert [row for row, _ in theirs] == ids
-            ours = between.translate(sentences, **options)
+            ours = between.translate(SENTENCES, **options)
             assert [row for _, row in theirs] == [line.tokens for line in ours]
 
 
 @pytest.mark.parametrize("name", ["nllb", "mbart", "m2m100"])
-def test_the_new_language_is_named_while_the_tokenizer_is_loaded(tmp_path, name):
+def test_the_new_language_is_named_while_the_tokenizer_is_loaded(longer_of, name):
     import transformers
 
-    run = extended(tmp_path, name)
+    folder, run, *_ = longer_of(name)
     code = KINDS[name][2]
     token = run.tokenizer.models[0].piece(run.tokenizer.frame.token(code))
-    export_model(tmp_path / "longer", "bart", tmp_path / "out", sentences=SAXON[:2])
-    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out", src_lang=token)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder / "out", src_lang=token)
     (ids,) = run.between(code, "fr", ("", "")).tokenizer.encode_source(SAXON[:1])
     mapping = renumber_pieces(run.tokenizer).models[0].id_mapping
     read = mapping.to_ours(tokenizer(SAXON[0]).input_ids)
@@ -104,25 +129,28 @@ def test_subwords_alone_leave_the_languages_to_the_class(tmp_path):
     assert mapping.to_ours(tokenizer(SAXON[0]).input_ids)[: len(ids)] == ids
 
 
-def test_a_new_source_is_refused_where_the_class_has_none(tmp_path):
-    run = extended(tmp_path, "unigram").between("nds", "fr", ("", ""))
-    run.tokenizer.save(tmp_path / "longer")
+def test_a_new_source_is_refused_where_the_class_has_none(longer_of, tmp_path):
+    folder, run, *_ = longer_of("unigram")
+    shutil.copytree(folder / "longer", tmp_path / "longer")
+    run.between("nds", "fr", ("", "")).tokenizer.save(tmp_path / "longer")
     with pytest.raises(ExchangeError, match="fixed list of source languages, without nds"):
         export_model(tmp_path / "longer", "bart", tmp_path / "out", sentences=SAXON[:2])
     assert not (tmp_path / "out").exists()
 
 
-def test_a_code_that_could_be_a_word_is_refused(tmp_path):
+def test_a_code_that_could_be_a_word_is_refused(longer_of, tmp_path):
+    folder = longer_of("nllb").folder
+    new = NewLanguage(target=folder / "text.xx", tag="nds", pieces=40)
     with pytest.raises(SettingError, match="--tag must have the form of the codes"):
-        extended(tmp_path, "nllb", tag="nds")
+        extend(folder / "run", tmp_path / "longer", new)
+    assert not (tmp_path / "longer").exists()
 
 
-def test_new_unigram_subwords_leave_no_tie(tmp_path):
+def test_new_unigram_subwords_leave_no_tie(longer_of):
     import transformers
 
-    run = extended(tmp_path, "mbart50")
-    export_model(tmp_path / "longer", "bart", tmp_path / "out", sentences=SAXON[:2])
-    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    folder, run, *_ = longer_of("mbart50")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder / "out")
     pieces = run.tokenizer.models[0]
     # “mmë s” and “mm ës” are made of the same letters by as many merges
     for line in (french.translate(UMLAUTS) for _, french in text(600)):
