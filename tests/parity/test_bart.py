@@ -1,6 +1,7 @@
 """Folders of BART's classes: in, translated for several languages, and out again."""
 
 import json
+from functools import cache
 
 import pytest
 import torch
@@ -9,7 +10,6 @@ from tests.support.marian import text
 
 import heedful
 from heedful.errors import ArgumentError, ExchangeError, SettingError
-from heedful.exchange.bart.read import read
 from heedful.exchange.convert import export_model, import_model
 from heedful.exchange.formats import ReadOptions
 from heedful.exchange.parity import sample_sentences
@@ -50,16 +50,30 @@ def imported(folder, kind, options=None, sentences=SENTENCES[:1], **shape):
     return report.parity
 
 
+@pytest.fixture(scope="module")
+def folder_of(tmp_path_factory):
+    """Import a model of a kind, once; return the folder of the original and the run."""
+
+    @cache
+    def folder_of(kind):
+        folder = tmp_path_factory.mktemp(kind)
+        parity = imported(folder, kind, sentences=SENTENCES)
+        assert parity.difference < 1e-5
+        assert parity.same_tokens == parity.same_outputs == parity.sentences == len(SENTENCES)
+        return folder
+
+    return folder_of
+
+
 @pytest.mark.parametrize("kind", CLASSES)
-def test_an_import_agrees_and_goes_out_again(tmp_path, kind):
-    parity = imported(tmp_path, kind, sentences=SENTENCES)
-    assert parity.difference < 1e-5
-    assert parity.same_tokens == parity.same_outputs == parity.sentences == len(SENTENCES)
-    parity, _ = export_model(tmp_path / "run", "bart", tmp_path / "out", sentences=SENTENCES)
+def test_an_import_agrees_and_goes_out_again(folder_of, tmp_path, kind):
+    run = folder_of(kind) / "run"
+    parity, _ = export_model(run, "bart", tmp_path / "out", sentences=SENTENCES)
     assert parity.difference < 1e-5
     assert parity.same_tokens == parity.same_outputs == len(SENTENCES)
-    again, _ = import_model("huggingface", tmp_path / "out", tmp_path / "again")
-    assert again.parity.same_outputs == again.parity.sentences
+    made_up = sample_sentences(Run.open(run).tokenizer, 4)
+    again, _ = import_model("huggingface", tmp_path / "out", tmp_path / "again", sentences=made_up)
+    assert again.parity.same_outputs == again.parity.sentences == 4
 
 
 @pytest.mark.parametrize(
@@ -69,12 +83,10 @@ def test_an_import_agrees_and_goes_out_again(tmp_path, kind):
         ("mbart", "nllb", "mbart, but names m2m_100"),
     ],
 )
-def test_a_run_of_another_class_than_is_named_is_refused(tmp_path, kind, named, meant):
-    make(tmp_path / "theirs", kind)
-    import_model("bart", tmp_path / "theirs", tmp_path / "run", sentences=SENTENCES[:1])
+def test_a_run_of_another_class_than_is_named_is_refused(folder_of, tmp_path, kind, named, meant):
     with pytest.raises(ExchangeError, match=f"which is {meant}; use --format bart"):
-        export_model(tmp_path / "run", named, tmp_path / "out")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "theirs"]
+        export_model(folder_of(kind) / "run", named, tmp_path / "out")
+    assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize(
@@ -100,19 +112,19 @@ def test_partly_tied_tables_go_out_again(tmp_path, tie, alike):
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-def test_a_call_chooses_its_languages(tmp_path, kind):
+def test_a_call_chooses_its_languages(folder_of, kind):
     import transformers
 
-    imported(tmp_path, kind)
+    folder = folder_of(kind)
     name, code = OTHERS[kind]
-    translator = Translator.load(tmp_path / "run", device="cpu", precision="fp32")
+    translator = Translator.load(folder / "run", device="cpu", precision="fp32")
     ours = translator.translate(SENTENCES, from_language="fr", to_language=name)
     run = translator.between("fr", name).run
     assert run.direction.target == code
     of_model, of_tokenizer = (getattr(transformers, part) for part in CLASSES[kind])
-    model = of_model.from_pretrained(tmp_path / "theirs", dtype=torch.float32).eval()
+    model = of_model.from_pretrained(folder / "theirs", dtype=torch.float32).eval()
     tokenizer = of_tokenizer.from_pretrained(
-        tmp_path / "theirs", src_lang=run.direction.source, tgt_lang=code
+        folder / "theirs", src_lang=run.direction.source, tgt_lang=code
     )
     number = run.tokenizer.models[0].id_mapping.origins[run.tokenizer.frame.token(code)]
     where = "decoder_start_token_id" if kind == "mbart" else "forced_bos_token_id"
@@ -171,9 +183,8 @@ def test_each_call_takes_languages_alike(tmp_path):
         one.score(source, target, to_langauge="de")
 
 
-def test_a_language_that_is_no_string_is_refused(tmp_path):
-    imported(tmp_path, "m2m100")
-    translator = Translator.load(tmp_path / "run", device="cpu", precision="fp32")
+def test_a_language_that_is_no_string_is_refused(folder_of):
+    translator = Translator.load(folder_of("m2m100") / "run", device="cpu", precision="fp32")
     for name in ("from_language", "to_language"):
         for language in (5, None, ["fr"], b"fr"):
             must = f"`{name}` of Translator.between must be a string"
@@ -181,31 +192,27 @@ def test_a_language_that_is_no_string_is_refused(tmp_path):
                 translator.between(**{name: language})
 
 
-def test_words_are_aligned_without_the_language(tmp_path):
-    imported(tmp_path, "m2m100")
-    translator = Translator.load(tmp_path / "run", device="cpu", precision="fp32")
+def test_words_are_aligned_without_the_language(folder_of):
+    translator = Translator.load(folder_of("m2m100") / "run", device="cpu", precision="fp32")
     (source, target), *_ = text(1)
     links = translator.align(source, target)
     assert links.source_words == tuple(source.split())
     assert links.target_words == tuple(target.split())
 
 
-def test_an_unknown_language_is_refused_with_the_near_ones(tmp_path):
-    imported(tmp_path, "nllb")
-    translator = Translator.load(tmp_path / "run", device="cpu", precision="fp32")
+def test_an_unknown_language_is_refused_with_the_near_ones(folder_of, tmp_path):
+    folder = folder_of("nllb")
+    translator = Translator.load(folder / "run", device="cpu", precision="fp32")
     with pytest.raises(SettingError, match="similar ones are deu_Latn"):
         translator.translate("A dog.", to_language="dex_Latn")
     with pytest.raises(SettingError, match="to_language must be a language of this model"):
         translator.translate("A dog.", to_language="tlh")
     with pytest.raises(ExchangeError, match="--target-language must be a language"):
         import_model(
-            "huggingface", tmp_path / "theirs", tmp_path / "b", options=ReadOptions("en", "tlh")
+            "huggingface", folder / "theirs", tmp_path / "b", options=ReadOptions("en", "tlh")
         )
-    assert look_for(tmp_path / "run", "zh-TW") == "zho_Hant"
-
-
-def look_for(path, name):
-    return Run.open(path).between("", name, ("", "")).direction.target
+    run = Run.open(folder / "run").between("", "zh-TW", ("", ""))
+    assert run.direction.target == "zho_Hant"
 
 
 def test_a_tokenizer_without_a_sentencepiece_model_is_read(tmp_path):
@@ -241,8 +248,7 @@ def test_damaged_folders_are_refused(tmp_path):
         assert not (tmp_path / "run").exists()
 
 
-def test_made_up_sentences_hold_no_mask(tmp_path):
-    make(tmp_path / "theirs", "nllb")
-    tokenizer = read(tmp_path / "theirs", ReadOptions()).tokenizer
+def test_made_up_sentences_hold_no_mask(folder_of):
+    tokenizer = Run.open(folder_of("nllb") / "run").tokenizer
     assert "<mask>" in map(tokenizer.models[0].piece, range(tokenizer.source_size))
     assert "<mask>" not in " ".join(sample_sentences(tokenizer, 300))
