@@ -79,8 +79,7 @@ def test_log_probabilities_are_those_of_fairseq(name, tmp_path):
     np.testing.assert_allclose(ours(run, source, target_in), wanted, atol=2e-5)
 
 
-@pytest.mark.parametrize("form", ["cfg", "nested"])
-@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize(("form", "zipped"), [("cfg", True), ("nested", False)])
 def test_newer_configurations_and_older_containers_are_read(form, zipped, tmp_path):
     given = options()
     tensors = write(tmp_path, given, form=form, zipped=zipped)
