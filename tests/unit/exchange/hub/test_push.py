@@ -47,9 +47,9 @@ def test_a_run_is_uploaded_with_its_card_and_translates_alike_from_there(writer)
     ]
 
 
-def test_a_branch_is_made_and_a_card_is_replaced_until_it_is_edited(writer, capsys):
+def test_a_branch_is_made_and_a_card_is_replaced_until_it_is_edited(writer, converted, capsys):
     for count, license in enumerate(("mit", "cc-by-4.0")):
-        push_run(NAME, HubName("me/mine", "v1"), facts=CardFacts(license))
+        push_run(converted, HubName("me/mine", "v1"), facts=CardFacts(license))
         repository = writer.repositories["me/mine"]
         assert len(repository.commits) == 2 + count
         card = repository.commits[repository.branches["v1"]]["README.md"]
@@ -60,17 +60,17 @@ def test_a_branch_is_made_and_a_card_is_replaced_until_it_is_edited(writer, caps
     assert "edited" not in capsys.readouterr().err
     edited = card.replace(b"## Use", b"Not for medicine.\n\n## Use")
     repository.add({"README.md": edited, "vocab.json": b"old"}, "v1")
-    push_run(NAME, HubName("me/mine", "v1"))
+    push_run(converted, HubName("me/mine", "v1"))
     files = repository.commits[repository.branches["v1"]]
     assert files["README.md"] == edited
     assert files["vocab.json"] != b"old"
     assert "me/mine@v1: README.md was edited, or written by another" in capsys.readouterr().err
 
 
-def test_files_that_another_model_left_are_deleted_and_the_rest_stays(writer):
+def test_files_that_another_model_left_are_deleted_and_the_rest_stays(writer, converted):
     left = ("tokenizer.json", "pytorch_model.bin", "model-00001-of-00002.safetensors")
     writer.add("me/used", dict.fromkeys((*left, "notes.txt", "vocab.json"), b"old"))
-    push_run(NAME, HubName("me/used"))
+    push_run(converted, HubName("me/used"))
     repository = writer.repositories["me/used"]
     files = repository.commits[repository.branches["main"]]
     assert not files.keys() & {*left}
@@ -78,23 +78,23 @@ def test_files_that_another_model_left_are_deleted_and_the_rest_stays(writer):
     assert files["vocab.json"] != b"old"
 
 
-def test_a_private_upload_into_a_public_repository_is_refused(writer):
+def test_a_private_upload_into_a_public_repository_is_refused(writer, converted):
     writer.add("me/public", {"README.md": b"mine"})
     with pytest.raises(ExchangeError, match="--private needs a private repository, but me/public"):
-        push_run(NAME, HubName("me/public"), private=True)
+        push_run(converted, HubName("me/public"), private=True)
     assert len(writer.repositories["me/public"].commits) == 1
 
 
-def test_an_upload_is_refused_offline(writer, monkeypatch):
+def test_an_upload_is_refused_offline(writer, converted, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(ExchangeError, match="needs the hub, but HF_HUB_OFFLINE"):
-        push_run(NAME, HubName("me/mine"))
+        push_run(converted, HubName("me/mine"))
 
 
-def test_a_token_that_may_not_write_is_told(hub, monkeypatch):
+def test_a_token_that_may_not_write_is_told(hub, converted, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", READER)
     with pytest.raises(ExchangeError, match="must allow access to me/mine, but answers 403"):
-        push_run(NAME, HubName("me/mine"))
+        push_run(converted, HubName("me/mine"))
     assert "me/mine" not in hub.repositories
 
 
