@@ -2,6 +2,7 @@
 
 import base64
 import json
+import shutil
 
 import pytest
 import sentencepiece
@@ -14,14 +15,20 @@ SPECIAL = {"pad": 0, "end": 1, "unknown": 2}
 TEXTS = ["  Two   spaces\tand a tab", "Ünknown ☃☃, ﬁne １２３", *(pair[0] for pair in text(30))]
 
 
-@pytest.fixture
-def folder(tmp_path):
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
     """What transformers 5 saves of a tokenizer."""
     from transformers import T5Tokenizer
 
-    make(tmp_path / "theirs")
-    T5Tokenizer.from_pretrained(tmp_path / "theirs").save_pretrained(tmp_path / "saved")
-    return tmp_path / "saved"
+    folder = tmp_path_factory.mktemp("unigram")
+    make(folder / "theirs")
+    T5Tokenizer.from_pretrained(folder / "theirs").save_pretrained(folder / "saved")
+    return folder / "saved"
+
+
+@pytest.fixture
+def folder(original, tmp_path):
+    return shutil.copytree(original, tmp_path / "saved")
 
 
 def change(folder, **values):

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import shutil
 import sys
 
 import pytest
@@ -18,10 +19,16 @@ from heedful.tokenization.special_symbols import START
 from tests.support.marian import make
 
 
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("marian") / "theirs"
+    make(folder)
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path):
-    make(tmp_path / "theirs")
-    return tmp_path / "theirs"
+def folder(original, tmp_path):
+    return shutil.copytree(original, tmp_path / "theirs")
 
 
 def complaint(folder):

@@ -1,6 +1,7 @@
 """Refused T5 folders and their messages; tests/parity compares models."""
 
 import json
+import shutil
 
 import pytest
 import safetensors.torch
@@ -14,10 +15,16 @@ from tests.support.t5 import PREFIX, make
 pytestmark = pytest.mark.family("relative_buckets", "rms_norm")
 
 
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("t5") / "theirs"
+    make(folder)
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path):
-    make(tmp_path / "theirs")
-    return tmp_path / "theirs"
+def folder(original, tmp_path):
+    return shutil.copytree(original, tmp_path / "theirs")
 
 
 def complaint(folder, **options):
