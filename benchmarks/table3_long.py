@@ -53,6 +53,17 @@ def recorded_table() -> Table3:
     return long_table(record.measurements["here"], record.measurements["text"])
 
 
+def _compare_order(record: Record) -> str:
+    """Compare the order of the rows with their order in the shorter training runs."""
+    names = {row["name"] for row in record.measurements["here"]}
+    shorter = [row for row in read("table3").measurements["here"] if row["name"] in names]
+    perplexity, bleu = long_table(shorter, record.measurements["text"]).correlations
+    return (
+        f"At a quarter of the steps, the correlations of the same rows are {perplexity:+.2f} and "
+        f"{bleu:+.2f}, because the order depends more on how fast a row learns."
+    )
+
+
 def body(record: Record, origins: Sequence[str]) -> str:
     """Lay out the longer training runs. `origins`: commits and machines of earlier rows."""
     table = long_table(record.measurements["here"], record.measurements["text"])
@@ -66,7 +77,7 @@ def body(record: Record, origins: Sequence[str]) -> str:
             f"times as many steps. The precision is {precision.removeprefix(_PRECISION)}.",
             markdown(table.rows),
             "![Published and measured perplexity and BLEU](table3-long.svg)",
-            table.verdict,
+            f"{table.verdict} {_compare_order(record)}",
             fold("All longer trainings", [*table.conclusions, markdown(table.details), *origins]),
         ]
     )

@@ -196,15 +196,17 @@ def _systems(rows: Sequence[dict[str, Any]], best: dict[str, dict[str, Any]]) ->
     cells = []
     for name in dict.fromkeys(row["system"] for row in rows):
         table2 = dict(setting.split("=", 1) for setting in _plan_of(name)["settings"])
-        steps = next(row["steps"] for row in rows if row["system"] == name)
+        own = [row for row in rows if row["system"] == name]
+        steps = own[0]["steps"]
         cells.append(
             {"title": _TITLES[name], "best": best[name]["choice"] if name in best else ""}
-            | {"steps": steps, "warmup": warmup(steps), "warmup2": table2["train.warmup"]}
+            | {"trials": len(own), "minutes": MINUTES * len(own), "steps": steps}
+            | {"warmup": warmup(steps), "warmup2": table2["train.warmup"]}
             | {"rate2": table2["train.learning_rate"]}
         )
     return table(
-        "system | steps | warm-up | warm-up in Table 2 | best rate | rate in Table 2",
-        "{title} | {steps:,} | {warmup} | {warmup2} | {best} | {rate2}",
+        "system | trials | minutes | steps | warm-up | in Table 2 | best rate | in Table 2",
+        "{title} | {trials} | {minutes:g} | {steps:,} | {warmup} | {warmup2} | {best} | {rate2}",
         cells,
     )
 
@@ -269,7 +271,9 @@ _HEAD = (
     "The warm-up is an eighth of the steps. Perplexity and greedy BLEU are measured on the "
     "validation text. The chosen trial of a system has the lowest perplexity among the trials "
     "that [use their attention](../howto/training-health.md), or among all trials if none does. A "
-    "trial with fewer layers is chosen only if no trial with all layers uses its attention."
+    "trial with fewer layers is chosen only if no trial with all layers uses its attention. All "
+    "systems have the same number of trials of the learning rate; systems that did not learn to "
+    "attend by themselves have further trials."
 )
 _COLUMNS = (
     "In the tables below, chosen trials are bold. “First” is the share of target tokens that "

@@ -122,7 +122,7 @@ def test_the_page_names_steps_and_best_rates():
     rows = [trial("without", 50.0), *rates_of("gnmt", (9.0, 8.0, 7.0, 7.5))]
     page = body(record_of(*rows))
     assert "takes in 1.5 minutes on one thread" in page
-    assert "| GNMT | 320 | 40 | 300 | 3e-3 | 6e-3 |" in page
+    assert "| GNMT | 5 | 7.5 | 320 | 40 | 300 | 3e-3 | 6e-3 |" in page
     assert "| GNMT | **3e-3** | 7.0 | 8.2 | 25% | 0.50 | 0.34 |" in page
     assert "| GNMT | without | 50.0 | 8.2 | 25% | 0.50 | 0.34 |" in page, "not all tried"
     assert page.count("| **") == 1
