@@ -9,7 +9,7 @@ from heedful.experiments.page import fold, markdown
 from heedful.experiments.record import Record
 from heedful.kernels.api import resolve_precision
 from heedful.machine.devices import resolve_device
-from heedful.paper.table3 import SYSTEMS, Table3
+from heedful.paper.table3 import PICTURE_NOTE, SYSTEMS, Table3
 
 TIMES = 4
 ROWS = tuple(row for row in SYSTEMS if row.name.startswith(("base", "a-", "c-")))
@@ -77,6 +77,7 @@ def body(record: Record, origins: Sequence[str]) -> str:
             f"times as many steps. The precision is {precision.removeprefix(_PRECISION)}.",
             markdown(table.rows),
             "![Published and measured perplexity and BLEU](table3-long.svg)",
+            PICTURE_NOTE,
             f"{table.verdict} {_compare_order(record)}",
             fold("All longer trainings", [*table.conclusions, markdown(table.details), *origins]),
         ]

@@ -17,8 +17,8 @@ from heedful.paper.claims.check import INTRODUCTION, RESERVATION, claim_sections
 from heedful.paper.claims.statement import Checked
 from heedful.paper.table1 import COUNT_HEADING, conclude, describe_times
 from heedful.paper.table2 import ENSEMBLES, RECIPE, SYSTEMS, Table2
+from heedful.paper.table3 import PICTURE_NOTE, Table3
 from heedful.paper.table3 import SYSTEMS as ROWS
-from heedful.paper.table3 import Table3
 from heedful.runs.run import flat_settings
 
 # Table 1's published and counted costs and steps, and its published and measured paths.
@@ -169,6 +169,7 @@ def table3(record: Record) -> str:
             f"hours (`--threads 1`) among {len(ROWS)} training runs.",
             markdown(table.rows),
             "![Published and measured perplexity and BLEU](table3.svg)",
+            PICTURE_NOTE,
             f"{table.verdict} After so few steps, rows that learn fast are ahead.",
             fold(
                 "All trainings",

@@ -34,6 +34,10 @@ COMMON = (
     "train.learning_rate=1.5e-3",
     "train.clip_norm=1",
 )
+PICTURE_NOTE = (
+    "Each point is a row of the table; the band is the range that other seeds of the base row "
+    "would reach."
+)
 _WIDTH, _LAYERS = 4, 2
 _PARTS = {4: "a quarter", 8: "an eighth"}
 _SEEDS = (2, 3)
@@ -275,8 +279,7 @@ class Table3:
         """Plot measured against published perplexity and BLEU."""
         sheet = ReportPage(
             "Table 3: published and measured",
-            "Each point is a row of the table; the band is the range that other seeds of the "
-            "base row would reach.",
+            PICTURE_NOTE,
             self.rows,
         )
         panels = []
@@ -284,8 +287,8 @@ class Table3:
             ("perplexity", "BLEU"),
             self.noises,
             (
-                [(row.name, row.perplexity, _perplexity(system)) for row, system in self.pairs],
-                [(row.name, row.bleu, system.valid_bleu) for row, system in self.pairs],
+                [(row.title, row.perplexity, _perplexity(system)) for row, system in self.pairs],
+                [(row.title, row.bleu, system.valid_bleu) for row, system in self.pairs],
             ),
             strict=True,
         ):
