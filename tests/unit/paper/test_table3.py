@@ -68,7 +68,7 @@ def test_what_exceeds_the_noise_is_marked(make, tmp_path):
         in table.conclusions[0]
     )
     table.draw(tmp_path / "table3.svg")
-    assert "c-layers-2" in (tmp_path / "table3.svg").read_text("utf-8")
+    assert "(C) 2 layers" in (tmp_path / "table3.svg").read_text("utf-8")
 
 
 def made_up(make, **bleu):
