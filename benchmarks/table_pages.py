@@ -1,7 +1,7 @@
 """The pages of the paper's tables and claims, laid out from their records."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks.corpora import VOCABULARY
@@ -10,7 +10,7 @@ from benchmarks.table3_long import body as lay_out_long
 from heedful.config.load import load_config
 from heedful.config.recipes import recipe
 from heedful.experiments.measured import MeasuredSystem
-from heedful.experiments.page import ScoreDifference, fold, markdown, table
+from heedful.experiments.page import Rows, ScoreDifference, fold, markdown, table
 from heedful.experiments.plan import Plan
 from heedful.experiments.record import Record
 from heedful.paper.claims.check import INTRODUCTION, RESERVATION, claim_sections
@@ -23,6 +23,8 @@ from heedful.runs.run import flat_settings
 
 # Table 1's published and counted costs and steps, and its published and measured paths.
 _MAIN_COLUMNS = (0, 1, 4, 5, 6, 7, 9)
+# The same costs as formulas and numbers, and the steps and paths.
+_COST_COLUMNS, _PATH_COLUMNS = (0, 1, 2, 3, 4), (0, 5, 6, 7, 8, 9)
 _RECIPES = {
     **{name: name for name in ("bytenet", "deep-att", "gnmt", "moe")},
     **{"gnmt-rl": "gnmt", "convs2s": "convs2s-en-de", "base": "paper-base", "big": "paper-big"},
@@ -48,7 +50,7 @@ def table1(record: Record) -> str:
         [
             "## Table 1: what a layer costs",
             COUNT_HEADING,
-            markdown([[row[place] for place in _MAIN_COLUMNS] for row in measured["counts"]]),
+            _columns(measured["counts"], _MAIN_COLUMNS),
             describe_times(measured["rounds"], measured["threads"]),
             markdown(measured["times"]),
             "![Time of a layer by length and width](table1.svg)",
@@ -56,9 +58,20 @@ def table1(record: Record) -> str:
                 "How layers compare",
                 conclude(measured["layers"], measured["crossings"], measured["rounds"]),
             ),
-            fold("All costs, steps and paths", [markdown(measured["counts"])]),
+            fold(
+                "All costs, steps and paths",
+                [
+                    _columns(measured["counts"], columns)
+                    for columns in (_COST_COLUMNS, _PATH_COLUMNS)
+                ],
+            ),
         ]
     )
+
+
+def _columns(rows: Rows, places: Sequence[int]) -> str:
+    """Lay out some columns of a table."""
+    return markdown([[row[place] for place in places] for row in rows])
 
 
 def table2(record: Record) -> str:
