@@ -44,7 +44,6 @@ def two_trainings(recipe: str, options: TrainingOptions) -> tuple[TrainingOption
     share = options.both_directions_first or 0.0
     _check(config, options, share)
     check_parts(options.keep_state, options.reset)
-    _check_weights(options.finetune_weights)
     if isinstance(options.valid_pairs, Iterator):  # both runs read them
         options = replace(options, valid_pairs=list(options.valid_pairs))
     source, target = (as_list(side or ()) for side in (options.source, options.target))
@@ -54,6 +53,7 @@ def two_trainings(recipe: str, options: TrainingOptions) -> tuple[TrainingOption
         named = out if out.name not in ("", "..") else Path(abspath(out))
         both = named.with_name(f"{named.name}-both")
     steps = max(1, share_of(config.train.steps, share))
+    _check_weights(options, steps)
     first = replace(
         options,
         both_directions_first=None,
@@ -91,12 +91,15 @@ def _length(config: RunConfig, steps: int, share: float) -> list[str]:
     return lengths
 
 
-def _check_weights(weights: str) -> None:
-    """Refuse weights that the first run will not have."""
-    if weights not in ("default", "best", "last") and not re.fullmatch(r"step-\d+", weights):
+def _check_weights(options: TrainingOptions, steps: int) -> None:
+    """Refuse weights that the first run, of so many steps, will not have."""
+    weights, step = options.finetune_weights, re.fullmatch(r"step-(\d+)", options.finetune_weights)
+    has_best = options.valid_source is not None or options.valid_pairs is not None
+    known = {"default", "last", *(["best"] if has_best else [])}
+    if weights not in known and not (step and int(step[1]) <= steps):
         raise SettingError(
-            f"--finetune-weights must be best, last or step-N with {_FLAG}, because the first run "
-            f"has no other weights, but is {weights!r}."
+            f"with {_FLAG}, --finetune-weights must be last, step-N up to step-{steps}, or best if "
+            f"there is text for validation, but is {weights!r}."
         )
 
 

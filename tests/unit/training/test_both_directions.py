@@ -90,8 +90,10 @@ def test_a_share_is_between_none_and_all(share):
         (("train.objective=simcut", "train.second_pass_start=6"), {}, r"below `train.steps` \(5\)"),
         ((), {"keep_state": ("everything",)}, "--keep-state must be one of optimizer, schedule"),
         ((), {"reset": ("head",)}, "--reset must be one of tokenizer"),
-        ((), {"finetune_weights": "average"}, "best, last or step-N .* but is 'average'"),
-        ((), {"finetune_weights": "step-"}, "best, last or step-N .* but is 'step-'"),
+        ((), {"finetune_weights": "average"}, "must be last, .* but is 'average'"),
+        ((), {"finetune_weights": "step-"}, "must be last, .* but is 'step-'"),
+        ((), {"finetune_weights": "step-6"}, "up to step-5, .* but is 'step-6'"),
+        ((), {"finetune_weights": "best"}, "best if there is text for validation, but is 'best'"),
     ],
 )
 def test_what_does_not_go_together_is_refused(settings, options, message):
