@@ -39,6 +39,7 @@ from heedful.training.health.registry import HealthWarnings
 from heedful.training.log import RunLog, perplexity
 from heedful.training.objective.likelihood import Likelihood, Objective
 from heedful.training.optimizer import MixedPrecisionOptimizer
+from heedful.training.progress import Progress
 from heedful.training.schedule import Schedule, counts_decays
 from heedful.training.state import Clock, LogSums, StepTotals, StopSignal, TrainState, Validation
 
@@ -115,6 +116,7 @@ class Trainer:
         self.clock = Clock(train_state.counters.seconds)
         self._logged_at = self._saved_at = self.clock.seconds
         self._saved_step = self._began_at = train_state.counters.step
+        self.progress = Progress(config, self.clock, self._began_at)
         self._warned_of_warmup = self._has_penalty = False
         self._health = HealthWarnings(log.say)
 
@@ -374,17 +376,9 @@ class Trainer:
         if self.objective.figure and since.pairs:  # there are no pairs before second passes begin
             line[self.objective.figure] = since.figure / since.pairs
         line |= self.model.log_figures() | self._more_of_log()
-        share = self._share(step)
-        self.log.training(line, share, counters.seconds * (1 - share) / max(share, 1e-9))
+        self.log.training(line, self.progress.share(step), self.progress.remaining(step))
         self.callbacks.log(line)
         self.train_state.since_log = LogSums()
-
-    def _share(self, step: int) -> float:
-        """Return the completed share of the training, by steps or minutes."""
-        share, minutes = step / self.config.steps, self.config.minutes
-        if minutes is not None:
-            share = min(1.0, max(share, self.train_state.counters.seconds / (minutes * 60)))
-        return share
 
     def _more_of_log(self) -> dict[str, float]:
         """Return additional figures for a line of the log; subclasses override this."""
@@ -397,8 +391,7 @@ class Trainer:
         known = seconds >= LOG_SECONDS or step - self._began_at >= LOG_STEPS
         if config.minutes is None or not (ended or (known and not self._warned_of_warmup)):
             return
-        pace = (step - self._began_at) / max(seconds, 1e-9)
-        at_end = step if ended else step + pace * max(config.minutes * 60 - self.clock.seconds, 0)
+        at_end = step if ended else self.progress.step_at_end_of_minutes(step)
         self._warned_of_warmup = True
         if not self.schedule.is_past_warmup(int(min(at_end, config.steps))):
             when = f"ended at step {step:,}" if ended else f"will end near step {at_end:,.0f}"
@@ -428,7 +421,7 @@ class Trainer:
             self.log.validation(result | self._flops())
             self.callbacks.validation(result | self._flops())
             past_warmup = self.schedule.is_past_warmup(step)
-            self._health.warn(result, self._share(step), past_warmup)
+            self._health.warn(result, self.progress.share(step), past_warmup)
             is_regular = step % every == 0  # an uninterrupted run has no extra validation
             keep_best, best_by = self.config.keep_best, self.config.best_by
             is_best = self.train_state.remember(result, keep_best, best_by, is_regular)
