@@ -3,7 +3,7 @@ BLEU on small corpora: trials of settings on Multi30k, then one row for each cor
 
     python -m benchmarks.quality rates [--name NAME ...]
     python -m benchmarks.quality trials [--name NAME ...] [--again] [--minutes M] [--runs FOLDER]
-    python -m benchmarks.quality corpora [--name NAME ...] [--seed S] [--runs FOLDER]
+    python -m benchmarks.quality corpora [--name NAME ...] [--seed S] [--threads T] [--runs FOLDER]
 
 `rates` needs an idle machine. It measures the speed of each trial's settings, on one thread with
 sentences of Multi30k and on two threads with sentences of each corpus. A training's number of steps
@@ -12,14 +12,16 @@ other machines. With `--name`, only these trials are measured, in turns with the
 rates are multiples of the recorded rate of BASE.
 
 Trials read the validation text only. `corpora` trains a model on each corpus with the settings of
-the trial CHOSEN on two threads, and scores the corpus's test set. Each training is added to
-`docs/results/quality.json` when it ends, and the page is written from this record. Recorded
-training runs are repeated only with `--again`.
+the trial CHOSEN, and scores the corpus's test set. Its steps always follow from the rate on two
+threads; with `--threads 1`, two such training runs next to each other take less time than one after
+the other. Each training is added to `docs/results/quality.json` when it ends, and the page is
+written from this record. Recorded training runs are repeated only with `--again`.
 """
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from benchmarks.report import (
@@ -78,6 +80,7 @@ def main() -> None:
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     is_trial = options.kind != "corpora"
     names = TRIALS if is_trial else CORPORA
@@ -98,7 +101,7 @@ def main() -> None:
         if is_trial:
             measured, lines = measure_trial(name, options.minutes, run)
         else:
-            measured, lines = measure_corpus(name, options.seed, run)
+            measured, lines = measure_corpus(name, options.seed, options.threads, run)
         measured |= {"commit": options.commit, "machine": machine()}
         # read again, because another call may have added a training run in the meantime
         trainings = measurements_of("quality").get(options.kind, {})
@@ -188,7 +191,9 @@ def measure_trial(name: str, minutes: float, run: Path) -> tuple[dict[str, Any],
     return _measure(CORPORA["multi30k"], settings, "valid", run)
 
 
-def measure_corpus(name: str, seed: int, run: Path) -> tuple[dict[str, Any], list[str]]:
+def measure_corpus(
+    name: str, seed: int, threads: int, run: Path
+) -> tuple[dict[str, Any], list[str]]:
     """Train on a corpus; return the scores of its test set, and its translations."""
     corpus = CORPORA[name]
     steps = steps_in(CHOSEN, corpus.minutes, name)
@@ -196,7 +201,7 @@ def measure_corpus(name: str, seed: int, run: Path) -> tuple[dict[str, Any], lis
         *TRIALS[CHOSEN],
         *corpus.settings,
         *_lengths(steps),
-        "train.threads=2",
+        f"train.threads={threads}",
         f"train.seed={seed}",
     )
     return _measure(corpus, settings, "test", run)
@@ -256,7 +261,9 @@ def body(record: Record) -> str:
                 "{lower-cased:.2f} | {chrf:.2f}",
                 cells,
             ),
+            *_means(rows),
             f"Signatures: {_signatures(rows.values())}. {_TESTS}",
+            _STEPS,
             *origins(rows),
         ]
     if trials := measured.get("trials"):
@@ -273,6 +280,24 @@ def body(record: Record) -> str:
         measured_at = origins({"all other speeds" if added else "all speeds": rates} | added)
         parts.append(fold("Speeds", [_RATES, _rate_table(rates), *measured_at]))
     return "\n\n".join(parts)
+
+
+def _means(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """State the mean, the lowest and the highest scores of each corpus with several seeds."""
+    paragraphs = []
+    for name, corpus in CORPORA.items():
+        of_corpus = [row for key, row in rows.items() if key.partition(",")[0] == name]
+        if len(of_corpus) > 1:
+            scores = []
+            for title, score in (("BLEU", "bleu"), ("lower-cased BLEU", "lower-cased")):
+                values = [row[score] for row in of_corpus]
+                scores.append(
+                    f"{title} {fmean(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+                )
+            paragraphs.append(
+                f"Means over {len(of_corpus)} seeds of {corpus.title}: {', '.join(scores)}."
+            )
+    return paragraphs
 
 
 def _rate_table(rates: Mapping[str, Mapping[str, float]]) -> str:
@@ -303,6 +328,12 @@ def _format_settings(settings: Sequence[str]) -> str:
 _TESTS = (
     "Test sets are test_2016_flickr, the test parts of Tatoeba and Tanaka, and lines 1,001 to "
     "3,000 of Europarl's development set, which is from another quarter than the training text."
+)
+_STEPS = (
+    "The number of steps of each corpus follows from the speed on two threads of an idle machine "
+    f"and {CORPORA['multi30k'].minutes:.0f} minutes (Europarl: "
+    f"{CORPORA['europarl-fr-en'].minutes:.0f}). The table shows the minutes that each training "
+    "run actually took, on one or two threads and sometimes next to other work."
 )
 _RATES = (
     "Tokens per second on an idle machine, counted on the side with more tokens, without a second "

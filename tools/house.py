@@ -118,6 +118,21 @@ def tree_of(text: str) -> ast.Module:
 def code_lines(text: str) -> tuple[set[int], set[int], set[int]]:
     """Find the code, docstring and comment lines of a Python file."""
     described = docstring_lines(tree_of(text))
+    written = {
+        number: line.lstrip()
+        for number, line in enumerate(text.split("\n"), start=1)
+        if number not in described and line.strip()
+    }
+    if any('"""' in line or "'''" in line for line in written.values()):
+        code, comments = _token_lines(text)  # slow, but a string may hold empty lines and hashes
+        code -= described
+        return code, described, comments - code - described
+    comments = {number for number, line in written.items() if line.startswith("#")}
+    return written.keys() - comments, described, comments
+
+
+def _token_lines(text: str) -> tuple[set[int], set[int]]:
+    """Find the lines of tokens and of comments, which may share lines."""
     code: set[int] = set()
     comments: set[int] = set()
     layout = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
@@ -127,8 +142,7 @@ def code_lines(text: str) -> tuple[set[int], set[int], set[int]]:
             comments.update(lines)
         elif token.type not in layout:
             code.update(lines)
-    code -= described
-    return code, described, comments - code - described
+    return code, comments
 
 
 @cache

@@ -79,10 +79,10 @@ def test_later_trials_are_timed_beside_the_base_whose_rate_stays(monkeypatch):
 def test_the_settings_of_every_corpus_are_valid(rates, monkeypatch, tmp_path):
     measured = []
     monkeypatch.setattr(quality, "_measure", lambda *arguments: measured.append(arguments))
-    quality.measure_corpus("multi30k", 2, tmp_path)
+    quality.measure_corpus("multi30k", 2, 1, tmp_path)
     ((_, settings, part, _),) = measured
     train = load_config(quality.RECIPE, settings).train
-    assert (train.steps, train.seed, train.threads, part) == (7200, 2, 2, "test")
+    assert (train.steps, train.seed, train.threads, part) == (7200, 2, 1, "test")
 
 
 @pytest.mark.parametrize("name", CORPORA)
@@ -143,14 +143,21 @@ def test_the_page_has_a_row_for_each_training():
             "c",
             "m",
             {
-                "corpora": {"multi30k, seed 2": TRAINING},
+                "corpora": {
+                    "multi30k, seed 2": TRAINING,
+                    "multi30k, seed 3": TRAINING | {"bleu": 32.0, "lower-cased": 34.0},
+                    "europarl-fr-en, seed 1": TRAINING,
+                },
                 "trials": {"wide": TRAINING | {"minutes": 30}},
             },
         )
     )
     assert "| Multi30k, English to German | 2 | 1 | 5,000 | 30.00 | 31.00 | 60.00 |" in page
     assert "Signatures: `a`, `b`." in page
-    assert "Measured at commit c1 on m1: multi30k, seed 2." in page
+    means = "BLEU 31.00 (30.00 to 32.00), lower-cased BLEU 32.50 (31.00 to 34.00)"
+    assert f"Means over 2 seeds of Multi30k, English to German: {means}." in page
+    assert page.count("Means over") == 1
+    assert "on m1: multi30k, seed 2; multi30k, seed 3; europarl-fr-en, seed 1." in page
     assert "Measured at commit c1 on m1: wide." in page
     assert "| wide | `train.schedule=cosine`" in page
     rates = {"trials": {"wide": 9000.2}, "multi30k": {"wide": 14000.0}}
