@@ -28,7 +28,8 @@ from heedful.experiments.page import table
 from heedful.experiments.record import Record
 from heedful.text.corpus import read_lines
 
-READINGS: tuple[Literal["exact", "text"], ...] = ("exact", "text")
+Reading = Literal["exact", "text"]
+READINGS: tuple[Reading, ...] = ("exact", "text")
 AUGMENT = "capitals:0.07 title:0.07 typos:0.07 punctuation:0.05 symbols:0.07 tags:0.07"
 """All augmentations together, which change a third of the pairs."""
 SHARE = 0.1
@@ -122,15 +123,15 @@ def read_copies(source: Path, reference: Path) -> Copies:
     return noisy_copies(list(read_lines(source)), list(read_lines(reference)))
 
 
-def score_run(run: Path, copies: Copies) -> dict[str, Any]:
+def score_run(run: Path, copies: Copies, readings: Sequence[Reading] = READINGS) -> dict[str, Any]:
     """
-    Translate the copies with both readings.
+    Translate the copies, with both readings unless `readings` names one.
 
-    Returns the BLEU of each copy, the shares of kept pieces, and how many translations of the clean
-    test set depend on the reading.
+    Returns the BLEU of each copy and the shares of kept pieces; with both readings also how many
+    translations of the clean test set depend on the reading.
     """
     texts, scores, shares = {}, {}, {}
-    for reading in READINGS:
+    for reading in readings:
         translator = heedful.Translator.load(
             run, device="cpu", precision="fp32", threads=1, reading=reading
         )
@@ -144,8 +145,10 @@ def score_run(run: Path, copies: Copies) -> dict[str, Any]:
             for name, lines in texts[reading].items()
         }
         shares[reading] = kept_shares(copies, texts[reading])
-    changed = changed_lines(*(texts[reading]["clean"] for reading in READINGS))
-    return {"scores": scores, "kept": shares, "changed": changed}
+    result: dict[str, Any] = {"scores": scores, "kept": shares}
+    if len(texts) > 1:
+        result["changed"] = changed_lines(*(texts[reading]["clean"] for reading in readings))
+    return result
 
 
 def changed_lines(first: Sequence[str], second: Sequence[str]) -> int:

@@ -2,7 +2,7 @@
 BLEU on small corpora: trials of settings on Multi30k, then one row for each corpus.
 
     python -m benchmarks.quality rates [--name NAME ...]
-    python -m benchmarks.quality trials [--name NAME ...] [--again] [--minutes M] [--runs FOLDER]
+    python -m benchmarks.quality trials [--name NAME ...] [--corpus CORPUS] [--again] [--minutes M]
     python -m benchmarks.quality corpora [--name NAME ...] [--seed S] [--threads T] [--runs FOLDER]
 
 `rates` needs an idle machine. It measures the speed of each trial's settings, on one thread with
@@ -11,19 +11,24 @@ follows from its rate and its minutes, so the training runs themselves may run a
 other machines. With `--name`, only these trials are measured, in turns with the trial BASE: their
 rates are multiples of the recorded rate of BASE.
 
-Trials read the validation text only. `corpora` trains a model on each corpus with the settings of
-the trial CHOSEN, and scores the corpus's test set. Its steps always follow from the rate on two
-threads; with `--threads 1`, two such training runs next to each other take less time than one after
-the other. Each training is added to `docs/results/quality.json` when it ends, and the page is
-written from this record. Recorded training runs are repeated only with `--again`.
+Trials read the validation text only, of Multi30k or of another corpus, and a noisy copy of it.
+Where the run folder of a trial still exists, `--again` scores it again.
+
+`corpora` trains a model on each corpus with the settings of the trial CHOSEN, and scores the
+corpus's test set. Its steps always follow from the rate on two threads; with `--threads 1`, two
+such training runs next to each other take less time than one after the other. Each training is
+added to `docs/results/quality.json` when it ends, and the page is written from this record.
+Recorded training runs are repeated only with `--again`.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from benchmarks.noise import read_copies, score_run
 from benchmarks.report import (
     ORIGIN,
     ResultPage,
@@ -68,6 +73,7 @@ TRIALS: dict[str, tuple[str, ...]] = {
 }
 BASE = "wide"
 """The trial with which later trials are timed in turns, because the speed of machines varies."""
+MULTI30K = "multi30k"
 CHOSEN = "wide, rotary"
 """The trial whose settings the training runs on the corpora have."""
 
@@ -77,6 +83,7 @@ def main() -> None:
     parser = arguments(__doc__, "quality")
     parser.add_argument("kind", choices=("rates", "trials", "corpora"))
     parser.add_argument("--name", action="append", default=[])
+    parser.add_argument("--corpus", choices=[*CORPORA], default=MULTI30K)
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=1)
@@ -93,13 +100,13 @@ def main() -> None:
         return
     for name in options.name or names:
         trainings = measurements_of("quality").get(options.kind, {})
-        key = name if is_trial else f"{name}, seed {options.seed}"
+        key = trial_key(name, options.corpus) if is_trial else f"{name}, seed {options.seed}"
         if key in trainings and not options.again:
             continue
         print(key, flush=True)
-        run = options.runs / key.replace(", ", "-").replace(" ", "-")
+        run = options.runs / re.sub(r"\W+", "-", key)
         if is_trial:
-            measured, lines = measure_trial(name, options.minutes, run)
+            measured, lines = measure_trial(name, options.corpus, options.minutes, run)
         else:
             measured, lines = measure_corpus(name, options.seed, options.threads, run)
         measured |= {"commit": options.commit, "machine": machine()}
@@ -180,15 +187,26 @@ def steps_in(trial: str, minutes: float, kind: str = "trials") -> int:
     return int(60 * minutes * rate / (training.batch_tokens * cost))
 
 
-def measure_trial(name: str, minutes: float, run: Path) -> tuple[dict[str, Any], list[str]]:
-    """Train on Multi30k; return the scores of the validation text, and its translations."""
-    steps = steps_in(name, minutes)
+def trial_key(name: str, corpus: str) -> str:
+    """Return the name of a trial in the record; trials on Multi30k are named by their settings."""
+    return name if corpus == MULTI30K else f"{name}; {corpus}"
+
+
+def measure_trial(
+    name: str, corpus: str, minutes: float, run: Path
+) -> tuple[dict[str, Any], list[str]]:
+    """Train on a corpus; return the scores of the validation text, and its translations."""
+    kind = "trials" if corpus == MULTI30K else corpus
+    steps = steps_in(name, minutes, kind)
     settings = (
         *TRIALS[name],
         *_lengths(steps),
         "train.threads=1",
     )
-    return _measure(CORPORA["multi30k"], settings, "valid", run)
+    measured, lines = _measure(CORPORA[corpus], settings, "valid", run)
+    copies = read_copies(*CORPORA[corpus].write(run.with_name(f"{run.name}-text"))["valid"])
+    noisy = score_run(run, {"mixed": copies["mixed"]}, ("text",))["scores"]["text"]["mixed"]
+    return measured | {"noisy": noisy}, lines
 
 
 def measure_corpus(
@@ -267,19 +285,32 @@ def body(record: Record) -> str:
             *origins(rows),
         ]
     if trials := measured.get("trials"):
-        cells = [{"name": name} | row for name, row in trials.items()]
-        shown = table(
-            "trial | settings | steps | minutes | BLEU | lower-cased BLEU",
-            "{name} | {shown} | {steps:,} | {minutes:.0f} | {bleu:.2f} | {lower-cased:.2f}",
-            [row | {"shown": _format_settings(TRIALS.get(row["name"], ()))} for row in cells],
-        )
-        title = "Trials on Multi30k, scored on the validation text"
-        parts.append(fold(title, [_TRIALS, shown, *origins(trials)]))
+        tables = []
+        for name, corpus in CORPORA.items():
+            cells = [
+                _trial_cells(key.partition(";")[0], row)
+                for key, row in trials.items()
+                if (key.partition("; ")[2] or MULTI30K) == name
+            ]
+            head = "trial | settings | steps | minutes | BLEU | lower-cased BLEU | noisy BLEU"
+            line = "{name} | {shown} | {steps:,} | {minutes:.0f} | {bleu:.2f} | {lower-cased:.2f} "
+            line += "| {noisy}"
+            if cells:
+                tables += [f"{corpus.title}:", table(head, line, cells)]
+        title = "Trials, scored on the validation text"
+        parts.append(fold(title, [_TRIALS, *tables, *origins(trials)]))
     if rates := measured.get("rates"):
         added = {f"{name}, relative to {BASE}": row for name, row in rates.get("added", {}).items()}
         measured_at = origins({"all other speeds" if added else "all speeds": rates} | added)
         parts.append(fold("Speeds", [_RATES, _rate_table(rates), *measured_at]))
     return "\n\n".join(parts)
+
+
+def _trial_cells(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert a trial to the cells of its row; the first trials were not scored on noisy text."""
+    noisy = f"{row['noisy']:.2f}" if "noisy" in row else ""
+    settings = _format_settings(TRIALS.get(name, ()))
+    return {**row, "name": name, "shown": settings, "noisy": noisy}
 
 
 def _means(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -342,8 +373,10 @@ _RATES = (
 )
 _TRIALS = (
     "Each trial changes settings of the recipe `multi30k`. Its number of steps follows from its "
-    "measured speed, so that all trials take the same time on one thread of an idle machine. The "
-    "table shows the minutes that each trial actually took."
+    "measured speed, so that all trials on a corpus take the same time on an idle machine. The "
+    "table shows the minutes that each trial actually took. “Noisy BLEU” is cased BLEU of a copy "
+    "of the validation text with capitals, typing errors, symbols and tags "
+    "(`benchmarks/noisy_copy.py`)."
 )
 PAGE = ResultPage("quality", "BLEU on small corpora", {"quality": body})
 

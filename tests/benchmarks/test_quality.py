@@ -27,7 +27,7 @@ TRAINING = {
 @pytest.fixture
 def rates(monkeypatch):
     known = dict.fromkeys(TRIALS, 4096.0)
-    rates = {"trials": known, "multi30k": dict.fromkeys(TRIALS, 2 * 4096.0)}
+    rates = {"trials": known} | dict.fromkeys(CORPORA, dict.fromkeys(TRIALS, 2 * 4096.0))
     monkeypatch.setattr(quality, "measurements_of", lambda name: {"rates": rates})
 
 
@@ -83,6 +83,33 @@ def test_the_settings_of_every_corpus_are_valid(rates, monkeypatch, tmp_path):
     ((_, settings, part, _),) = measured
     train = load_config(quality.RECIPE, settings).train
     assert (train.steps, train.seed, train.threads, part) == (7200, 2, 1, "test")
+
+
+@pytest.mark.parametrize(("corpus", "steps"), [("multi30k", 60), ("tatoeba-en-de", 120)])
+def test_a_trial_is_scored_on_a_noisy_copy_too(rates, corpus, steps, monkeypatch, tmp_path):
+    measured, scored = [], []
+
+    def measure(*arguments):
+        measured.append(arguments)
+        return {"bleu": 31.0}, ["ein Hund"]
+
+    def score(*arguments):
+        scored.append(arguments)
+        return {"scores": {"text": {"mixed": 17.0}}}
+
+    texts = {side: tmp_path / side for side in ("source", "reference")}
+    for path in texts.values():
+        path.write_text("a dog runs .\n", "utf-8")
+    monkeypatch.setattr(quality, "_measure", measure)
+    monkeypatch.setattr(quality, "score_run", score)
+    monkeypatch.setattr(small_corpora.SmallCorpus, "write", lambda *_: {"valid": [*texts.values()]})
+    result, _ = quality.measure_trial("wide", corpus, 1.0, tmp_path / "run")
+    assert result == {"bleu": 31.0, "noisy": 17.0}
+    ((corpus_of, settings, part, _),) = measured
+    train = load_config(quality.RECIPE, settings).train
+    assert (corpus_of, train.steps, train.threads, part) == (CORPORA[corpus], steps, 1, "valid")
+    ((run, copies, readings),) = scored
+    assert (run, [*copies], readings) == (tmp_path / "run", ["mixed"], ("text",))
 
 
 @pytest.mark.parametrize("name", CORPORA)
@@ -148,7 +175,10 @@ def test_the_page_has_a_row_for_each_training():
                     "multi30k, seed 3": TRAINING | {"bleu": 32.0, "lower-cased": 34.0},
                     "europarl-fr-en, seed 1": TRAINING,
                 },
-                "trials": {"wide": TRAINING | {"minutes": 30}},
+                "trials": {
+                    "wide": TRAINING | {"minutes": 30},
+                    "wide; tatoeba-en-de": TRAINING | {"noisy": 29.0},
+                },
             },
         )
     )
@@ -158,8 +188,10 @@ def test_the_page_has_a_row_for_each_training():
     assert f"Means over 2 seeds of Multi30k, English to German: {means}." in page
     assert page.count("Means over") == 1
     assert "on m1: multi30k, seed 2; multi30k, seed 3; europarl-fr-en, seed 1." in page
-    assert "Measured at commit c1 on m1: wide." in page
-    assert "| wide | `train.schedule=cosine`" in page
+    assert "Measured at commit c1 on m1: wide; wide; tatoeba-en-de." in page
+    rows = [line for line in page.splitlines() if line.startswith("| wide | `train.schedule=")]
+    assert [row.split(" | ")[-1] for row in rows] == [" |", "29.00 |"]
+    assert page.index("Tatoeba, English to German:") < page.index(rows[1])
     rates = {"trials": {"wide": 9000.2}, "multi30k": {"wide": 14000.0}}
     rates |= {"commit": "c2", "machine": "m2"}
     page = body(Record("c", "m", {"rates": rates}))
