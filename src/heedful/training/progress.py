@@ -5,7 +5,7 @@ from heedful.training.state import Clock
 
 
 class Progress:
-    """The progress of a training towards its planned steps or minutes."""
+    """The progress of a training toward its planned steps or minutes."""
 
     def __init__(self, config: TrainConfig, clock: Clock, began_at: int) -> None:
         self._steps, self._minutes = config.steps, config.minutes
