@@ -117,7 +117,7 @@ class Trainer:
         self._logged_at = self._saved_at = self.clock.seconds
         self._saved_step = self._began_at = train_state.counters.step
         self.progress = Progress(config, self.clock, self._began_at)
-        self._warned_of_warmup = self._has_penalty = False
+        self._warned_of_few_minutes = self._has_penalty = False
         self._health = HealthWarnings(log.say)
 
     def check_memory(self) -> None:
@@ -267,7 +267,7 @@ class Trainer:
             "gradient_norm": norm,
         }
         self._log_if_due(step, of_step, forced=ended)
-        self._warn_of_warmup(step, ended=bool(totals.time_over and not last))
+        self._warn_of_few_minutes(step, ended=bool(totals.time_over and not last))
 
         # 3. validate
         is_best, out_of_patience = self._validate_if_due(step, ended)
@@ -384,17 +384,23 @@ class Trainer:
         """Return additional figures for a line of the log; subclasses override this."""
         return {}
 
-    def _warn_of_warmup(self, step: int, ended: bool) -> None:
-        """Warn, early and at the end, if the minutes end before the learning rate peaks."""
+    def _warn_of_few_minutes(self, step: int, ended: bool) -> None:
+        """Warn, early and at the end, if minutes end before the warm-up or a first pass alone."""
         config, seconds = self.config, self.clock.seconds - self.clock.earlier
         # The speed is known when the first line of the log is due.
         known = seconds >= LOG_SECONDS or step - self._began_at >= LOG_STEPS
-        if config.minutes is None or not (ended or (known and not self._warned_of_warmup)):
+        if config.minutes is None or not (ended or (known and not self._warned_of_few_minutes)):
             return
         at_end = step if ended else self.progress.step_at_end_of_minutes(step)
-        self._warned_of_warmup = True
+        self._warned_of_few_minutes = True
+        when = f"ended at step {step:,}" if ended else f"will end near step {at_end:,.0f}"
+        if at_end < config.single_pass_steps < config.steps:
+            self.log.say(
+                f"the {config.minutes:g} minutes {when}, before second passes begin at step "
+                f"{config.single_pass_steps + 1:,} (train.second_pass_start counts steps, not "
+                f"minutes): set train.steps to about {max(2, round(at_end)):,}"
+            )
         if not self.schedule.is_past_warmup(int(min(at_end, config.steps))):
-            when = f"ended at step {step:,}" if ended else f"will end near step {at_end:,.0f}"
             self.log.say(
                 f"the {config.minutes:g} minutes {when}, inside the warm-up of "
                 f"{self.schedule.warmup:,} steps (train.warmup), while the learning rate still "

@@ -261,11 +261,20 @@ def test_minutes_end_a_run_with_a_validation_as_steps_do():
     assert seen == [3]
 
 
-@pytest.mark.parametrize(("warmup", "hints"), [(1000, 2), (3, 0)])
-def test_minutes_that_end_inside_the_warm_up_are_told_of_early_and_at_the_end(
-    capsys, warmup, hints
-):
-    made = trainer(steps=5000, minutes=5.0, warmup=warmup)
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"warmup": 1000}, "inside the warm-up of"),
+        ({"warmup": 3}, ""),
+        (
+            {"warmup": 3, "objective": "simcut", "second_pass_start": 0.5},
+            "before second passes begin at step 2,501",
+        ),
+        ({"warmup": 3, "objective": "simcut", "second_pass_start": 2}, ""),
+    ],
+)
+def test_minutes_that_end_too_soon_are_told_of_early_and_at_the_end(capsys, settings, told):
+    made = trainer(steps=5000, minutes=5.0, **settings)
     made.log = RunLog(None, 0, 5000)
     made.log._console.quiet = False
     collate = made.collate
@@ -278,8 +287,9 @@ def test_minutes_that_end_inside_the_warm_up_are_told_of_early_and_at_the_end(
 
     made.collate = at_pace
     assert made.run() == "minutes"
-    said = [line for line in capsys.readouterr().err.splitlines() if "warm-up of" in line]
-    assert len(said) == hints
+    said = [line for line in capsys.readouterr().err.splitlines() if "minutes" in line]
+    assert len(said) == (2 if told else 0)
+    assert all(told in line for line in said)
     if said:
         assert "will end near step " in said[0]
         assert "ended at step 16" in said[1]

@@ -162,10 +162,10 @@ class DeviceTrainer(Trainer):
         self._read_at = time.monotonic()
         return reason
 
-    def _warn_of_warmup(self, step: int, ended: bool) -> None:
-        """Warn of a long warm-up, but not in the first steps, which record graphs and are slow."""
+    def _warn_of_few_minutes(self, step: int, ended: bool) -> None:
+        """Warn of too few minutes, but not in the first steps, which record graphs and are slow."""
         if ended or step - self._began_at >= LOG_STEPS:
-            super()._warn_of_warmup(step, ended)
+            super()._warn_of_few_minutes(step, ended)
 
     def _more_of_log(self) -> dict[str, float]:
         """Return the share of the time that was spent waiting for batches."""
