@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from random import Random
 
@@ -218,7 +219,16 @@ class RawText(UnpreparedText):
             data.min_script_share,
             data.drop_duplicates,
             read_excluded(self.excluded, _line_reader(config)),
+            self._is_both_ways(),
         )
+
+    def _is_both_ways(self) -> bool:
+        """Tell whether a text is on both sides, as in training on both directions."""
+        sides = (
+            {(text.path, text.part) for part in self.parts for text in side(part.corpus)}
+            for side in (attrgetter("source"), attrgetter("target"))
+        )
+        return not set.isdisjoint(*sides)
 
 
 def _line_reader(config: RunConfig) -> Callable[[str], str]:

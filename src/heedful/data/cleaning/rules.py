@@ -22,6 +22,8 @@ from heedful.text.file_formats import TextSource
 from heedful.tokenization.special_symbols import split_tag
 
 Hashes = UInt64[np.ndarray, " entries"]
+# The scripts of a language; None if they are unknown.
+_Scripts = frozenset[str] | None
 # Few enough pairs for lines of a megabyte, and enough pairs to make `SeenHashes` fast.
 _JUDGED_PAIRS = 1000
 
@@ -90,6 +92,8 @@ class TextRules:  # numpydoc ignore=PR02
     """Whether only the first of equal pairs is kept."""
     excluded: frozenset[str] = frozenset()
     """Lines that must not occur in the training text, normalized by `normalize_line`."""
+    both_ways: bool = False
+    """Whether the pairs are in both directions, so that a source may be in the target language."""
 
 
 class TextFilter:
@@ -106,11 +110,11 @@ class TextFilter:
         self._rules = rules
         self._seen = SeenHashes()
         self._excluded = HeldOutLines(rules.excluded)
-        self._scripts = [
-            self._scripts_of(language)
-            for language in (rules.source_language, rules.target_language)
-            if rules.min_script_share is not None
-        ]
+        self._scripts: list[tuple[_Scripts, _Scripts]] = []
+        if rules.min_script_share is not None:
+            source = self._scripts_of(rules.source_language)
+            target = self._scripts_of(rules.target_language)
+            self._scripts = [(source, target), *([(target, source)] if rules.both_ways else [])]
 
     def reasons(self, sources: Sequence[str], targets: Sequence[str]) -> list[str | None]:
         """
@@ -147,13 +151,19 @@ class TextFilter:
             return "empty"
         if overlap:
             return overlap
-        least = self._rules.min_script_share
-        for line, scripts in zip(pair, self._scripts, strict=False):
-            if least is not None and scripts is not None and share_in(line, scripts) < least:
-                return "script"
+        if self._scripts and not any(self._is_in(pair, scripts) for scripts in self._scripts):
+            return "script"
         return None
 
-    def _scripts_of(self, language: str) -> frozenset[str] | None:
+    def _is_in(self, pair: tuple[str, str], scripts: tuple[_Scripts, _Scripts]) -> bool:
+        """Tell whether enough letters of both sides are in the scripts of their languages."""
+        least = self._rules.min_script_share
+        return least is None or all(
+            known is None or share_in(line, known) >= least
+            for line, known in zip(pair, scripts, strict=True)
+        )
+
+    def _scripts_of(self, language: str) -> _Scripts:
         """Look up the scripts of a language; add a note if they are unknown."""
         scripts = scripts_of(language)
         if scripts is None:

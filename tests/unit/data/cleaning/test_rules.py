@@ -68,6 +68,14 @@ def test_a_language_without_a_known_script_is_noted_once_and_not_judged():
     assert TextFilter(TextRules("xx", "yy")).notes == []
 
 
+def test_languages_may_be_exchanged_in_pairs_of_both_directions():
+    sources, targets = ["a dog", "пёс", "a dog", "пёс"], ["пёс", "a dog", "a dog", "пёс"]
+    one_way = TextFilter(TextRules("en", "ru", 0.5))
+    assert one_way.reasons(sources, targets) == [None, "script", "script", "script"]
+    both_ways = TextFilter(TextRules("en", "ru", 0.5, both_ways=True))
+    assert both_ways.reasons(sources, targets) == [None, None, "script", "script"]
+
+
 def test_lines_without_letters_pass():
     judge = TextFilter(TextRules("ru", "ja", min_script_share=1.0))
     assert judge.reasons(["- 12 %"], ["１２ ％"]) == [None]
