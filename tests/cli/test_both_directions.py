@@ -46,6 +46,26 @@ def test_one_command_trains_both_directions_and_then_one(heedful_cli, text, tmp_
     assert place.read_bytes() == before
     refused(heedful_cli(*command), "--out must be a new or empty folder", str(out))
 
+    # a longer training continues the second, whose origin does not change
+    done = heedful_cli(*command, "--set", "train.steps=7", "--resume")
+    assert done.returncode == 0, done.stderr
+    assert (settings_of(both)["train"]["steps"], settings_of(out)["train"]["steps"]) == (2, 5)
+    assert (out / "checkpoints" / "step-00000005").exists()
+
+
+def test_pairs_of_two_scripts_are_judged_in_both_directions(heedful_cli, tmp_path):
+    lines = {"en": "a dog sleeps\n", "ru": "собака спит\n"}
+    for language, line in lines.items():
+        (tmp_path / f"train.{language}").write_text(line * 30 + "1 – да no\n", "utf-8")
+    done = heedful_cli(
+        *("train", "tiny", "--source", tmp_path / "train.en", "--target", tmp_path / "train.ru"),
+        *("--out", tmp_path / "run", "--both-directions-first", "0.5", "--set", "train.steps=2"),
+        *("--set", "data.min_script_share=0.9", "--set", "data.vocabulary_size=60"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "60 pairs kept, 2 dropped (2 script)" in done.stderr
+    assert "30 pairs kept, 1 dropped (1 script)" in done.stderr
+
 
 def test_two_ranks_give_the_weights_of_one(zygote, heedful_cli, text, tmp_path):
     # plain SGD without dropout, for the reasons of tests/cli/test_two_passes.py

@@ -49,7 +49,8 @@ def start_training(
     if chosen.both_directions_first is not None:
         from heedful.training.both_directions import two_trainings
 
-        chosen, later = two_trainings(recipe, chosen)
+        first, later = two_trainings(recipe, chosen)
+        chosen, later = (later, None) if first is None else (first, later)
     setup = TrainingSetup.resolve(recipe, chosen, task_texts)
     if dry_run:
         from heedful.training.device.plan import Devices

@@ -13,30 +13,45 @@ the first. Both are ordinary runs.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from os.path import abspath
 from pathlib import Path
+from typing import NamedTuple
 
 from heedful.config.load import load_config, setting_list
 from heedful.config.schema import RunConfig
-from heedful.config.train import share_of
-from heedful.errors import RunFolderError, SettingError
+from heedful.config.train import TrainConfig, share_of
+from heedful.errors import RunFolderError, SettingError, TextError
 from heedful.plugins import load_plugins
 from heedful.preparation.training_data import as_list
+from heedful.runs.folder import RunFolder
+from heedful.runs.run import read_settings
+from heedful.text.corpus import expand, read_lines
+from heedful.tokenization.special_symbols import split_tag
 from heedful.training.finetune import check_parts
 from heedful.training.options import TrainingOptions
 from heedful.training.setup import is_filled
 
 _FLAG = "--both-directions-first"
+_LENGTH = re.compile(r"\s*train\.(steps|minutes)\s*=")
 
 
-def two_trainings(recipe: str, options: TrainingOptions) -> tuple[TrainingOptions, TrainingOptions]:
+class TwoTrainings(NamedTuple):
+    """The options of both runs."""
+
+    first: TrainingOptions | None
+    """On both directions; None if the second run has begun, so that the first must not change."""
+    second: TrainingOptions
+
+
+def two_trainings(recipe: str, options: TrainingOptions) -> TwoTrainings:
     """
     Divide training into a first run on both directions and a second run in one direction.
 
-    Raises `SettingError` for settings that exclude each other or that the second run refuses, and
-    `RunFolderError` if `out` is not empty and is not resumed.
+    Raises `SettingError` for settings that exclude each other or that one of the runs refuses, and
+    `RunFolderError` if `out` is not empty and is not resumed. Raises `TextError` if the source has
+    language tags.
     """
     load_plugins(options.plugins)
     settings = setting_list(options.settings)
@@ -47,13 +62,32 @@ def two_trainings(recipe: str, options: TrainingOptions) -> tuple[TrainingOption
     if isinstance(options.valid_pairs, Iterator):  # both runs read them
         options = replace(options, valid_pairs=list(options.valid_pairs))
     source, target = (as_list(side or ()) for side in (options.source, options.target))
+    _refuse_tags(source)
     out = both = None
     if options.out is not None:
         out = Path(options.out)
         named = out if out.name not in ("", "..") else Path(abspath(out))
         both = named.with_name(f"{named.name}-both")
-    steps = max(1, share_of(config.train.steps, share))
-    _check_weights(options, steps)
+    has_begun = out is not None and out.is_dir() and is_filled(out)
+    if has_begun and not options.resume:
+        raise RunFolderError(
+            f"--out must be a new or empty folder, but {out} is not; add --resume to continue the "
+            "run in it, or name another folder."
+        )
+    lengths = _lengths(config.train, share)
+    if has_begun and both is not None:
+        lengths = lengths.after(both)
+    _check_weights(options, lengths.steps[0])
+    settings = [setting for setting in settings if not _LENGTH.match(setting)]
+    first_settings, second_settings = ([*settings, *more] for more in lengths.settings())
+    for chosen in (first_settings, second_settings):  # before hours of the first training
+        try:
+            load_config(recipe, chosen)
+        except SettingError as error:
+            raise SettingError(
+                f"{error} {_FLAG} divides the {config.train.steps:,} steps into a run of "
+                f"{lengths.steps[0]:,} steps and one of {lengths.steps[1]:,}."
+            ) from None
     first = replace(
         options,
         both_directions_first=None,
@@ -63,32 +97,69 @@ def two_trainings(recipe: str, options: TrainingOptions) -> tuple[TrainingOption
         finetune_weights="default",
         keep_state=(),
         reset=(),
-        settings=[*settings, *_length(config, steps, share)],
+        settings=first_settings,
     )
-    has_begun = out is not None and out.is_dir() and is_filled(out)
-    if has_begun and not options.resume:
-        raise RunFolderError(
-            f"--out must be a new or empty folder, but {out} is not; add --resume to continue the "
-            "run in it, or name another folder."
-        )
     second = replace(
         options,
         both_directions_first=None,
         finetune_from=both,
         tokenizer=None,  # the first run already has a tokenizer
         resume=options.resume and has_begun,  # False if the first training was interrupted
-        settings=[*settings, *_length(config, config.train.steps - steps, 1.0 - share)],
+        settings=second_settings,
     )
-    load_config(recipe, second.settings)  # before hours of the first training
-    return first, second
+    return TwoTrainings(None if has_begun else first, second)
 
 
-def _length(config: RunConfig, steps: int, share: float) -> list[str]:
-    """Return the settings for the steps and minutes of one of the two runs."""
-    lengths = [f"train.steps={steps}"]
-    if config.train.minutes is not None:
-        lengths.append(f"train.minutes={config.train.minutes * share}")
-    return lengths
+class _Lengths(NamedTuple):
+    """The steps and minutes of both runs."""
+
+    steps: tuple[int, int]
+    minutes: tuple[float, float] | None
+
+    def after(self, both: Path) -> "_Lengths":
+        """Keep the lengths of the first run, which has ended; the second run takes the rest."""
+        folder = RunFolder(both)
+        folder.require()
+        earlier = read_settings(folder).train
+        steps = sum(self.steps) - earlier.steps
+        if steps < 1:
+            raise SettingError(
+                f"`train.steps` must be above the {earlier.steps:,} steps of the first run in "
+                f"{both}, but is {sum(self.steps):,}; raise it."
+            )
+        minutes = self.minutes
+        if minutes is not None and earlier.minutes is not None:
+            minutes = earlier.minutes, max(sum(minutes) - earlier.minutes, 0.0)
+        return _Lengths((earlier.steps, steps), minutes)
+
+    def settings(self) -> tuple[list[str], list[str]]:
+        """Return the settings of both runs."""
+        first, second = ([f"train.steps={steps}"] for steps in self.steps)
+        if self.minutes is not None:
+            first.append(f"train.minutes={self.minutes[0]}")
+            second.append(f"train.minutes={self.minutes[1]}")
+        return first, second
+
+
+def _lengths(train: TrainConfig, share: float) -> _Lengths:
+    """Divide the planned steps and minutes."""
+    steps = max(1, share_of(train.steps, share))
+    minutes = None
+    if train.minutes is not None:
+        minutes = train.minutes * share, train.minutes * (1.0 - share)
+    return _Lengths((steps, train.steps - steps), minutes)
+
+
+def _refuse_tags(source: Sequence[str | Path]) -> None:
+    """Refuse a source with language tags, which would become target text when reversed."""
+    for text in expand(source):
+        tag, _ = split_tag(next(read_lines(text), ""))
+        if tag:
+            raise TextError(
+                f"{_FLAG} must have a source without language tags, because the first run also "
+                f"reads the pairs in reverse, but {text} begins with {tag}. Leave out the tags, or "
+                f"{_FLAG}."
+            )
 
 
 def _check_weights(options: TrainingOptions, steps: int) -> None:

@@ -105,7 +105,8 @@ def train(
     chosen = TrainingOptions(out=out, **options)
     if chosen.both_directions_first is not None:
         first, chosen = two_trainings(recipe, chosen)
-        run_training(TrainingSetup.resolve(recipe, first), quiet)
+        if first is not None:
+            run_training(TrainingSetup.resolve(recipe, first), quiet)
     setup = TrainingSetup.resolve(recipe, chosen, task_texts)
     return run_training(setup, quiet, callbacks)
 

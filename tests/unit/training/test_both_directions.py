@@ -4,12 +4,30 @@ from pathlib import Path
 
 import pytest
 
-from heedful.errors import RunFolderError, SettingError
+from heedful.config.load import load_config
+from heedful.errors import RunFolderError, SettingError, TextError
+from heedful.runs.folder import RunFolder
 from heedful.runs.lock import LOCK
+from heedful.runs.machine_settings import ONE_THREAD
+from heedful.runs.run import write_config
 from heedful.training.both_directions import two_trainings
 from heedful.training.options import TrainingOptions
 
 TEXT = {"source": "train.en", "target": ["a.fr", "b.fr"]}
+
+
+@pytest.fixture(autouse=True)
+def text(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("train.en", "a.fr", "b.fr"):
+        Path(name).write_text("the dog\n", "utf-8")
+
+
+def begin(both, *settings):
+    """Write the settings of a first run."""
+    both.mkdir()
+    config = load_config("tiny", settings)
+    write_config(RunFolder(both), config, ONE_THREAD, {}, {})
 
 
 def divided(share=0.25, *settings, **options):
@@ -55,16 +73,39 @@ def test_the_second_is_resumed_only_if_it_has_begun(tmp_path):
     assert not divided(out=out, resume=True)[1].resume
     divided(out=out)  # a killed process left its lock and nothing else
     Path(out, "config.json").touch()
+    begin(tmp_path / "run-both", "train.steps=2")
     first, second = divided(out=out, resume=True)
-    assert first.resume and second.resume
+    assert first is None and second.resume
     with pytest.raises(RunFolderError, match="must be a new or empty folder"):
         divided(out=out)
 
 
+def test_a_longer_training_does_not_change_the_first_run_once_the_second_has_begun(tmp_path):
+    out, both = tmp_path / "run", tmp_path / "run-both"
+    out.mkdir()
+    Path(out, "config.json").touch()
+    with pytest.raises(RunFolderError, match="run-both"):
+        divided(out=out, resume=True)
+    begin(both, "train.steps=4", "train.minutes=3")
+    longer = ("train.steps=20", "train.minutes=10")
+    first, second = divided(0.25, *longer, out=out, resume=True)
+    assert first is None
+    assert second.settings == ["train.steps=16", "train.minutes=7.0"]
+    with pytest.raises(SettingError, match="must be above the 4 steps of the first run"):
+        divided(0.25, "train.steps=4", out=out, resume=True)
+
+
+def test_a_source_with_language_tags_is_refused():
+    Path("train.en").write_text(">>fr<< the dog\n", "utf-8")
+    with pytest.raises(TextError, match=r"train\.en begins with >>fr<<"):
+        divided()
+
+
 def test_the_folder_here_has_a_neighbor(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    first, second = divided(out=".")
-    assert (first.out, second.out) == (tmp_path.with_name(f"{tmp_path.name}-both"), ".")
+    (here := tmp_path / "here").mkdir()
+    monkeypatch.chdir(here)
+    first, second = divided(out=".", source="../train.en", target="../a.fr")
+    assert (first.out, second.out) == (tmp_path / "here-both", ".")
 
 
 def test_both_read_held_out_pairs_that_can_be_read_once():
@@ -88,6 +129,11 @@ def test_a_share_is_between_none_and_all(share):
         ((), {"source": None, "data": "folder"}, "must have --source and --target"),
         # what only the second training would refuse
         (("train.objective=simcut", "train.second_pass_start=6"), {}, r"below `train.steps` \(5\)"),
+        (
+            ("train.objective=simcut", "train.second_pass_start=6"),
+            {},
+            "divides the 10 steps into a run of 5 steps and one of 5",
+        ),
         ((), {"keep_state": ("everything",)}, "--keep-state must be one of optimizer, schedule"),
         ((), {"reset": ("head",)}, "--reset must be one of tokenizer"),
         ((), {"finetune_weights": "average"}, "must be last, .* but is 'average'"),
