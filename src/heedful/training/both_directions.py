@@ -49,9 +49,9 @@ def two_trainings(recipe: str, options: TrainingOptions) -> TwoTrainings:
     """
     Divide training into a first run on both directions and a second run in one direction.
 
-    Raises `SettingError` for settings that exclude each other or that one of the runs refuses, and
-    `RunFolderError` if `out` is not empty and is not resumed. Raises `TextError` if the source has
-    language tags.
+    Raises `SettingError` for settings that exclude each other or that one of the runs refuses.
+    Raises `RunFolderError` if `out` is not empty and is not resumed, and `TextError` if the source
+    has language tags.
     """
     load_plugins(options.plugins)
     settings = setting_list(options.settings)
