@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.report import RESULTS, ResultPage, arguments, measurements_of
 from benchmarks.training import note
-from heedful.bench.device import ALL_ON
+from heedful.bench.device import ALL_ON, DETERMINISTIC, OPTIMIZATIONS_OFF, SIZES
 from heedful.bench.device_report import (
     NOT_MEASURED,
     entry_seconds,
@@ -153,7 +153,7 @@ def measured_rate(recipe: str) -> tuple[float, str] | None:
 
 def rows_body(title: str, key: str, record: Record) -> str:
     """Lay out the measurements of a part, which differ in `key`."""
-    return f"## {title}\n\n{_rows(record, key)}"
+    return f"## {title}\n\n{_rows(record, key)}" + note(record)
 
 
 def step_body(record: Record) -> str:
@@ -206,6 +206,42 @@ def training_body(record: Record) -> str:
     )
 
 
+def not_measured() -> str:
+    """List what `heedful bench device` measures and no record has; empty if nothing is missing."""
+    size, missing = SIZES["full"], []
+    if not _entries("correct"):
+        missing.append("losses, gradients and searches compared with those of a CPU, in bf16 too")
+    if not _entries("rates"):
+        missing.append("rates of copies and of starting kernels")
+    for name, shape in size.steps.items():
+        found = {entry["levers"] for entry in _entries(f"step-{name}")}
+        choices = [choice for choice in (*OPTIMIZATIONS_OFF, DETERMINISTIC) if choice not in found]
+        if choices:
+            missing.append(f"the step of `{shape.recipe}`: {'; '.join(choices)}")
+    for part, title in (
+        ("search", "searches with and without graphs"),
+        ("peers-search", "searches compared with other toolkits"),
+    ):
+        found = {entry["batch"] for entry in _entries(part)}
+        batches = [str(batch) for batch in size.searches if batch not in found]
+        if batches:
+            missing.append(f"{title}, batches of {' and '.join(batches)}")
+    if not _entries("peers-train"):
+        missing.append("the step of `paper-base` compared with other toolkits")
+    if not missing:
+        return ""
+    lines = "\n".join(f"- {line}" for line in missing)
+    return (
+        "## Not measured\n\n`heedful bench device` measures the following, too, but it has not "
+        f"been measured with today's kernels:\n\n{lines}"
+    )
+
+
+def _entries(part: str) -> list[dict[str, Any]]:
+    """Return the measurements of a part; empty if there is no record."""
+    return list(measurements_of(f"gpu/{part}").get("entries", ()))
+
+
 PAGE = ResultPage(
     "gpu",
     "On a GPU",
@@ -224,6 +260,7 @@ PAGE = ResultPage(
     "matrix products on the same device. A training step has four optimizations: layers are "
     "compiled, steps are replayed from CUDA graphs, the next batch is prepared in advance, and "
     "batches have no padding.",
+    not_measured,
 )
 
 

@@ -29,6 +29,8 @@ class ResultPage(NamedTuple):
     """The functions that lay out the records of the page, by the name of the record."""
     head: str = ""
     """Text above all parts of the page."""
+    foot: Callable[[], str] = str
+    """Returns the text below all parts."""
 
     def text(self) -> str:
         """Lay out the parts that were measured; empty if no part was measured."""
@@ -38,8 +40,11 @@ class ResultPage(NamedTuple):
             if (record := read(name)) is not None
             for part in (body(record), *_commands(record), record.origin)
         ]
-        head = [f"# {self.title}", *filter(None, [self.head])]
-        return "\n\n".join([*head, *sections]) + "\n" if sections else ""
+        if not sections:
+            return ""
+        return (
+            "\n\n".join(filter(None, [f"# {self.title}", self.head, *sections, self.foot()])) + "\n"
+        )
 
     def keep(self, name: str, measurements: dict[str, Any], commit: str, **more: Any) -> None:
         """Write a record, and then the page. `more`: additional fields of the record."""

@@ -162,7 +162,9 @@ def rows(fates: Iterable[Fate]) -> Iterator[str]:
     """Write the lines of the table."""
     yield f"test of {BEFORE}\tfate\twhere it is now, or why it was deleted\n"
     for test, fate, places, reason in fates:
-        yield f"{test}\t{fate}\t{reason or join_names(places)}\n"
+        # a kept test is where it was, and a moved test keeps its name
+        where = {"kept": "", "moved": places[0].partition("::")[0] if places else ""}
+        yield f"{test}\t{fate}\t{where.get(fate, reason or join_names(places))}\n"
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from benchmarks import device, report
-from benchmarks.device import PAGE, keep_training, main
+from benchmarks.device import DETERMINISTIC, OPTIMIZATIONS_OFF, PAGE, keep_training, main
 
 from heedful.experiments.record import Record
 
@@ -45,6 +45,25 @@ def row_of(name):
 
 def test_what_was_not_measured_is_called_so(results):
     assert row_of("paper-big")[5:] == ["not measured"] * 3
+    _, _, listed = PAGE.text().partition("## Not measured")
+    assert "the step of `paper-big`: all on; all off; " in listed
+    assert "all on, deterministic" in listed
+    assert "compared with those of a CPU" in listed
+    assert "searches compared with other toolkits, batches of 128 and 32 and 1" in listed
+
+
+def test_what_was_measured_is_not_called_missing(results):
+    entries = [STEP | {"levers": choice} for choice in (*OPTIMIZATIONS_OFF, DETERMINISTIC)]
+    for part in ("correct", "rates", "step-base", "step-big", "step-small", "peers-train"):
+        Record("c", "m", PART | {"entries": entries}).write(results / "gpu" / f"{part}.json")
+    searches = [{"batch": batch} for batch in (128, 1)]
+    for part in ("search", "peers-search"):
+        Record("c", "m", PART | {"entries": searches}).write(results / "gpu" / f"{part}.json")
+    listed = device.not_measured().splitlines()
+    assert [line for line in listed if line.startswith("-")] == [
+        "- searches with and without graphs, batches of 32",
+        "- searches compared with other toolkits, batches of 32",
+    ]
 
 
 def test_hours_follow_from_the_rate_that_was_measured(results, tmp_path, monkeypatch):

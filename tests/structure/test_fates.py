@@ -31,9 +31,9 @@ def test_every_test_has_a_fate_and_the_likest_place():
     result, problems = find(BY_HAND)
     assert not problems
     assert [line.rstrip("\n").split("\t") for line in fates.rows(result)][1:] == [
-        ["tests/unit/test_first.py::test_a", "kept", "tests/unit/test_first.py::test_a"],
+        ["tests/unit/test_first.py::test_a", "kept", ""],
         ["tests/unit/test_first.py::test_b", "renamed", "tests/unit/test_first.py::test_bee"],
-        ["tests/unit/test_second.py::test_c", "moved", "tests/unit/y/test_third.py::test_c"],
+        ["tests/unit/test_second.py::test_c", "moved", "tests/unit/y/test_third.py"],
         ["tests/unit/test_second.py::test_d", "deleted", "It tested nothing."],
     ]
 

@@ -43,6 +43,8 @@ from heedful.training.device.optimizations import Optimizations
 
 ALL_ON = "all on"
 """Name of the choice in which all optimizations of a step are on, as in training."""
+DETERMINISTIC = "all on, deterministic"
+"""Name of a step with all optimizations and `train.deterministic`."""
 PLAIN = "without graphs"
 """Name of a search without CUDA graphs: Python launches the kernels one by one."""
 
@@ -285,7 +287,7 @@ def _rates(visit: Visit) -> Iterator[dict[str, Any]]:
 
 
 def _step(name: str, visit: Visit) -> Iterator[dict[str, Any]]:
-    """Measure the step of a shape with each choice of optimizations."""
+    """Measure the step of a shape with each choice of optimizations, and with equal bytes."""
     shape = visit.size.steps[name]
     request = _step_request(visit, shape)
     work = _step_work(shape, request)
@@ -293,6 +295,10 @@ def _step(name: str, visit: Visit) -> Iterator[dict[str, Any]]:
         facts = {"recipe": shape.recipe, "levers": choice}
         step_request = {**request, "levers": _switches(off)}
         yield visit.measure(own_system(visit.precision), step_request, facts) | work
+    request = _step_request(visit, shape, ("train.deterministic=true",))
+    facts = {"recipe": shape.recipe, "levers": DETERMINISTIC}
+    step_request = {**request, "levers": _switches(())}
+    yield visit.measure(own_system(visit.precision), step_request, facts) | work
 
 
 def _search(visit: Visit) -> Iterator[dict[str, Any]]:

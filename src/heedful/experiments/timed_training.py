@@ -12,7 +12,7 @@ from heedful.config.schema import RunConfig
 from heedful.data.batching import Batch, Collator, MicroBatches, Rows
 from heedful.data.encoded.dataset import FlatIds
 from heedful.experiments.work import build
-from heedful.machine.devices import resolve_device, resolve_threads
+from heedful.machine.devices import resolve_device, resolve_threads, same_bytes
 from heedful.model.initialize import initialize
 from heedful.training.device.optimizations import Optimizations, why_padded
 from heedful.training.device.packed import PackedBatch, Room, pack
@@ -169,7 +169,8 @@ class TimedTraining:
         trainer = self._trainer
         steps = trainer.train_state.counters.step + self.at_once
         trainer.config = trainer.config.model_copy(update={"steps": steps})
-        trainer.run()
+        with same_bytes(self.device, trainer.config.deterministic):
+            trainer.run()
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 

@@ -6,7 +6,15 @@ import sys
 import pytest
 
 from heedful.bench import device
-from heedful.bench.device import ALL_ON, OPTIMIZATIONS_OFF, PLAIN, SIZES, bench_device, choose_parts
+from heedful.bench.device import (
+    ALL_ON,
+    DETERMINISTIC,
+    OPTIMIZATIONS_OFF,
+    PLAIN,
+    SIZES,
+    bench_device,
+    choose_parts,
+)
 from heedful.bench.device_checks import measure_correct, measure_rates
 from heedful.bench.device_report import device_lines
 from heedful.bench.search import measure_search
@@ -61,7 +69,8 @@ def test_a_rehearsal_measures_every_part_and_writes_its_record(in_this_process, 
     by_part = {part["part"]: part["entries"] for part in parts}
     assert all(entry["equal"] for entry in by_part["correct"])
     assert {entry["what"] for entry in by_part["correct"]} == {"step", "search"}
-    assert [entry["levers"] for entry in by_part["step-base"]] == [*OPTIMIZATIONS_OFF]
+    choices = [entry["levers"] for entry in by_part["step-base"]]
+    assert choices == [*OPTIMIZATIONS_OFF, DETERMINISTIC]
     assert by_part["step-base"][0]["counts"]["target tokens"] == 300
     kernels = {(entry["batch"], entry["kernels"]) for entry in by_part["search"]}
     assert kernels == {(size, way) for size in (4, 1) for way in ("with graphs", PLAIN)}
@@ -77,6 +86,8 @@ def test_a_rehearsal_measures_every_part_and_writes_its_record(in_this_process, 
     # optimizations and kernels reach the process that measures
     steps = [sent for _, sent in in_this_process if sent["task"] == "train"]
     assert [sent["levers"]["graphs"] for sent in steps[:3]] == [True, False, False]
+    is_deterministic = [sent["settings"]["train"]["deterministic"] for sent in steps]
+    assert is_deterministic[:8] == [False] * 6 + [True, False]
     plain = [system for system, _ in in_this_process if system.variant == PLAIN]
     assert {system.variables for system in plain} == {(("HEEDFUL_KERNELS", "plain"),)}
 
@@ -120,7 +131,7 @@ def test_a_part_that_fails_is_recorded_and_the_next_follows(monkeypatch, tmp_pat
     rates, step = (record.measurements for record in records)
     assert rates["failed"] == "RuntimeError: a driver went away"
     assert len(rates["entries"]) == 1
-    assert len(step["entries"]) == len(OPTIMIZATIONS_OFF)
+    assert len(step["entries"]) == len(OPTIMIZATIONS_OFF) + 1
     assert Record.read(tmp_path / "device-rates.json") == records[0]
 
 
