@@ -214,16 +214,18 @@ def not_measured() -> str:
     if not _entries("rates"):
         missing.append("rates of copies and of starting kernels")
     for name, shape in size.steps.items():
-        found = {entry["levers"] for entry in _entries(f"step-{name}")}
-        choices = [choice for choice in (*OPTIMIZATIONS_OFF, DETERMINISTIC) if choice not in found]
+        measured = {entry["levers"] for entry in _entries(f"step-{name}")}
+        choices = [
+            choice for choice in (*OPTIMIZATIONS_OFF, DETERMINISTIC) if choice not in measured
+        ]
         if choices:
             missing.append(f"the step of `{shape.recipe}`: {'; '.join(choices)}")
     for part, title in (
         ("search", "searches with and without graphs"),
         ("peers-search", "searches compared with other toolkits"),
     ):
-        found = {entry["batch"] for entry in _entries(part)}
-        batches = [str(batch) for batch in size.searches if batch not in found]
+        measured = {entry["batch"] for entry in _entries(part)}
+        batches = [str(batch) for batch in size.searches if batch not in measured]
         if batches:
             missing.append(f"{title}, batches of {' and '.join(batches)}")
     if not _entries("peers-train"):
