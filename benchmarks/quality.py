@@ -66,6 +66,11 @@ TRIALS: dict[str, tuple[str, ...]] = {
     "wide, rotary": (*_WIDE, "model.positions=rotary"),
     "wide, rotary, SimCut": (*_WIDE_SIMCUT, "model.positions=rotary"),
     "rotary": (*_COSINE, "train.learning_rate=5e-3", "model.positions=rotary"),
+    "wide, rotary, dropout 0.4": (*_WIDE, "model.positions=rotary", "model.dropout=0.4"),
+    "wide, rotary, sampled subwords": (
+        *_WIDE,
+        *("model.positions=rotary", "data.subword_sampling=0.1"),
+    ),
     "wide, rotary, small batches": (
         *_WIDE,
         *("model.positions=rotary", "train.batch_tokens=2048"),
@@ -139,11 +144,11 @@ def add_rates(names: Sequence[str], origin: Mapping[str, str]) -> dict[str, Any]
     """
     Measure trials in turns with BASE, and add their rates, relative to BASE, to the record.
 
-    Trials that differ only by a second pass share a rate.
+    Trials that differ only in a second pass, dropout or subword sampling share a rate.
     """
     known = measurements_of("quality")["rates"]
-    timed = {_without_second_pass(TRIALS[name]) for name in names}
-    names = [name for name in TRIALS if _without_second_pass(TRIALS[name]) in timed]
+    timed = {_timed_settings(TRIALS[name]) for name in names}
+    names = [name for name in TRIALS if _timed_settings(TRIALS[name]) in timed]
     measured = measure_rates(dict.fromkeys((BASE, *names)))
     added = {
         kind: {name: known[kind][BASE] * rates[name] / rates[BASE] for name in names}
@@ -159,28 +164,30 @@ def add_rates(names: Sequence[str], origin: Mapping[str, str]) -> dict[str, Any]
 
 def _rates(names: Iterable[str], corpus: SmallCorpus, threads: int) -> dict[str, float]:
     """Measure the tokens per second of each trial with likelihood."""
-    by_likelihood = {
-        name: (*_without_second_pass(TRIALS[name]), *corpus.settings) for name in names
-    }
+    by_likelihood = {name: (*_timed_settings(TRIALS[name]), *corpus.settings) for name in names}
     distinct = list(dict.fromkeys(by_likelihood.values()))
     timed = [TimedSettings(row, *corpus.lengths) for row in distinct]
     rates = rates_in_turns(RECIPE, timed, threads)
     return {name: rates[distinct.index(row)] for name, row in by_likelihood.items()}
 
 
-def _without_second_pass(settings: Sequence[str]) -> tuple[str, ...]:
-    """Remove the settings of a second pass."""
+def _timed_settings(settings: Sequence[str]) -> tuple[str, ...]:
+    """Remove the settings of a second pass, and those that do not change the time of a step."""
     second_pass = ("train.objective=", "train.second_pass_start=")
-    return tuple(setting for setting in settings if not setting.startswith(second_pass))
+    without_cost = ("model.dropout=", "data.subword_sampling=")
+    return tuple(s for s in settings if not s.startswith(second_pass + without_cost))
 
 
 def steps_in(trial: str, minutes: float, kind: str = "trials") -> int:
     """
     Compute the steps of a training run from its minutes, its rate and the cost of second passes.
 
+    A trial without a rate has the rate of a trial that differs only in what costs no time.
     `kind`: the name of the corpus; "trials" for trials.
     """
-    rate: float = measurements_of("quality")["rates"][kind][trial]
+    rates = measurements_of("quality")["rates"][kind]
+    timed = {_timed_settings(TRIALS[name]): name for name in rates}
+    rate: float = rates[trial if trial in rates else timed[_timed_settings(TRIALS[trial])]]
     training = load_config(RECIPE, TRIALS[trial]).train
     alone = 1.0 if training.objective == "likelihood" else training.second_pass_start
     cost = alone + (1 - alone) * SLOWDOWN[training.objective]

@@ -44,6 +44,14 @@ def test_a_second_pass_in_half_of_the_steps_is_paid_with_fewer_steps(rates):
     assert steps_in("wide, R-Drop", 1) == int(60 / 1.75)
 
 
+def test_what_costs_no_time_is_paid_with_no_steps(monkeypatch):
+    rates = {"trials": {"wide": 4096.0, "wide, rotary": 2048.0}}
+    monkeypatch.setattr(quality, "measurements_of", lambda name: {"rates": rates})
+    assert steps_in("wide, dropout 0.4", 1) == 60
+    assert steps_in("wide, rotary, sampled subwords", 1) == 30
+    assert steps_in("wide, rotary, SimCut", 1) == int(30 / 1.65)
+
+
 def test_trials_that_differ_by_the_objective_are_timed_once(monkeypatch):
     timed = []
 
