@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -117,6 +118,13 @@ def trainer(
     return made
 
 
+@pytest.fixture
+def lines_by_steps(monkeypatch):
+    """Log by steps alone: on a busy machine, more lines come by the clock, and steps wait."""
+    for module in ("trainer", "device.trainer"):
+        monkeypatch.setattr(f"heedful.training.{module}.LOG_SECONDS", math.inf)
+
+
 def run(made):
     with made.log:
         return made.run()
@@ -141,10 +149,7 @@ def lines(path):
     ],
     ids=str,
 )
-def test_weights_and_log_are_those_of_the_plain_loop(changes, micro, tmp_path, monkeypatch):
-    # on a busy machine lines would come by the clock, with the sums of other steps
-    for module in ("trainer", "device.trainer"):
-        monkeypatch.setattr(f"heedful.training.{module}.LOG_SECONDS", math.inf)
+def test_weights_and_log_are_those_of_the_plain_loop(changes, micro, tmp_path, lines_by_steps):
     made = [
         trainer(kind, micro=micro, log=tmp_path / kind.__name__, **changes)
         for kind in (Trainer, DeviceTrainer)
@@ -190,25 +195,37 @@ def test_numbers_are_read_late_but_what_is_due_has_its_own_weights():
 
 
 @pytest.mark.parametrize("bad_step", [1, 3])
-def test_a_step_that_is_not_finite_leaves_weights_and_moments_of_before_it(bad_step, tmp_path):
-    whole = trainer(steps=bad_step - 1, checkpoint_steps=1) if bad_step > 1 else trainer()
+def test_a_step_that_is_not_finite_leaves_weights_and_moments_of_before_it(
+    bad_step, tmp_path, lines_by_steps
+):
+    # with enough pairs that the epoch goes on after the bad step
+    make = partial(trainer, count=60, ema_decay=0.9)
+    whole = make(steps=bad_step - 1, checkpoint_steps=1) if bad_step > 1 else make()
     before = weights(whole)
     if bad_step > 1:
         run(whole)
         before = weights(whole)
     moments = whole.optimizer.moments()
 
-    made = trainer(log=tmp_path / "log")
+    made, started = make(log=tmp_path / "log"), []
     start = made._start
 
     def poisoned(device_step, step, prepared):
-        if step == bad_step:  # a learning rate cannot do it: the gradient must be bad
-            made.model.embed_source.weight.register_hook(lambda gradient: gradient * float("nan"))
-        return start(device_step, step, prepared)
+        started.append(step)
+        if step != bad_step:
+            return start(device_step, step, prepared)
+        # a learning rate cannot do it: the gradient must be bad, and only in this step, since the
+        # next step has started when this one fails
+        weight = made.model.embed_source.weight
+        hook = weight.register_hook(lambda gradient: gradient * float("nan"))
+        results = start(device_step, step, prepared)
+        hook.remove()
+        return results
 
     made._start = poisoned
     with pytest.raises(TrainingFailed, match=f"at step {bad_step} "):
         run(made)
+    assert started[-1] == bad_step + 1
     for name, weight in weights(made).items():
         assert torch.equal(weight, before[name])
     for name, moment in made.optimizer.moments().items():
