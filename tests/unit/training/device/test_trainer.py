@@ -2,8 +2,11 @@
 
 import json
 import math
+import time
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,19 +15,20 @@ import torch
 from heedful.config.model import ModelConfig
 from heedful.data.batching import BatchOrder, Collator
 from heedful.data.encoded.dataset import FlatIds
-from heedful.errors import TrainingFailed
+from heedful.errors import DeviceError, TrainingFailed
 from heedful.families.build import build_model
 from heedful.kernels.graphs import Graph
 from heedful.model.initialize import initialize
 from heedful.training.callbacks import Callback, Callbacks
 from heedful.training.device.optimizations import Optimizations
 from heedful.training.device.packed import Room, pack
+from heedful.training.device.step import DeviceStep
 from heedful.training.device.trainer import DeviceTrainer
 from heedful.training.distributed import RankGroup
 from heedful.training.log import RunLog
 from heedful.training.optimizer import MixedPrecisionOptimizer
 from heedful.training.schedule import Schedule
-from heedful.training.state import TrainState
+from heedful.training.state import Counters, TrainState
 from heedful.training.trainer import Trainer
 from tests.support.models import train_config
 
@@ -84,6 +88,7 @@ def trainer(
     validate=None,
     model_settings=None,
     device="cpu",
+    train_state=None,
     **plan,
 ):
     shape = {"d_model": 16, "d_ff": 32, "heads": 2, "encoder_layers": 2, "decoder_layers": 1}
@@ -107,7 +112,7 @@ def trainer(
         pairs.collate,
         settings,
         Schedule(warmup=10, d_model=16),
-        TrainState(),
+        train_state or TrainState(),
         RankGroup(),
         RunLog(log, 0, steps, quiet=True),
         notes,
@@ -234,6 +239,82 @@ def test_a_step_that_is_not_finite_leaves_weights_and_moments_of_before_it(
     refused = lines(tmp_path / "log")[-1]
     assert refused["step"] == bad_step
     assert refused["refused"]["pairs"]
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_resumed_run_ends_with_the_bytes_of_one_that_never_stopped(precision):
+    make = partial(trainer, steps=8, precision=precision, dropout=0.2, ema_decay=0.9)
+    whole, saved = make(checkpoint_steps=4), {}
+
+    def save(reason):
+        state = whole.train_state
+        moments = {name: moment.clone() for name, moment in whole.optimizer.moments().items()}
+        saved[state.counters.step] = json.dumps(asdict(state)), weights(whole), moments
+
+    whole.checkpoints.save = save
+    run(whole)
+    text, *tensors = saved[4]  # the second step of the second epoch
+    counters = Counters(**json.loads(text)["counters"])
+    assert counters.position == 1
+    resumed = make(train_state=TrainState(counters))
+    resumed.optimizer.load(*tensors, counters.step)
+    run(resumed)
+    assert resumed.train_state.counters.step == 8
+    for before, after in (
+        (whole.optimizer.weights(), resumed.optimizer.weights()),
+        (whole.optimizer.moments(), resumed.optimizer.moments()),
+    ):
+        assert before.keys() == after.keys()
+        for name, tensor in before.items():
+            assert torch.equal(tensor, after[name]), name
+
+
+def test_every_line_but_the_first_has_the_share_of_waiting(tmp_path, lines_by_steps, monkeypatch):
+    for module in ("trainer", "device.trainer"):
+        monkeypatch.setattr(f"heedful.training.{module}.LOG_STEPS", 2)
+    made = trainer(log=tmp_path / "log", micro=72)
+
+    def slowly(self, *arguments):
+        time.sleep(0.05)  # longer than the step, which waits for it
+        return Pairs.pack(self, *arguments)
+
+    made.batches.__class__ = type("Slow", (Pairs,), {"pack": slowly})
+    run(made)
+    first, *later = lines(tmp_path / "log")
+    assert "waiting" not in first
+    assert [line["step"] for line in later] == [4, 6]
+    assert all(0 < line["waiting"] <= 1 for line in later)
+
+
+def test_waiting_is_the_share_of_the_time_since_the_line_before(monkeypatch):
+    made, clock = trainer(), iter((10.0, 14.0, 15.0))
+    times = SimpleNamespace(monotonic=lambda: next(clock))
+    monkeypatch.setattr("heedful.training.device.trainer.time", times)
+    figures = []
+    for waited in (1.0, 3.0, 3.0):
+        made._waited = waited
+        figures.append(made._more_of_log())
+    assert figures == [{}, {"waiting": 0.5}, {"waiting": 0.0}]
+
+
+@pytest.mark.parametrize("place", ["__init__", "take"])
+def test_a_lack_of_memory_names_the_setting_to_lower(place, monkeypatch):
+    def fail(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+    monkeypatch.setattr(DeviceStep, place, fail)
+    advice = r"24 tokens per side do not; lower train\.micro_batch_tokens \(it is 24; "
+    with pytest.raises(DeviceError, match=advice):
+        run(trainer())
+
+
+def test_another_error_of_a_step_is_not_called_a_lack_of_memory(monkeypatch):
+    def fail(*_):
+        raise RuntimeError("an illegal memory access was encountered")
+
+    monkeypatch.setattr(DeviceStep, "take", fail)
+    with pytest.raises(RuntimeError, match="an illegal memory access was encountered"):
+        run(trainer())
 
 
 @pytest.mark.parametrize("reason", ["SIGTERM", "enough"])
