@@ -185,5 +185,6 @@ class DeviceTrainer(Trainer):
             raise DeviceError(
                 f"a step must fit into the memory of {self.model.device}, but {tokens:,} tokens "
                 f"per side do not; lower train.micro_batch_tokens (it is {tokens:,}; the batches "
-                "stay the same, but are split into more micro-batches) or data.max_length."
+                "stay the same, but are split into more micro-batches). A lower data.max_length "
+                "has little effect unless sentences are almost as long as a micro-batch."
             ) from error

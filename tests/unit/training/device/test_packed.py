@@ -1,8 +1,12 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from heedful.config.load import load_config
 from heedful.data.batching import Collator
 from heedful.data.encoded.dataset import FlatIds
+from heedful.training.batches import TrainingPairs
 from heedful.training.device.packed import Room, pack
 
 PAD, START, END = 0, 2, 3
@@ -80,3 +84,23 @@ def test_a_joined_room_has_sentences_to_fill_it_with():
     pairs = [flat(*[[5]] * 200) for _ in range(2)]
     batch = pack(*pairs, Collator(PAD, START, END, source_end=False), both)
     assert batch.source_starts[-1] == both.source
+
+
+def test_the_longest_sentence_hardly_changes_the_room_of_a_large_micro_batch():
+    """So a lower `data.max_length` saves little memory, but a smaller micro-batch does."""
+
+    def tokens(micro_batch_tokens, longest):
+        lengths = np.random.default_rng(0).integers(5, 40, 2000)
+        lengths[7] = longest
+        pairs = TrainingPairs(
+            SimpleNamespace(source_lengths=lengths, target_lengths=lengths),
+            SimpleNamespace(config=load_config("tiny", ["train.batch_tokens=20000"])),
+            SimpleNamespace(micro_batch_tokens=micro_batch_tokens, device="cuda"),
+            Collator(PAD, START, END),
+            without_padding=True,
+        )
+        return pairs.room(pairs.epoch(0)).target
+
+    assert tokens(10_000, 400) < 1.05 * tokens(10_000, 40)
+    assert tokens(5_000, 400) < 0.55 * tokens(10_000, 400)
+    assert tokens(400, 400) > 1.5 * tokens(400, 40)

@@ -38,6 +38,7 @@ SOURCES, TARGETS = (
     for _ in range(2)
 )
 COLLATOR = Collator(0, 2, 3)
+EXPLANATION = Path(__file__).parents[4] / "docs" / "explain" / "gpu.md"
 SLOW = Optimizations(compiled=False, graphs=False, ahead=False)
 
 
@@ -304,8 +305,11 @@ def test_a_lack_of_memory_names_the_setting_to_lower(place, monkeypatch):
 
     monkeypatch.setattr(DeviceStep, place, fail)
     advice = r"24 tokens per side do not; lower train\.micro_batch_tokens \(it is 24; "
-    with pytest.raises(DeviceError, match=advice):
+    with pytest.raises(DeviceError, match=advice) as caught:
         run(trainer())
+    rule = "has little effect unless sentences are almost as long as a micro-batch"
+    assert f"A lower data.max_length {rule}." in str(caught.value)
+    assert f"A lower `data.max_length` {rule}, because" in EXPLANATION.read_text(encoding="utf-8")
 
 
 def test_another_error_of_a_step_is_not_called_a_lack_of_memory(monkeypatch):
