@@ -305,6 +305,9 @@ def test_a_dry_run_plans_a_training_on_gpus(heedful_cli, text, tmp_path):
     plan = done.stdout.splitlines()[-4:-1]
     assert [line[:12].strip() for line in plan] == ["memory", "one device", "4 devices"]
     assert all("computed" in line for line in plan)
+    steps = [line for line in done.stdout.splitlines() if line.startswith("steps ")]
+    assert steps[0].startswith("steps       one device, without padding")
+    assert steps[1].startswith("steps       4 devices, with padding")
     for wrong, message in (
         (("--dry-run", *devices[2:]), "--device-rate is needed"),
         (devices, "--device-rate needs --dry-run"),
@@ -313,6 +316,16 @@ def test_a_dry_run_plans_a_training_on_gpus(heedful_cli, text, tmp_path):
         refused = heedful_cli("train", "tiny", *files, "--out", tmp_path / "run", *wrong)
         assert refused.returncode == 2
         assert message in refused.stderr
+
+
+def test_a_dry_run_says_why_a_planned_gpu_needs_padding(heedful_cli, text):
+    files = ("--source", text / "train.en", "--target", text / "train.fr", "--dry-run")
+    settings = ("--set", "model.positions=relative-buckets", "--device-rate", 1000)
+    done = heedful_cli("train", "tiny", *files, *settings)
+    assert done.returncode == 0, done.stderr
+    (steps,) = [line for line in done.stdout.splitlines() if line.startswith("steps ")]
+    assert "with padding" in steps
+    assert "RelativeBuckets is added to the scores" in steps
 
 
 def test_compressed_and_several_files_train_like_plain_ones(heedful_cli, text, tmp_path):

@@ -15,11 +15,10 @@ from heedful.model.weights import parameter_count
 from heedful.preparation.training_data import Say
 from heedful.runs.folder import RunFolder
 from heedful.runs.lock import refuse_if_written
-from heedful.runs.machine_settings import MachineSettings
 from heedful.runs.run import Run
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.training.device.optimizations import describe_steps, why_padded
-from heedful.training.device.plan import Devices, PlannedTraining, plan_lines
+from heedful.training.device.plan import Devices, PlannedTraining, plan_lines, planned_precision
 from heedful.training.distributed import RankGroup
 from heedful.training.finetune import check_pretrained
 from heedful.training.setup import (
@@ -60,28 +59,49 @@ def describe_plan(setup: TrainingSetup, say: Say, devices: Devices | None = None
             parameters = parameter_count(model)
         require_room(parameters, resolve_device(setup.config.train.device))
         lines = _lines(setup, run, text, parameters, machine_settings.precision)
-    lines += _steps(setup, model, machine_settings)
-    if devices is not None:
-        planned = PlannedTraining.of(model, setup.config.train, share)
-        lines += plan_lines(planned, devices)
+    settings = setup.config.train
+    if devices is None:
+        lines += _steps(settings, model, machine_settings.precision)
+    else:
+        lines += _planned_steps(settings, model, devices)
+        lines += plan_lines(PlannedTraining.of(model, settings, share), devices)
     return "\n".join([*lines, "nothing was written"])
 
 
-def _steps(
-    setup: TrainingSetup, model: EncoderDecoder, machine_settings: MachineSettings
-) -> Iterator[str]:
+def _steps(settings: TrainConfig, model: EncoderDecoder, precision: str) -> Iterator[str]:
     """Yield a line that says how a GPU computes steps; yield nothing for a CPU."""
-    device, settings = resolve_device(setup.config.train.device), setup.config.train
+    device = resolve_device(settings.device)
     if device.type == "cuda":
-        padded = padding_reason(model, device, machine_settings.precision, settings)
-        yield describe_steps(padded).replace("steps: ", "steps       ")
+        yield _steps_line(padding_reason(model, device, precision, settings))
+
+
+def _planned_steps(settings: TrainConfig, model: EncoderDecoder, devices: Devices) -> Iterator[str]:
+    """Yield a line that says how one planned GPU computes steps, and a line for several GPUs."""
+    # this machine may have no GPU, so its device and precision do not matter
+    device, precision = torch.device("cuda"), planned_precision(settings)
+    single = padding_reason(model, device, precision, settings)
+    if devices.count == 1:
+        yield _steps_line(single)
+        return
+    yield _steps_line(single, "one device, ")
+    several = padding_reason(model, device, precision, settings, devices.count)
+    yield _steps_line(several, f"{devices.count} devices, ")
+
+
+def _steps_line(padded: str, number: str = "") -> str:
+    """Format the description of steps; `number`: the number of devices, if the plan has several."""
+    return describe_steps(padded).replace("steps: ", f"steps       {number}")
 
 
 def padding_reason(
-    model: EncoderDecoder, device: torch.device, precision: str, settings: TrainConfig
+    model: EncoderDecoder,
+    device: torch.device,
+    precision: str,
+    settings: TrainConfig,
+    ranks: int = 1,
 ) -> str:
     """Return the reason why training with these settings computes padding; empty if none."""
-    if reason := why_padded(model, device, precision, settings.optimizer):
+    if reason := why_padded(model, device, precision, settings.optimizer, ranks=ranks):
         return reason
     if settings.objective != "likelihood":
         return f"the objective is {settings.objective}"

@@ -5,7 +5,8 @@ import torch
 
 from heedful.config.load import load_config
 from heedful.training.device.optimizations import describe_steps, why_padded
-from heedful.training.dry_run import padding_reason
+from heedful.training.device.plan import Devices
+from heedful.training.dry_run import _planned_steps, padding_reason
 from heedful.training.objective.build import build_objective
 from tests.support.models import small
 
@@ -42,3 +43,52 @@ def test_objectives_with_padding_are_named(settings, words):
     assert describe_steps(reason).startswith(
         "steps: with padding" if reason else "steps: without padding"
     )
+
+
+UNPADDED = "without padding, compiled, replayed from CUDA graphs, prepared ahead"
+PADDED = "with padding, collated one at a time, because"
+
+
+@pytest.mark.parametrize(
+    ("settings", "model", "count", "expected"),
+    [
+        ([], {}, 1, [f"steps       {UNPADDED}"]),
+        (
+            [],
+            {},
+            8,
+            [
+                f"steps       one device, {UNPADDED}",
+                f"steps       8 devices, {PADDED} 8 processes add up their gradients",
+            ],
+        ),
+        (
+            ["train.precision=fp32", "train.device=cpu"],
+            {},
+            1,
+            [f"steps       {PADDED} attention without padding needs bf16, not fp32"],
+        ),
+        (
+            [],
+            {"positions": "relative-buckets"},
+            1,
+            [
+                f"steps       {PADDED} RelativeBuckets is added to the scores and so needs padded "
+                "rows"
+            ],
+        ),
+        (
+            ["train.objective=simcut"],
+            {},
+            1,
+            [f"steps       {PADDED} the objective is simcut"],
+        ),
+    ],
+    ids=["one", "several", "precision", "model", "objective"],
+)
+def test_steps_of_planned_devices_need_no_gpu(settings, model, count, expected):
+    config = load_config("tiny", settings)
+    with torch.device("meta"):
+        built = small(d_model=16, heads=2, **model)
+    devices = Devices(1000.0, count, 10.0)
+    assert [*_planned_steps(config.train, built, devices)] == expected

@@ -76,7 +76,7 @@ class PlannedTraining:
 
         `target_share`: target tokens of a step, divided by the tokens on its longer side.
         """
-        is_bf16 = settings.precision != "fp32"
+        is_bf16 = planned_precision(settings) == "bf16"
         moments = 2 if settings.optimizer == "adam" else int(settings.momentum > 0)
         average = settings.ema_decay is not None
         token_bytes = _states_of_a_token(model, is_bf16)
@@ -115,6 +115,11 @@ class PlannedTraining:
     def hours(self, devices: Devices) -> float:
         """Compute the hours of all steps."""
         return self.steps * sum(self.step_seconds(devices)) / 3600
+
+
+def planned_precision(settings: TrainConfig) -> str:
+    """Return the precision of training on a planned GPU."""
+    return "fp32" if settings.precision == "fp32" else "bf16"
 
 
 def plan_lines(training: PlannedTraining, devices: Devices) -> list[str]:
