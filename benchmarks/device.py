@@ -134,8 +134,9 @@ def plan_body(record: Record) -> str:
         "of a batch keeps. Hours are the number of steps times 25,000 target tokens, divided by "
         "the measured rate. "
         f"For {SEVERAL} GPUs, gradients are assumed to be summed at {BANDWIDTH:g} GB a second "
-        "after each backward pass. Epochs are computed for target sentences of "
-        f"{TOKENS_OF_A_SENTENCE} tokens."
+        "after each backward pass. This time is a lower bound, because several GPUs train with "
+        "padding, while the measured rate is that of one GPU without padding. "
+        f"Epochs are computed for target sentences of {TOKENS_OF_A_SENTENCE} tokens."
     )
 
 

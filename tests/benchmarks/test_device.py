@@ -78,6 +78,10 @@ def test_hours_follow_from_the_rate_that_was_measured(results, tmp_path, monkeyp
     assert row_of("graphs off")[1:] == ["not measured", "", "", "", "out of memory"]
     text = PAGE.text()
     assert (
+        "This time is a lower bound, because several GPUs train with padding, while the measured "
+        "rate is that of one GPU without padding." in text
+    )
+    assert (
         "reaches 16% of this device's rate for large bf16 matrix products; every optimization is "
         "on." in text
     )

@@ -305,6 +305,7 @@ def test_a_dry_run_plans_a_training_on_gpus(heedful_cli, text, tmp_path):
     plan = done.stdout.splitlines()[-4:-1]
     assert [line[:12].strip() for line in plan] == ["memory", "one device", "4 devices"]
     assert all("computed" in line for line in plan)
+    assert "This is a lower bound, because several GPUs train with padding" in plan[-1]
     steps = [line for line in done.stdout.splitlines() if line.startswith("steps ")]
     assert steps[0].startswith("steps       one device, without padding")
     assert steps[1].startswith("steps       4 devices, with padding")

@@ -11,7 +11,9 @@ A plan for training on GPUs: memory, and hours computed from a measured rate.
 
 The forward pass runs on torch's device `meta`, which computes only shapes. For the base model and
 the paper's batch, the plan estimates 8.3 GB; a measurement gave 8.8 GB. Each of several devices
-computes a smaller part of a batch and is less efficient. The plan ignores this.
+computes a smaller part of a batch and is less efficient. Several devices also train with padding,
+but the rate is usually that of one device without padding. So the hours of several devices are a
+lower bound.
 """
 
 from dataclasses import dataclass
@@ -133,9 +135,11 @@ def plan_lines(training: PlannedTraining, devices: Devices) -> list[str]:
     if devices.count > 1:
         compute, exchange = training.step_seconds(devices)
         lines.append(
-            f"{devices.count} devices".ljust(12) + f"{_hours(training.hours(devices))} (computed): "
+            f"{devices.count} devices".ljust(12)
+            + f"at least {_hours(training.hours(devices))} (computed): "
             f"a step of {1000 * compute:.2f} ms, and {1000 * exchange:.2f} ms to add up gradients "
-            f"at {devices.bandwidth:g} GB/s"
+            f"at {devices.bandwidth:g} GB/s. This is a lower bound, because several GPUs train "
+            "with padding, while the given rate is usually that of one GPU without padding."
         )
     return lines
 

@@ -106,8 +106,9 @@ def test_a_plan_marks_what_is_computed():
     several = plan_lines(training, Devices(5_000_000.0, 8, 100.0))
     assert several[1].startswith("one device  8.3 minutes (computed) for")
     assert several[2] == (
-        "8 devices   12.7 minutes (computed): a step of 0.62 ms, and 7.00 ms to add up gradients "
-        "at 100 GB/s"
+        "8 devices   at least 12.7 minutes (computed): a step of 0.62 ms, and 7.00 ms to add up "
+        "gradients at 100 GB/s. This is a lower bound, because several GPUs train with padding, "
+        "while the given rate is usually that of one GPU without padding."
     )
     unknown = plan_lines(replace(training, token_bytes=None), Devices(1.0))[0]
     assert unknown.endswith("the memory for a batch is not known for this model, computed")
