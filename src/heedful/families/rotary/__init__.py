@@ -20,15 +20,25 @@ class RotaryFamily(DistanceFamily):
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
         """Check that scores are dot products, and that heads have even widths."""
         yield from super().clashes(model, memory)
-        for side in ("encoder", "decoder"):
-            heads = getattr(model, f"{side}_heads") or model.heads
-            width = model.d_k or model.d_model // heads
-            whose = "" if model.d_k else f" of the {side}"
-            if getattr(model, side) == "transformer" and width % 2:
-                yield (
-                    f"`model.d_k` must be even if `model.positions` is {NAME}, which rotates pairs "
-                    f"of numbers, but heads{whose} are {width} wide"
-                )
+        widths = {side: _head_width(model, side) for side in ("encoder", "decoder")}
+        odd = {
+            side: width
+            for side, width in widths.items()
+            if getattr(model, side) == "transformer" and width % 2
+        }
+        if odd:
+            # equal widths are named once, without their sides
+            width = " and ".join(map(str, dict.fromkeys(odd.values())))
+            yield (
+                f"`model.d_k` must be even if `model.positions` is {NAME}, which rotates pairs of "
+                f"numbers, but heads are {width} wide"
+            )
+
+
+def _head_width(model: ModelSettings, side: str) -> int:
+    """Return the width of the queries of a head."""
+    heads: int = getattr(model, f"{side}_heads") or model.heads
+    return model.d_k or model.d_model // heads
 
 
 FAMILY = RotaryFamily()

@@ -53,6 +53,24 @@ def test_what_does_not_go_together_is_refused(settings, words):
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("settings", "width"),
+    [
+        (["model.heads=64"], "1 wide."),
+        (["model.encoder_heads=64"], "1 wide."),
+        (["model.d_model=45", "model.encoder_heads=9", "model.decoder_heads=5"], "5 and 9 wide."),
+    ],
+    ids=str,
+)
+def test_odd_heads_of_both_sides_are_refused_in_one_sentence(settings, width):
+    with pytest.raises(SettingError) as caught:
+        load_config("tiny", [CHOSEN, *settings])
+    assert str(caught.value) == (
+        "`model.d_k` must be even if `model.positions` is rotary, which rotates pairs of numbers, "
+        f"but heads are {width}"
+    )
+
+
 def test_its_table_acts_with_these_positions_alone():
     load_config("tiny", [CHOSEN, "model.rotary.base=500"])
     with pytest.raises(SettingError, match=r"`model.rotary.base` applies only if"):
