@@ -161,8 +161,8 @@ def _start(model: ModelSettings) -> Iterator[str]:
         return
     if model.encoder != "recurrent":
         yield (
-            "`model.recurrent.start` must be zero or mean after an encoder that is not recurrent "
-            f"(`model.encoder` is {model.encoder}), but got {start}"
+            "`model.recurrent.start` must be zero or mean if `model.decoder` is recurrent and "
+            f"`model.encoder` is {model.encoder}, which has no recurrent states, but got {start}"
         )
         return
     top_is_both = direction in ("bidirectional", "interleaved") or (

@@ -50,14 +50,27 @@ def test_what_does_not_fit_is_named(settings, words):
 
 
 def test_families_that_do_not_meet_are_refused():
-    with pytest.raises(
-        SettingError, match="must be zero or mean after an encoder that is not recurrent"
-    ):
+    clash = "start` must be zero or mean if `model.decoder` is recurrent and `model.encoder` is tra"
+    with pytest.raises(SettingError, match=clash):
         load_config("paper-base", ["model.decoder=recurrent"])
     with pytest.raises(SettingError, match=r"as wide as `model.d_model` \(512\) for a Transformer"):
         load_config("paper-base", ["model.encoder=recurrent"])
     mixed = ["model.encoder=recurrent", "model.recurrent.encoder_hidden_size=256"]
     assert load_config("paper-base", mixed).model.encoder == "recurrent"
+
+
+@pytest.mark.parametrize(
+    "positions",
+    [pytest.param(name, marks=pytest.mark.family(name)) for name in ("shaw", "rotary")],
+)
+def test_relative_positions_act_in_the_encoder_alone(positions):
+    # the decoder's first state is refused, not the positions
+    given = [f"model.positions={positions}", "model.decoder=recurrent"]
+    with pytest.raises(SettingError, match=r"`model\.decoder` is recurrent") as caught:
+        load_config("tiny", given)
+    assert "model.positions" not in str(caught.value)
+    config = load_config("tiny", [*given, "model.recurrent.start=mean"])
+    assert config.model.positions == positions
 
 
 def test_final_states_need_as_many_layers():
