@@ -4,6 +4,8 @@ import pytest
 import torch
 from torch import nn
 
+from heedful.config.load import load_config
+from heedful.errors import SettingError
 from heedful.families.batch_norm.norm import BatchNorm
 from heedful.model.weights import is_running_average, named_weights, running_averages
 from tests.support.models import batch, small
@@ -140,3 +142,15 @@ def test_a_plain_dict_of_tensors_is_loaded():
     other.load_state_dict(tensors)
     for name, tensor in other.state_dict().items():
         torch.testing.assert_close(tensor, tensors[name])
+
+
+@pytest.mark.parametrize("side", ["encoder", "decoder"])
+def test_layers_with_shared_norms_are_refused(side):
+    settings = [f"model.{side}_layers=2", "model.norm_kind=batch", f"model.{side}_sharing"]
+    load_config("tiny", [*settings[:2], f"{settings[2]}=1,2"])
+    with pytest.raises(SettingError) as caught:
+        load_config("tiny", [*settings[:2], f"{settings[2]}=1,1"])
+    assert str(caught.value) == (
+        f"`model.{side}_sharing` must be empty if `model.norm_kind` is batch, because the running "
+        "averages of a norm cannot serve several layers, but got 1,1."
+    )
