@@ -231,9 +231,16 @@ class Run:
             if name in places:
                 return places[name]
         if not places:
+            minutes = self.config.train.minutes
+            too_short = ""
+            if minutes is not None:
+                too_short = (
+                    f" If `train.minutes` ({minutes:g}) ended the training before its first step, "
+                    "repeat the command with --resume and more minutes."
+                )
             raise RunFolderError(
                 f"{folder.path} must have a checkpoint, but has none yet; train first, or copy the "
-                "whole run folder."
+                f"whole run folder.{too_short}"
             )
         raise RunFolderError(
             f"--weights must name weights in {folder.path}, but {weights} is not among "

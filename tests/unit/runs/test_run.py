@@ -183,3 +183,18 @@ def test_a_checkpoint_is_continued_with_its_settings_and_text_only(
         return
     with pytest.raises(RunFolderError, match=refused):
         check_continues(run, [], state, folder)
+
+
+def test_minutes_too_short_for_a_step_are_named(tmp_path):
+    config = load_config("tiny", ["train.minutes=0.0001"])
+    run = make_random_run(tmp_path, config, WORDS)
+    shutil.rmtree(run.folder.path / "checkpoints")
+    with pytest.raises(RunFolderError, match=r"none yet.*`train.minutes` \(0\.0001\).*--resume"):
+        run.checkpoint_folder()
+    place = tmp_path / "config.json"
+    text = json.loads(place.read_text())
+    text["settings"]["train"]["minutes"] = None
+    place.write_text(json.dumps(text))
+    with pytest.raises(RunFolderError, match=r"none yet") as caught:
+        Run.open(tmp_path).checkpoint_folder()
+    assert "train.minutes" not in str(caught.value)
