@@ -64,7 +64,7 @@ def encode_corpus(
     """
     Encode text to disk.
 
-    `leaks`: counts the pairs that pass the rules for text but repeat held-out text.
+    `leaks`: counts the kept pairs that repeat held-out text.
 
     Text is processed in shards of a few megabytes, so memory use is constant, except for the hashes
     that find duplicates. The files are written into a hidden folder, synced and renamed, so
@@ -81,7 +81,8 @@ def encode_corpus(
         with whole_folder(folder, META, "finished shards are kept") as partial:
             shards.mkdir(exist_ok=True)
             report = CleaningReport()
-            texts = _shards(corpus, rules, report, progress, leaks)
+            fits = _length_test(tokenizer, pair_filter)
+            texts = _shards(corpus, rules, report, progress, leaks, fits)
             parts = _encode(texts, shards, tokenizer, pair_filter, processes)
             report = CleaningReport.merged([report, *map(read_report, parts)])
             _require_pairs(report, shards)
@@ -111,8 +112,13 @@ def _shards(
     report: CleaningReport,
     on_progress: Callable[[int], object] | None,
     leaks: Leaks | None,
+    fits: Callable[[str, str], bool],
 ) -> Iterator[Shard]:
-    """Read and filter the text; dropped pairs go into the report, kept pairs into shards."""
+    """
+    Read and filter the text; dropped pairs go into the report, kept pairs into shards.
+
+    `fits`: whether a pair of a shard is within the limits of length.
+    """
     judge = TextFilter(rules)
     report.notes += judge.notes
     read, escaped, first_escaped = 0, 0, 0
@@ -136,7 +142,7 @@ def _shards(
         if shard.lines:
             yield shard
             if leaks is not None:  # while processes encode the shard
-                leaks.count(shard.sources, shard.targets, shard.lines)
+                leaks.count(shard.sources, shard.targets, shard.lines, fits)
     if escaped:
         report.notes.append(
             f"{escaped:,} of {read:,} pairs contain escapes of Moses' tokenizer, such as &apos; "
@@ -146,6 +152,20 @@ def _shards(
     report.notes += corpus.skipped.notes()
     if leaks is not None and (note := leaks.note()):
         report.notes.append(note)
+
+
+def _length_test(tokenizer: Tokenizer, pair_filter: PairFilter) -> Callable[[str, str], bool]:
+    """Return a function that tests the lengths of a pair whose shard may not be encoded yet."""
+
+    def fits(source: str, target: str) -> bool:
+        try:
+            (source_ids,) = tokenizer.encode_source([source])
+            (target_ids,) = tokenizer.encode_target([target])
+        except TextError:  # the encoding of the shard raises it again
+            return False
+        return pair_filter.reason(len(source_ids), len(target_ids)) is None
+
+    return fits
 
 
 def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[list[str], list[str]]]:

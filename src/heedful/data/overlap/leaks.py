@@ -67,11 +67,23 @@ class Leaks:
             for number, line in zip(ids, self._lines, strict=True):
                 self._first[-1].setdefault(number, line)
 
-    def count(self, sources: Sequence[str], targets: Sequence[str], lines: Sequence[int]) -> None:
-        """Compare training pairs; `lines` are their line numbers."""
+    def count(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        lines: Sequence[int],
+        is_kept: Callable[[str, str], bool] = lambda source, target: True,
+    ) -> None:
+        """
+        Compare training pairs; `lines` are their line numbers.
+
+        `is_kept`: whether a pair is used for training; only asked for pairs that repeat a line.
+        """
         sides = [split_tag(line)[1] for line in sources], targets
         matches = [index.find(side) for index, side in zip(self._index, sides, strict=True)]
         for place in sorted({*matches[0], *matches[1]}):
+            if not is_kept(sources[place], targets[place]):
+                continue
             pair = [side.get(place, Repetition(None, ())) for side in matches]
             equal = tuple(match.exact for match in pair)
             is_near = equal == (None, None)

@@ -15,6 +15,7 @@ from heedful.data.encoded import encode
 from heedful.data.encoded.encode import encode_corpus
 from heedful.data.encoded.shards import Shard, encode_shard, shard_digest
 from heedful.data.encoded.worker_pool import Workers
+from heedful.data.overlap.leaks import HeldOutPairs, Leaks
 from heedful.data.toy_grammar.corpus import sample_pairs
 from heedful.errors import HeedfulError, TextError
 from heedful.text.corpus import Corpus
@@ -107,6 +108,30 @@ def test_a_rule_that_could_not_be_applied_is_noted_once(text, tokenizer, tmp_pat
     assert told in note
     assert note in (tmp_path / "ids" / "report.json").read_text("utf-8")
     assert pairs.report.dropped["script"] == 1  # the French side was judged
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_dropped_pairs_are_not_counted_as_repetitions(text, tokenizer, tmp_path, processes):
+    # the last pair of the text is too long, and the third last breaks a rule for text
+    held_out = HeldOutPairs(["a", "da"], ["b " * 99, "да"], [1, 2])
+    leaks = Leaks(held_out)
+    encode_corpus(
+        *(text, tokenizer, FILTER, tmp_path / "ids"),
+        rules=RULES,
+        processes=processes,
+        leaks=leaks,
+    )
+    assert (leaks.exact, leaks.near, leaks.note()) == (0, 0, "")
+    leaks = Leaks(held_out)
+    longer = PairFilter(max_length=400, max_length_ratio=None)
+    encoded = encode_corpus(
+        *(text, tokenizer, longer, tmp_path / "more"),
+        rules=RULES,
+        processes=processes,
+        leaks=leaks,
+    )
+    assert (leaks.exact, leaks.both, leaks.repeated) == (1, 1, 1)
+    assert encoded.report.notes == [leaks.note()]
 
 
 class Interrupted(BaseException):
