@@ -83,11 +83,17 @@ def test_a_preparation_warns_and_remembers_what_it_compared(heedful_cli, leaking
     refused(heedful_cli(*command, *empty), "must have a pair with text on both sides")
     (tmp_path / "short").write_text("one\n")
     refused(heedful_cli(*command, *valid[:2], "--valid-target", tmp_path / "short"), "3", "1")
-    # training from ids compares nothing again, whatever it validates with
-    run = ["train", "tiny", "--data", tmp_path / "data", "--out", tmp_path / "run"]
+    # training from ids repeats what was found, or says that nothing was compared
+    run = ["train", "tiny", "--data", tmp_path / "data"]
     run += [part for setting in FEW[1:] for part in ("--set", setting)]
-    assert warnings(heedful_cli(*run, *valid)) == []
-    assert heedful_cli(*run, *valid, "--resume").returncode == 0
+    for more in (["--dry-run"], [], ["--resume"]):
+        (message,) = warnings(heedful_cli(*run, *valid, "--out", tmp_path / "run", *more))
+        expected(message)
+    same = ["--valid-source", leaking / "train.en", "--valid-target", leaking / "train.fr"]
+    done = heedful_cli(*run, *same, "--dry-run")
+    assert done.returncode == 0, done.stderr
+    (message,) = [line for line in done.stdout.splitlines() if "not compared" in line]
+    assert "with this validation text; `heedful data prepare` with --valid-source" in message
 
 
 def test_pairs_in_memory_are_compared_too(heedful_cli, tmp_path):

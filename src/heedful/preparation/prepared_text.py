@@ -20,8 +20,9 @@ from typing import Any
 
 from heedful.config.schema import RunConfig
 from heedful.data.encoded.dataset import EncodedPairs
+from heedful.data.overlap.leaks import NOTE_BEGINS
 from heedful.errors import RunFolderError, SettingError
-from heedful.preparation.training_data import Preparation, Sizes, has_subwords
+from heedful.preparation.training_data import Preparation, Sizes, has_subwords, without_keys
 from heedful.runs.folder import RunFolder, read_json
 from heedful.runs.machine_settings import RecordedParts
 from heedful.tokenization.tokenizer import Tokenizer
@@ -165,6 +166,27 @@ class PreparedText:
         """Describe the prepared text. `heedful data prepare` has reported the details."""
         for name, encoded in zip(self.names, pairs, strict=True):
             yield f"{name}: {encoded.report.summary()}" if name else encoded.report.summary()
+
+    def held_out_notes(self, pairs: Sequence[EncodedPairs], files: Sizes) -> Iterator[str]:
+        """
+        Repeat what preparation found in this validation text, or say that it was not compared.
+
+        `files`: files of the run.
+        """
+        # digests are not recorded here, so names and sizes are compared
+        valid = [without_keys(files.get(side, ()), "digest") for side in HELD_OUT]
+        if not all(valid):
+            return
+        if valid == [self.corpus.get(side) for side in HELD_OUT]:
+            for part in pairs:
+                yield from (note for note in part.report.notes if note.startswith(NOTE_BEGINS))
+            return
+        excluded = self.corpus.get("exclude", [])
+        if not all(record in excluded for records in valid for record in records):
+            yield (
+                "note: the training text was not compared with this validation text; `heedful data "
+                "prepare` with --valid-source and --valid-target does that"
+            )
 
     @property
     def names(self) -> list[str]:

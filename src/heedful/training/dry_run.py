@@ -28,6 +28,7 @@ from heedful.training.setup import (
     prepare_data,
     resumed_settings,
 )
+from heedful.training.validation import held_out_notes
 
 
 def describe_plan(setup: TrainingSetup, say: Say, devices: Devices | None = None) -> str:
@@ -52,7 +53,10 @@ def describe_plan(setup: TrainingSetup, say: Say, devices: Devices | None = None
             place = RunFolder(Path(scratch))
             machine_settings = choose_machine_settings(place, setup, RankGroup())
             run, pairs = prepare_data(place, setup, RankGroup(), say)
-            text = [*setup.training_data.report(pairs, run.tokenizer)]
+            text = [
+                *setup.training_data.report(pairs, run.tokenizer),
+                *held_out_notes(setup.training_data, pairs, setup.files),
+            ]
             share = _target_share(pairs)
         with torch.device("meta"):
             model = run.build()

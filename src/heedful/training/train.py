@@ -60,7 +60,7 @@ from heedful.training.setup import (
 from heedful.training.state import StopSignal, TrainState
 from heedful.training.tensorboard import EventLog
 from heedful.training.trainer import CALLBACK, Trainer
-from heedful.training.validation import validator
+from heedful.training.validation import held_out_notes, validator
 
 
 @with_fields_of(TrainingOptions, *text_options())
@@ -322,7 +322,9 @@ class _Session:
         """Report model, data and machine before the first step."""
         config, machine = self.run.config, self.machine_settings
         source, target = self.run.vocabularies
-        for line in self.setup.training_data.report(self.pairs, self.run.tokenizer):
+        text = self.setup.training_data
+        notes = held_out_notes(text, self.pairs, self.setup.files)
+        for line in (*text.report(self.pairs, self.run.tokenizer), *notes):
             log.say(line)
         if self.setup.valid_note:
             log.say(f"validation: {self.setup.describe_valid()}")

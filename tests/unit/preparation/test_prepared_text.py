@@ -10,6 +10,7 @@ from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.toy_grammar.corpus import sample_pairs
 from heedful.errors import RunFolderError, SettingError, TextError, TokenizerError, UserError
 from heedful.preparation.find_training_data import find_text, find_training_data
+from heedful.preparation.held_out import held_out_files
 from heedful.preparation.prepare import prepare
 from heedful.preparation.prepared_text import PreparedText
 from heedful.preparation.raw_text import RawText
@@ -18,6 +19,7 @@ from heedful.runs.machine_settings import ONE_THREAD
 from heedful.runs.run import write_config
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.training.setup import TrainingSetup, check_folder
+from heedful.training.validation import files_of
 
 # Nine lines of 50 characters, none of which comes twice.
 HAN = "".join("".join(map(chr, range(n, n + 50))) + "\n" for n in range(0x4E00, 0x4FC2, 50))
@@ -235,3 +237,32 @@ def test_a_run_goes_on_with_the_text_it_was_begun_with(tmp_path, change, refused
         else nullcontext()
     ):
         check_folder(folder, setup)
+
+
+def test_training_knows_what_was_compared_with_its_validation_text(text, tmp_path):
+    def notes(name, source, target, **given):
+        """Prepare text, and return the notes on this validation text."""
+        prepare("tiny", **text, **given, out=tmp_path / name, settings=SETTINGS)
+        prepared = PreparedText.open(tmp_path / name)
+        files = files_of(held_out_files(source, target))
+        assert "digest" in files["valid_source"][0]
+        return [*prepared.held_out_notes(prepared.open_pairs(), files)]
+
+    leaking = text["source"], text["target"]
+    other = tmp_path / "valid.en", tmp_path / "valid.fr"
+    for side, file in enumerate(other):
+        file.write_text(f"{'xy'[side]}\n" * 3)
+    valid = {"valid_source": leaking[0], "valid_target": leaking[1]}
+    (note,) = notes("compared", *leaking, **valid)
+    assert note.startswith("warning: the training text repeats 300 of 300 validation pairs")
+    (note,) = notes("compared", *other, **valid)
+    assert note.startswith("note: the training text was not compared with this validation text")
+    (note,) = notes("not compared", *leaking)
+    assert "was not compared" in note
+    prepared = PreparedText.open(tmp_path / "compared")
+    assert [*prepared.held_out_notes(prepared.open_pairs(), {})] == []  # nothing to validate with
+    # compared without finding anything, and excluded
+    assert notes("clean", *other, valid_source=other[0], valid_target=other[1]) == []
+    assert notes("excluded", *other, exclude=other) == []
+    (note,) = notes("one side", *other, exclude=other[0])
+    assert "was not compared" in note

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from heedful.data.overlap.lines import HeldOutLines, Repetition
 from heedful.tokenization.special_symbols import split_tag
 
+NOTE_BEGINS = "warning: the training text"
+"""The first words of a note on repetitions, which tell it from other notes of a report."""
 _EXAMPLES = 3
 
 
@@ -129,11 +131,11 @@ class Leaks:
             counts.append(
                 f"{_pairs(self.near)} at least 90% of the word 4-grams of a validation line"
             )
-        text = f"the training text of {self._corpus}" if self._corpus else "the training text"
+        corpus = f" of {self._corpus}" if self._corpus else ""
         return (
-            f"warning: {text} repeats {self.repeated:,} of {len(self._lines):,} validation pairs: "
-            f"{' and '.join(counts)}. Validation scores can be too high. Examples (training line "
-            "= validation line, with ~ for a near repetition): "
+            f"{NOTE_BEGINS}{corpus} repeats {self.repeated:,} of {len(self._lines):,} validation "
+            f"pairs: {' and '.join(counts)}. Validation scores can be too high. Examples (training "
+            "line = validation line, with ~ for a near repetition): "
             f"{', '.join(self._examples['='] + self._examples['~'])}. To drop such pairs, name "
             "the validation files with --exclude, or validate with other text."
         )
