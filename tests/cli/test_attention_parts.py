@@ -63,13 +63,23 @@ MODELS = {
     "one head of keys": ("one head of keys", "qk-norm"),
     "queries and keys of length one": ("queries and keys of length one",),
 }
+# One of the models trains in bf16, with several micro-batches per step; batches are small, because
+# bf16 is slow on most processors.
+BF16 = {
+    "one head of keys": (
+        "train.precision=bf16",
+        "train.batch_tokens=96",
+        "train.micro_batch_tokens=48",
+    )
+}
 
 
 @pytest.fixture(scope="module", params=MODELS)
 def model(request):
-    """Name, and the settings of the parts."""
+    """Name, and the settings of the parts and of the training."""
     parts = [name for name in MODELS[request.param] if name in HERE]
-    return request.param, (*COMMON, *chain.from_iterable(PARTS[name][0] for name in parts))
+    settings = chain.from_iterable(PARTS[name][0] for name in parts)
+    return request.param, (*COMMON, *settings, *BF16.get(request.param, ()))
 
 
 @pytest.fixture(scope="module")
