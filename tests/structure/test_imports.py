@@ -85,7 +85,7 @@ ELSEWHERE = {
         paper.claim_checks paper.role_report paper.sentences visualise.panels
     """,
     "a part of training, which is run: tests/cli/test_commands.py and test_prepare.py": """
-        preparation.tokenizer training.batches
+        preparation.tokenizer
     """,
     "a part of translate: tests/unit/translation/test_translate.py and tests/cli": """
         translation.constraints translation.load_models
