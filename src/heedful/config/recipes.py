@@ -17,7 +17,7 @@ from math import sqrt
 from heedful.arguments import checked
 from heedful.config.data import DataConfig
 from heedful.config.model import ModelConfig
-from heedful.config.schema import RunConfig
+from heedful.config.schema import REGISTRIES, RunConfig
 from heedful.config.search import SearchConfig
 from heedful.config.sequence_recipes import SEQUENCE_RECIPES
 from heedful.config.train import TrainConfig
@@ -27,6 +27,10 @@ from heedful.settings.explain import did_you_mean
 from heedful.tasks.registry import task_recipes
 
 RECIPES: dict[str, Callable[[], RunConfig]] = {}
+# The recipes that were used, until a registry changes and with it the classes of settings.
+_built: dict[str, RunConfig] = {}
+for _registry in REGISTRIES:
+    _registry.watch(_built.clear)
 
 
 @checked
@@ -51,7 +55,7 @@ def recipe(name: str) -> RunConfig:
 
     Notes
     -----
-    Every call builds new settings. They are frozen, so a caller can change only a copy.
+    The settings are frozen, so a caller can change only a copy.
     """
     if name not in RECIPES:
         near = get_close_matches(name, RECIPES, n=2)
@@ -103,7 +107,9 @@ def _register(name: str) -> Callable[[Callable[[], RunConfig]], Callable[[], Run
     def keep(build: Callable[[], RunConfig]) -> Callable[[], RunConfig]:
         @wraps(build)
         def build_named() -> RunConfig:
-            return build().with_settings({"recipe": name})
+            if name not in _built:
+                _built[name] = build().with_settings({"recipe": name})
+            return _built[name]
 
         RECIPES[name] = build_named
         return build_named

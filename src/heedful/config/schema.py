@@ -21,7 +21,7 @@ from heedful.config.search import SearchConfig
 from heedful.config.train import TrainConfig
 from heedful.errors import SettingError
 from heedful.families.registry import FAMILIES, families, names_with
-from heedful.settings.conditions import Conditions, acts, flat, idle_settings
+from heedful.settings.conditions import Conditions, flat, idle_settings, names_of_idle
 from heedful.settings.field_types import Name
 from heedful.settings.registries import METRICS, OBJECTIVES, SCHEDULES, SCORES
 from heedful.settings.table import SettingsTable, walk
@@ -158,6 +158,7 @@ else:
 
 def follow_registries() -> None:
     """Rebuild the settings classes after a registry has changed."""
+    setting_fields.cache_clear()
     setting_conditions.cache_clear()
     setting_defaults.cache_clear()
     compose_again()
@@ -167,10 +168,13 @@ def follow_registries() -> None:
     RunConfig.model_rebuild(force=True)
 
 
-for _registry in (FAMILIES, SCORES, OBJECTIVES, SCHEDULES, METRICS):
+REGISTRIES = (FAMILIES, SCORES, OBJECTIVES, SCHEDULES, METRICS)
+"""The registries whose names are values of settings."""
+for _registry in REGISTRIES:
     _registry.watch(follow_registries)
 
 
+@cache
 def setting_fields() -> dict[str, FieldInfo]:
     """Return the fields of all settings by their dotted names."""
     return {name: field for name, field, _ in walk(RunConfig)}
@@ -195,8 +199,8 @@ def setting_defaults() -> dict[str, Any]:
 
 def acting_settings(config: RunConfig) -> set[str]:
     """Return the dotted names of the settings that have an effect in a configuration."""
-    values, conditions = flat(config.to_dict()), setting_conditions()
-    return {name for name in values if acts(name, values, conditions)}
+    values = flat(config.to_dict())
+    return values.keys() - names_of_idle(values, setting_conditions())
 
 
 def without_idle(values: dict[str, Any], explicit: Collection[str]) -> dict[str, Any]:
@@ -207,8 +211,8 @@ def without_idle(values: dict[str, Any], explicit: Collection[str]) -> dict[str,
     so that a later check can refuse them.
     """
     known = {**setting_defaults(), **flat(values)}
-    for name in setting_conditions():
-        if name in explicit or acts(name, known, setting_conditions()):
+    for name in names_of_idle(known, setting_conditions()):
+        if name in explicit:
             continue
         table, last = _table_of(name, values)
         if table is not None and last in table:

@@ -77,13 +77,31 @@ def acts(name: str, values: Mapping[str, Any], conditions: Conditions) -> bool:
     return all(_holds(condition, values, conditions) for condition in conditions.get(name, ()))
 
 
+def names_of_idle(values: Mapping[str, Any], conditions: Conditions) -> list[str]:
+    """List the settings that do not act; the result of `acts` is computed once for each setting."""
+    acting: dict[str, bool] = {}
+
+    def is_acting(name: str) -> bool:
+        if name not in acting:
+            acting[name] = all(map(holds, conditions.get(name, ())))
+        return acting[name]
+
+    def holds(condition: ActsIf) -> bool:
+        for name in condition.names:
+            if condition.holds_for(values.get(name)) and is_acting(name):
+                return True
+        return False
+
+    return [name for name in conditions if not is_acting(name)]
+
+
 def idle_settings(
     values: Mapping[str, Any], defaults: Mapping[str, Any], conditions: Conditions
 ) -> list[str]:
     """Explain each setting that does not act but differs from its default."""
     complaints = []
-    for name in conditions:
-        if acts(name, values, conditions) or values[name] == defaults[name]:
+    for name in names_of_idle(values, conditions):
+        if values[name] == defaults[name]:
             continue
         # only the first condition that fails is reported
         condition = next(c for c in conditions[name] if not _holds(c, values, conditions))

@@ -1,4 +1,4 @@
-from heedful.settings.conditions import ActsIf, acts, flat, idle_settings
+from heedful.settings.conditions import ActsIf, acts, flat, idle_settings, names_of_idle
 
 # As of families of models: a table inside a table, and two settings of which one is enough.
 CONDITIONS = {
@@ -22,7 +22,9 @@ DEFAULTS = {
 
 def acting(**model):
     values = DEFAULTS | flat({"model": model})
-    return {name for name in CONDITIONS if acts(name, values, CONDITIONS)}
+    names = {name for name in CONDITIONS if acts(name, values, CONDITIONS)}
+    assert {*names_of_idle(values, CONDITIONS)} == CONDITIONS.keys() - names
+    return names
 
 
 def complaints(**model):
