@@ -57,7 +57,7 @@ cases: $(VENV)/.for-work ## test the problems that users have reported, with a v
 # Shapes are not checked, because neither Triton nor torch's compiler can read functions with checks.
 test-gpu: $(VENV)/.for-work ## run the tests that need a GPU
 	@$(PYTHON) -m heedful info > /dev/null
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PYTHON) -m pytest --override-ini addopts= \
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PYTHON) -m pytest --override-ini addopts= -p no:jaxtyping \
 	    --numprocesses 3 --dist loadfile tests/gpu
 
 device-wheels: $(VENV)/.for-use ## collect the wheels for a machine with a GPU but no network, in build/device-wheels

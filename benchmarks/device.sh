@@ -33,7 +33,7 @@ tests)
     [ $# -gt 0 ] || set -- tests/gpu
     # Without the checks of shapes, as `make test-gpu`. Another plugin of such a machine warns beside workers, and here a warning is an error.
     OMP_NUM_THREADS=1 timeout --signal INT --kill-after 15 "$SECONDS_LEFT" \
-        "$PYTHON" -m pytest --override-ini addopts= --numprocesses 6 --dist load -p no:cacheprovider \
+        "$PYTHON" -m pytest --override-ini addopts= -p no:jaxtyping --numprocesses 6 --dist load -p no:cacheprovider \
         -p no:benchmark -p no:pytest_cov -p no:pytest_mock --quiet -rfE \
         --junitxml "$OUT/tests.xml" "$@" > "$OUT/tests.txt" 2>&1 || status=$?
     cat "$OUT/info.txt"

@@ -22,7 +22,7 @@ from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
 from tests.support.fork_client import Zygote
-from tests.support.shape_checks import begin_test
+from tests.support.shape_checks import begin_test, check_shapes
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -41,6 +41,12 @@ settings.load_profile("heedful")
 
 # Ten thousand tests are collected, and none of them is garbage.
 gc.disable()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Check the shapes in heedful's signatures, unless ``-p no:jaxtyping`` was given."""
+    if not config.pluginmanager.is_blocked("jaxtyping"):
+        check_shapes()
 
 
 @pytest.hookimpl(tryfirst=True)
