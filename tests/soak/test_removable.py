@@ -135,6 +135,7 @@ def test_the_program_works(copy):
 
 def test_every_test_is_collected_and_what_composes_families_is_green(copy):
     """Importing all tests shows that nothing else imports the family."""
-    options = ("-p", "choice", "-p", "no:cacheprovider", "-o", "addopts=-p no:schemathesis")
+    plugins = ["-p", "choice", "-p", "no:cacheprovider", "-p", "no:jaxtyping"]
+    options = (*plugins, "-o", "addopts=-p no:schemathesis")
     printed = run(copy, "-m", "pytest", "-q", "-m", "not soak", *options, "tests")
     assert re.search(r"\d{3} passed, \d{4,5} deselected", printed), printed[-500:]
