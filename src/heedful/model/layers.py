@@ -105,7 +105,7 @@ class Encoder(nn.Module, SourceEncoder):
     def forward(
         self,
         x: States,
-        mask: Bool[Tensor, "batch _ _ time"] | None = None,
+        mask: Bool[Tensor, "_ _ _ time"] | None = None,
         weights: list[Tensor] | None = None,
     ) -> States:
         """
@@ -237,7 +237,7 @@ class Decoder(nn.Module, TargetDecoder):
         self,
         x: States,
         memory: Float[Tensor, "batch source d_model"],
-        memory_mask: Bool[Tensor, "batch _ _ source"] | None = None,
+        memory_mask: Bool[Tensor, "_ _ _ source"] | None = None,
         weights: WeightLists = None,
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> States:

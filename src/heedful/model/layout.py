@@ -120,8 +120,11 @@ class Layout:
     """True at real queries, for norms and networks; None if all are real."""
     window: Window | None = None
     """The neighbors that a query may attend to, if the mask does not include the window."""
-    bias: Float[Tensor, "_ heads queries keys"] | None = None
-    """Bias of the scores in padded rows; minus infinity where the mask is false."""
+    bias: Float[Tensor, "_ heads _ _"] | None = None
+    """
+    Bias of the scores in padded rows, (batch, heads, queries, keys); minus infinity where the mask
+    is false.
+    """
     rows: tuple[PackedRows, PackedRows] | None = None
     """Starts of the sentences of queries and of keys, if they are packed on a GPU."""
     numbers: Int[Tensor, " tokens"] | None = None

@@ -31,7 +31,6 @@ from heedful.search.rules import (
     ForcedEos,
     MinLength,
     Renormalization,
-    apply_all,
 )
 from heedful.search.settings import SearchOptions
 from heedful.search.step import extend
@@ -100,8 +99,8 @@ class ChoicePlan:
 
 def _forbidden_ids(rule: AllowedTokens, vocabulary: int) -> Int[Tensor, " others"]:
     """List the ids that a rule never allows."""
-    nothing = torch.zeros(1, 0, dtype=torch.long)
-    row = rule(torch.zeros(1, vocabulary), nothing, nothing[0])
+    written, sentences = torch.zeros(1, 0, dtype=torch.long), torch.zeros(1, dtype=torch.long)
+    row = rule(torch.zeros(1, vocabulary), written, sentences)
     return row[0].isneginf().nonzero().squeeze(1)
 
 
@@ -175,8 +174,8 @@ class Choices(ABC):
                 is_full = self.limits <= self.length  # (B,)
                 forced = rule.forced(scores)
                 scores = torch.where(is_full.repeat_interleave(width)[:, None], forced, scores)
-            else:
-                scores = apply_all([rule], scores, scores, scores)  # the rule reads only the scores
+            elif isinstance(rule, Renormalization):
+                scores = rule.normalized(scores)
         return scores
 
     @abstractmethod

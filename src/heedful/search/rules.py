@@ -199,8 +199,12 @@ class Renormalization:
     """
 
     def __call__(self, scores: Scores, written: Written, sentences: Sentences) -> Scores:
-        """Distribute the probability of forbidden tokens proportionally over the other tokens."""
+        """Apply the rule."""
         del written, sentences
+        return self.normalized(scores)
+
+    def normalized(self, scores: Scores) -> Scores:
+        """Distribute the probability of forbidden tokens proportionally over the other tokens."""
         return torch.log_softmax(scores, dim=-1)
 
 

@@ -253,8 +253,14 @@ def test_compiled_functions_know_the_layers_of_other_classes(changes):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
     quick, slow = (optimize_for_inference(copy.deepcopy(plain), "int8", n) for n in (True, False))
     assert is_compiled(quick) and not is_compiled(slow)
-    for one, other, exact in zip(outputs(quick), outputs(slow), expected, strict=True):
-        assert (one - exact).norm() < 1.5 * (other - exact).norm() + 0.005 * exact.norm()
+    errors = [
+        ((one - exact).norm() / exact.norm(), (other - exact).norm() / exact.norm())
+        for one, other, exact in zip(outputs(quick), outputs(slow), expected, strict=True)
+    ]
+    # Each processor rounds in its own way, so the errors of a single output may differ.
+    assert all(one < 2 * other + 0.005 for one, other in errors)
+    quick_error, slow_error = map(sum, zip(*errors, strict=True))
+    assert quick_error < 1.2 * slow_error
 
 
 @pytest.mark.parametrize(

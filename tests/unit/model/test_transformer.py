@@ -1,6 +1,7 @@
 import copy
 import pickle
 
+import jaxtyping
 import pytest
 import torch
 from hypothesis import given, settings
@@ -113,11 +114,13 @@ def test_ids_outside_the_vocabulary_and_unequal_batches_are_refused():
         ArgumentError, match=r"must be from 0 to \d+, .* range from \d+ to 1,?000\."
     ):
         model(source.masked_fill(source == source.max(), 1000), target)
+    jaxtyping.config.update("jaxtyping_disable", True)  # a user has no such checks
     with pytest.raises(ArgumentError, match="but have 3 and 2 rows"):
         model(source, target[:2])
 
 
 def test_an_exported_program_takes_batches_of_other_sizes():
+    jaxtyping.config.update("jaxtyping_disable", True)  # numbers of a traced program are no int
     model, (source, target) = small().eval(), batch()
     size, time = torch.export.Dim("size"), torch.export.Dim("time", max=256)
     shapes = ({0: size, 1: time}, {0: size})

@@ -1,5 +1,6 @@
 from types import SimpleNamespace
 
+import jaxtyping
 import numpy as np
 import pytest
 
@@ -88,6 +89,7 @@ def test_a_joined_room_has_sentences_to_fill_it_with():
 
 def test_the_longest_sentence_hardly_changes_the_room_of_a_large_micro_batch():
     """So a lower `data.max_length` saves little memory, but a smaller micro-batch does."""
+    jaxtyping.config.update("jaxtyping_disable", True)  # the pairs are only their lengths
 
     def tokens(micro_batch_tokens, longest):
         lengths = np.random.default_rng(0).integers(5, 40, 2000)
