@@ -78,8 +78,8 @@ python-range: ## run checks and tests with each interpreter of PYTHON_RANGE
 ifneq ($(SOAK),)
 .PHONY: soak
 soak: $(VENV)/.for-work ## run the long tests
-	PYTHONDONTWRITEBYTECODE= CUDA_VISIBLE_DEVICES= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
-	    --numprocesses 2 --dist worksteal \
+	PYTHONDONTWRITEBYTECODE= CUDA_VISIBLE_DEVICES= OMP_NUM_THREADS=1 $(PYTHON) -m pytest -rs \
+	    --numprocesses 2 --dist worksteal -p no:jaxtyping \
 	    --ignore tests/soak/test_serving.py tests/soak
 	PYTHONDONTWRITEBYTECODE= CUDA_VISIBLE_DEVICES= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
 	    --numprocesses 2 --dist loadfile --no-loadscope-reorder \

@@ -7,11 +7,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import gc
 import json
+import math
 import random
 import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Generator, Iterator
 from itertools import chain
 from pathlib import Path
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 collect_ignore = ["support"]  # holds neither tests nor examples
 CI = os.environ.get("CI") == "true"
+# Seconds since 1970. A machine of half the speed does not finish the long tests in the time that
+# continuous integration has; pytest lists the tests that did not begin before this time.
+LONG_TESTS_END = float(os.environ.get("HEEDFUL_LONG_TESTS_END", "inf"))
 
 # A busy machine makes a test slow, not wrong. `make soak` tries the hundred examples that
 # hypothesis itself would.
@@ -59,6 +64,8 @@ def pytest_runtestloop() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
     """What a test and its fixtures draw does not depend on the tests that came before."""
+    if time.time() > LONG_TESTS_END:
+        pytest.skip("not run: the time for long tests is over (HEEDFUL_LONG_TESTS_END)")
     begin_test()
     random.seed(1)
     if torch := sys.modules.get("torch"):
@@ -117,6 +124,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if gone:
         config.hook.pytest_deselected(items=gone)
         items[:] = here
+    if math.isfinite(LONG_TESTS_END):  # each time, other files come last
+        files = list(dict.fromkeys(item.path for item in items))
+        random.Random(LONG_TESTS_END).shuffle(files)
+        items.sort(key=lambda item: files.index(item.path))
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,7 @@
 """
-Every family and kind of attention learns the embedded corpus and translates unseen sentences.
+Every family learns the embedded corpus and translates unseen sentences.
+
+Other kinds of attention learn a task of `tests/soak/test_learns.py`, in a tenth of the time.
 
 Those that attend to the source reach 90 BLEU. For the others the threshold is what was measured,
 less some points; their reason stands beside it. No health check warns of any of them.
@@ -64,15 +66,8 @@ KINDS: dict[str, tuple[tuple[str, ...], float]] = {
     "ByteNet": (BYTENET, 80),
     "Transformer": (TRANSFORMER, 90),
     "batch norm": ((*TRANSFORMER, "model.norm_kind=batch"), 90),
-    "additive scores": ((*TRANSFORMER, "model.attention.score=additive"), 90),
     "unscaled scores": ((*SLOWER, "model.attention.score=unscaled"), 90),
-    "windows": ((*TRANSFORMER, "model.attention.window=6"), 90),
-    "Fastformer": ((*TRANSFORMER, "model.attention.encoder=fastformer"), 90),
     "Fastformer, linear": ((*TRANSFORMER, "model.attention.decoder=fastformer-linear"), 90),
-    "convolution": (
-        (*TRANSFORMER, "model.attention.encoder=convolution", "model.attention.window=5"),
-        90,
-    ),
     "noisy experts": ((*TRANSFORMER, "model.experts.count=8", "model.experts.d_ff=64"), 90),
     "balanced experts": ((*TRANSFORMER, *BALANCED, "model.experts.d_ff=64"), 90),
     # nothing passes by this mixture, so it learns more slowly than the layer alone
@@ -83,9 +78,8 @@ KINDS: dict[str, tuple[tuple[str, ...], float]] = {
         ),
         90,
     ),
-    # 68 both: a bag of words does not say who did what to whom
+    # 68: a bag of words does not say who did what to whom
     "average": ((*SLOWER, "model.encoder=average"), 60),
-    "sum": ((*SLOWER, "model.encoder=sum"), 60),
 }
 
 

@@ -33,7 +33,7 @@ COMPOSED = (
     "tests/unit/families/test_",
     *(
         f"tests/unit/families/{name}/test_{what}.py"
-        for name, what in product(sorted(HERE), ("build", "clashes", "config", "recipes"))
+        for name, what in product(sorted(HERE), ("clashes", "config", "recipes"))
     ),
     "tests/unit/kernels/test_torch_internals.py",
     "tests/unit/model/test_encoder_decoder.py",
