@@ -67,6 +67,10 @@ class TrainingData(Protocol):
         """Describe how many pairs were kept and dropped."""
         ...
 
+    def held_out_notes(self, pairs: Sequence[EncodedPairs], files: Sizes) -> Iterable[str]:
+        """List what is known of the validation text and not in `report`; `files`: of the run."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class UnpreparedText:
@@ -80,6 +84,11 @@ class UnpreparedText:
     def keeping_target(self, keep_target: bool) -> Self:
         """Return the same text with another `keep_target`."""
         return replace(self, keep_target=keep_target)
+
+    def held_out_notes(self, pairs: Sequence[EncodedPairs], files: Sizes) -> Iterable[str]:
+        """List nothing, because `report` has the notes."""
+        del pairs, files
+        return ()
 
 
 def as_list(files: Files) -> Sequence[str | Path]:

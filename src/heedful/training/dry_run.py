@@ -28,7 +28,6 @@ from heedful.training.setup import (
     prepare_data,
     resumed_settings,
 )
-from heedful.training.validation import held_out_notes
 
 
 def describe_plan(setup: TrainingSetup, say: Say, devices: Devices | None = None) -> str:
@@ -55,7 +54,7 @@ def describe_plan(setup: TrainingSetup, say: Say, devices: Devices | None = None
             run, pairs = prepare_data(place, setup, RankGroup(), say)
             text = [
                 *setup.training_data.report(pairs, run.tokenizer),
-                *held_out_notes(setup.training_data, pairs, setup.files),
+                *setup.training_data.held_out_notes(pairs, setup.files),
             ]
             share = _target_share(pairs)
         with torch.device("meta"):

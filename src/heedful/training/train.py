@@ -60,7 +60,7 @@ from heedful.training.setup import (
 from heedful.training.state import StopSignal, TrainState
 from heedful.training.tensorboard import EventLog
 from heedful.training.trainer import CALLBACK, Trainer
-from heedful.training.validation import held_out_notes, validator
+from heedful.training.validation import validator
 
 
 @with_fields_of(TrainingOptions, *text_options())
@@ -323,7 +323,7 @@ class _Session:
         config, machine = self.run.config, self.machine_settings
         source, target = self.run.vocabularies
         text = self.setup.training_data
-        notes = held_out_notes(text, self.pairs, self.setup.files)
+        notes = text.held_out_notes(self.pairs, self.setup.files)
         for line in (*text.report(self.pairs, self.run.tokenizer), *notes):
             log.say(line)
         if self.setup.valid_note:

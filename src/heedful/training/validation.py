@@ -6,15 +6,13 @@ from hashlib import blake2b
 from heedful.arguments import Files
 from heedful.config.schema import RunConfig
 from heedful.data.batching import Collator
-from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.length_batches import by_length
 from heedful.data.overlap.leaks import HeldOutPairs
 from heedful.errors import TextError
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.preparation.held_out import held_out_files, note_on_empty, read_held_out
 from heedful.preparation.pair_text import PAIRS
-from heedful.preparation.prepared_text import PreparedText
-from heedful.preparation.training_data import Sizes, TrainingData, digest_of, file_records
+from heedful.preparation.training_data import Sizes, digest_of, file_records
 from heedful.runs.folder import RunFolder
 from heedful.runs.run import Run
 from heedful.search.greedy import greedy_search
@@ -89,15 +87,6 @@ def find_held_out(
         return None, {}, ""
     pairs, note = read_held_out(corpus)
     return pairs, files_of(corpus), note
-
-
-def held_out_notes(
-    training_data: TrainingData, pairs: Sequence[EncodedPairs], files: Sizes
-) -> list[str]:
-    """List what is known of held-out text in prepared text; other text reports this itself."""
-    if not isinstance(training_data, PreparedText):
-        return []
-    return [*training_data.held_out_notes(pairs, files)]
 
 
 def _read_held_out_pairs(
