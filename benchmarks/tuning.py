@@ -205,7 +205,8 @@ def _systems(rows: Sequence[dict[str, Any]], best: dict[str, dict[str, Any]]) ->
             | {"rate2": table2["train.learning_rate"]}
         )
     return table(
-        "system | trials | minutes | steps | warm-up | warm-up in Table 2 | best rate | rate in Table 2",
+        "system | trials | minutes | steps | warm-up | warm-up in Table 2 | best rate | "
+        "rate in Table 2",
         "{title} | {trials} | {minutes:g} | {steps:,} | {warmup} | {warmup2} | {best} | {rate2}",
         cells,
     )
