@@ -57,8 +57,8 @@ cases: $(VENV)/.for-work ## test the problems that users have reported, with a v
 # Shapes are not checked, because neither Triton nor torch's compiler can read functions with checks.
 test-gpu: $(VENV)/.for-work ## run the tests that need a GPU
 	@$(PYTHON) -m heedful info > /dev/null
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PYTHON) -m pytest --override-ini addopts= -p no:jaxtyping \
-	    --numprocesses 3 --dist loadfile tests/gpu
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PYTHON) -m pytest --override-ini addopts= \
+	    -p no:jaxtyping --numprocesses 3 --dist loadfile tests/gpu
 
 device-wheels: $(VENV)/.for-use ## collect the wheels for a machine with a GPU but no network, in build/device-wheels
 	$(PYTHON) -m benchmarks.device_wheels
@@ -81,10 +81,10 @@ soak: $(VENV)/.for-work ## run the long tests
 	PYTHONDONTWRITEBYTECODE= CUDA_VISIBLE_DEVICES= OMP_NUM_THREADS=1 $(PYTHON) -m pytest -rs \
 	    --numprocesses 2 --dist worksteal -p no:jaxtyping \
 	    --ignore tests/soak/test_serving.py tests/soak
-	PYTHONDONTWRITEBYTECODE= CUDA_VISIBLE_DEVICES= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
+	PYTHONDONTWRITEBYTECODE= CUDA_VISIBLE_DEVICES= OMP_NUM_THREADS=1 $(PYTHON) -m pytest -rs \
 	    --numprocesses 2 --dist loadfile --no-loadscope-reorder \
 	    -m "soak or hypothesis" --hypothesis-profile soak --ignore tests/soak --ignore tests/gpu
-	PYTHONDONTWRITEBYTECODE= CUDA_VISIBLE_DEVICES= $(PYTHON) -m pytest tests/soak/test_serving.py
+	PYTHONDONTWRITEBYTECODE= CUDA_VISIBLE_DEVICES= $(PYTHON) -m pytest -rs tests/soak/test_serving.py
 endif
 
 bench: $(VENV)/.for-use ## time the quickstart and a preparation, then train on Multi30k and score the model (an hour)

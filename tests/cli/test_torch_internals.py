@@ -44,6 +44,8 @@ def test_translations_are_the_same(heedful_cli, trained, tmp_path, precision, co
     if precision != "bf16":  # whose rounding decides where two words are as likely
         assert [text for _, text in rows[1]] == [text for _, text in rows[0]]
     scores = [[float(score) for score, _ in table] for table in rows]
-    # a state at the edge of two numbers of 8 bits is rounded to either, as on some processors
-    tolerance = {"fp32": 1e-5, "bf16": 0.05, "int8": 2e-3}[precision]
+    tolerance = 0.05 if precision == "bf16" else 1e-5
+    if precision == "int8" and compiler != "cc":
+        # without AVX-512, torch rounds a state between two numbers of 8 bits to the other one
+        tolerance = 2e-3
     assert scores[1] == pytest.approx(scores[0], rel=tolerance)

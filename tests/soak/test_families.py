@@ -1,10 +1,9 @@
 """
 Every family learns the embedded corpus and translates unseen sentences.
 
-Other kinds of attention learn a task of `tests/soak/test_learns.py`, in a tenth of the time.
-
 Those that attend to the source reach 90 BLEU. For the others the threshold is what was measured,
-less some points; their reason stands beside it. No health check warns of any of them.
+less some points; their reason stands beside it. No health check warns of any of them. Other kinds
+of attention learn a shorter task in `tests/soak/test_learns.py`.
 """
 
 import pytest

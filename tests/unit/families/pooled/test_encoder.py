@@ -79,7 +79,9 @@ def test_a_transformer_s_decoder_needs_residuals(pooling):
 
 @pytest.mark.family("recurrent")
 def test_a_recurrent_decoder_begins_with_zeros_or_a_mean():
-    with pytest.raises(SettingError, match="must be zero or mean if"):
+    with pytest.raises(
+        SettingError, match=r"must be zero or mean if `model\.decoder` is recurrent"
+    ):
         load_config("paper-base", ["model.encoder=sum", "model.decoder=recurrent"])
     chosen = ["model.encoder=sum", "model.decoder=recurrent", "model.recurrent.start=mean"]
     assert load_config("paper-base", chosen).model.encoder == "sum"
