@@ -250,8 +250,9 @@ class Run:
     def load_model(self, weights: str, device: torch.device, precision: str) -> EncoderDecoder:
         """Load the model for inference."""
         place = self.checkpoint_folder(weights)
-        model = self.build()
-        load_weights(model, self.load_checkpoint(place).model, place)
+        stored = self.load_checkpoint(place).model  # before the model, whose sizes it checks
+        model = self._build()
+        load_weights(model, stored, place)
         # compiled functions round only the operands of matrix multiplications to bf16; without
         # them, the whole model is rounded
         compiled = precision == "bf16" and device.type == "cpu" and can_round_to_bf16(model)

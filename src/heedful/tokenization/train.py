@@ -292,6 +292,7 @@ class _Sentences:
     def _located_lines(self) -> Iterator[tuple[str, int, str]]:
         """Read every line that is not empty, with its file and line number."""
         for place, file in enumerate(self.files):
+            name = str(file)
             for number, line in enumerate(read_lines(file), start=1):
                 if place < self.tagged:
                     tag, line = split_tag(line)
@@ -299,7 +300,7 @@ class _Sentences:
                 if self._normalize is not None:
                     line = self._normalize(line)
                 if line:
-                    yield str(file), number, line
+                    yield name, number, line
 
     def _examples(self, characters: Sequence[str]) -> str:
         """Name the lines in which the most characters occur for the first time, with examples."""

@@ -43,8 +43,8 @@ def visible(text: str) -> str:
     >>> visible("Cafe\u0301 re\u00add\u200b 👩\u200d👧")
     'Café red 👩\u200d👧'
     """
-    if text.isascii() and text.isprintable():
-        return text
+    if text.isprintable():  # it has none of the characters that are dropped or replaced below
+        return text if text.isascii() else unicodedata.normalize("NFC", text)
     return unicodedata.normalize("NFC", _CONTROL.sub(" ", _DROPPED.sub("", text)))
 
 

@@ -1,6 +1,8 @@
 import pytest
 
 from heedful.text.reading.characters import (
+    _CONTROL,
+    _DROPPED,
     read_source_characters,
     read_target_characters,
     visible,
@@ -35,6 +37,12 @@ def test_a_source_line_is_read_without_what_shows_nothing(text, read):
 )
 def test_a_joiner_stays_where_it_chooses_a_form(text):
     assert visible(text) == text
+
+
+def test_nothing_that_is_printable_is_dropped_or_replaced():
+    printable = "".join(filter(str.isprintable, map(chr, range(0x110000))))
+    assert not [*_DROPPED.finditer(printable), *_CONTROL.finditer(printable)]
+    assert visible("Cafe\u0301") == "Café"
 
 
 def test_a_given_translation_keeps_single_no_break_spaces():
