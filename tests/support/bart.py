@@ -22,7 +22,7 @@ ODD = {
     "encoder_layerdrop": 0.0,
     "decoder_layerdrop": 0.0,
 }
-RULE = {"num_beams": 3, "max_length": 24, "early_stopping": True, "length_penalty": 0.8}
+RULE = {"num_beams": 3, "max_length": 14, "early_stopping": True, "length_penalty": 0.8}
 
 
 @cache

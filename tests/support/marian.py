@@ -104,7 +104,7 @@ def make(folder, *, separate=False, tags=(), generation=None, seed=1, spread=0.3
         model.final_logits_bias.copy_(torch.randn_like(model.final_logits_bias))
     rule = {
         "num_beams": 4,
-        "max_length": 24,
+        "max_length": 14,
         "bad_words_ids": [[pad]],
         "forced_eos_token_id": 0,
         "renormalize_logits": True,

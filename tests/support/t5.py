@@ -90,7 +90,7 @@ def make(
     )
     if steps:
         train(model, T5Tokenizer.from_pretrained(folder), steps)
-    rule = {"num_beams": 1, "max_length": 24, **{"decoder_start_token_id": 0}, **(search or {})}
+    rule = {"num_beams": 1, "max_length": 14, **{"decoder_start_token_id": 0}, **(search or {})}
     model.generation_config = GenerationConfig(pad_token_id=0, eos_token_id=1, **rule)
     model.eval().save_pretrained(folder)
     return model

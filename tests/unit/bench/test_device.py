@@ -23,6 +23,7 @@ from heedful.bench.systems import OURS, System
 from heedful.errors import MeasurementFailed, SettingError
 from heedful.experiments.record import Record
 
+pytestmark = pytest.mark.usefixtures("small_products")
 TINY = SIZES["tiny"]
 TASKS = {
     "train": measure_step,

@@ -6,7 +6,7 @@ from heedful.bench.product_rates import measure_product_rates
 from heedful.kernels.native.product import native_products
 
 
-def test_every_precision_has_a_rate():
+def test_every_precision_has_a_rate(small_products):
     device = torch.device("cpu")
     assert measure_product_rates(device, 0.0).keys() == {"fp32", "bf16"}
     rates = measure_product_rates(device, 0.05, with_int8=True)

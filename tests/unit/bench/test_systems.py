@@ -42,7 +42,7 @@ def test_peers_that_are_installed_take_part(peers):
     assert find_systems("train", "fp32", None, (), forced=True).systems[0].title == "heedful"
 
 
-def test_turns_are_added_up_and_a_failure_is_told(peers):
+def test_turns_are_added_up_and_a_failure_is_told(small_products, peers):
     command = (sys.executable, str(peers / "toy" / "bench.py"))
     several = [System("toy", command, name, "bf16") for name in ("quick", "broken")]
     told = []

@@ -18,7 +18,7 @@ def test_types_that_onednn_does_not_multiply_go_to_torch():
     assert torch.equal(linear_forward(x, x), x @ x.T)
 
 
-def test_the_rate_of_products_is_that_of_this_kernel(monkeypatch):
+def test_the_rate_of_products_is_that_of_this_kernel(monkeypatch, small_products):
     seen = []
 
     def multiply(x, weight):
