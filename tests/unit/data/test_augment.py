@@ -39,6 +39,12 @@ def test_typing_errors_are_in_the_source_alone():
     )
 
 
+def test_a_long_line_has_more_typing_errors():
+    line = "the big red dog " * 100
+    ((source, _),) = augment_pairs([(line, line)], "typos:1", Random(1))
+    assert 10 < sum(map(str.__ne__, line.split(), source.split())) < 60
+
+
 @pytest.mark.parametrize("name", ["symbols", "tags"])
 def test_what_is_copied_stands_on_both_sides(name):
     copied = set()

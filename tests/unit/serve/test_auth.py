@@ -4,7 +4,7 @@ import pytest
 from fastapi import Request
 
 from heedful.errors import SettingError
-from heedful.serve.auth import Auth, client_of, read_proxies
+from heedful.serve.auth import Auth, RateLimit, client_of, read_proxies
 from heedful.serve.limits import HttpError
 
 
@@ -51,6 +51,15 @@ def test_a_key_may_have_any_letter_in_the_header_and_in_the_body(keys, key):
     gate = Auth(keys)
     assert status(gate, "192.0.2.1", key) == 200
     gate.check(request("192.0.2.1"), key)
+
+
+def test_a_client_is_told_when_its_next_request_is_allowed(monkeypatch):
+    clock, limit = [100.0], RateLimit(4)
+    monkeypatch.setattr("heedful.serve.auth.time.monotonic", lambda: clock[0])
+    for _ in range(4):
+        limit.take("client")
+    for clock[0], seconds in ((100.0, 16), (107.5, 8), (120.0, 0)):
+        assert limit.wait("client") == seconds
 
 
 def test_a_network_of_version_six_is_one_client():

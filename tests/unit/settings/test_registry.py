@@ -1,7 +1,7 @@
 import pytest
 
 from heedful.errors import PluginError
-from heedful.settings.registries import CHOSEN_BY, METRICS, SCHEDULES
+from heedful.settings.registries import CHOSEN_BY, METRICS, SCHEDULES, ValidationMetric
 from heedful.settings.registry import Registry, cannot_take, registering
 
 
@@ -63,6 +63,12 @@ def test_a_function_must_take_its_arguments():
     assert cannot_take(lambda *parts: None, ("a", "b")) == ""
     assert "but takes (a)" in cannot_take(lambda a: None, ("a", "b"))
     assert "but is int" in cannot_take(5, ("a",))
+
+
+def test_a_metric_scores_with_a_function():
+    metric = ValidationMetric("words", "words", True, lambda references, language: language)
+    with pytest.raises(PluginError, match="'words' must return a function of the translations"):
+        metric.of(["a dog"], "en")
 
 
 def test_every_own_part_is_found():

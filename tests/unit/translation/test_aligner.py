@@ -59,3 +59,17 @@ def test_a_server_says_so(served: ServedModel):
     assert served.no_alignment.endswith("is the same for all words (`model.encoder` is average)")
     with pytest.raises(HttpError, match="need a model whose `alignments` is true"):
         _require("alignments need", "alignments", served.no_alignment)
+
+
+def test_members_of_an_ensemble_need_as_many_heads(tmp_path):
+    folders = [tmp_path / name for name in ("two", "four")]
+    for folder, heads in zip(folders, (2, 4), strict=True):
+        folder.mkdir()
+        make_random_run(folder, load_config("tiny", [f"model.heads={heads}"]), 20)
+    alike, others = (
+        Translator.load(runs, device="cpu", precision="fp32", threads=1)
+        for runs in ([folders[0]] * 2, folders)
+    )
+    assert alike.align("w1 w2", "w3 w4") is not None
+    with pytest.raises(SettingError, match="the same number of decoder layers and heads"):
+        others.align("w1 w2", "w3 w4")
