@@ -1,7 +1,5 @@
 """The rule by which lines are counted, and the budgets."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 from tools import house
@@ -9,14 +7,11 @@ from tools import house
 ROOT = Path(__file__).parents[2]
 
 
-def test_everything_is_within_its_budget():
-    done = subprocess.run(
-        [sys.executable, "tools/house.py"],
-        check=False,
-        cwd=ROOT,
-        capture_output=True,
-        encoding="utf-8",
-    )
+PROGRAM = "import runpy; runpy.run_path('tools/house.py', run_name='__main__')"
+
+
+def test_everything_is_within_its_budget(heedful_cli):
+    done = heedful_cli("-c", PROGRAM, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "training/trainer.py" in done.stdout
     assert "search/beam.py" in done.stdout
