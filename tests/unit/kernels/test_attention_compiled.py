@@ -150,14 +150,14 @@ def test_a_query_that_may_attend_to_nothing_is_no_number_as_in_the_plain_twin():
 
 def test_long_rows_and_empty_ones():
     torch.manual_seed(3)
-    real = prefixes([256, 0, 3], 256)
+    real = prefixes([256, 0, 16], 256)  # 272 tokens, so no padding is kept
     source = prefixes([5, 2, 0], 9)
     packings = Packing.of(real), Packing.of(source)
     leaves = [tokens(real, packings[0], 16, torch.float32)]
     leaves.append(tokens(source, packings[1], 32, torch.float32))
     found, _ = results(native_short_attention, leaves, None, 2, 8, packings)
     assert all(part.isfinite().all() for part in found)
-    assert packings[0].starts.tolist() == [0, 256, 256, 259]
+    assert packings[0].starts.tolist() == [0, 256, 256, 272]
     assert packings[1].starts.tolist() == [0, 5, 7, 7]
     context, d_query, d_key_value = (part[0] for part in found)
     assert not context[256:].any() and not d_query[256:].any()  # of no keys
