@@ -344,6 +344,7 @@ def test_what_a_table_cannot_do_is_said_before_the_work(heedful_cli, tmp_path, t
         assert done.returncode != 0
         assert done.stderr.startswith("heedful: ")
         assert said in done.stderr
+        assert not (out / "text").exists(), given
     (tmp_path / "file").touch()
     done = heedful_cli("paper", table, "--out", tmp_path / "file")
     assert done.returncode != 0

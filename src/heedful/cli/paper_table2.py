@@ -30,11 +30,23 @@ Budget = Annotated[
 TableFolder = Annotated[
     Path, typer.Option(help="Output folder, from which an interrupted call is continued.")
 ]
+
+
+def _read_plan(plan: Path | None) -> Path | None:
+    """Refuse a file that is not a plan before any text is written."""
+    if plan is not None:
+        from heedful.experiments.plan import Plan
+
+        Plan.read(plan)
+    return plan
+
+
 EarlierPlan = Annotated[
     Path | None,
     typer.Option(
         "--plan",
         metavar="FILE",
+        callback=_read_plan,
         help="plan.json of an earlier call, whose steps, budget and threads are used again.",
     ),
 ]
