@@ -23,7 +23,7 @@ COMMON = (
 )
 # By name: the settings, and what a refused export says of them; empty if they are exported.
 PARTS = {
-    "rotary": (("model.positions=rotary",), "`model.positions` is rotary"),
+    "rotary": (("model.positions=rotary",), ""),
     "shaw": (("model.positions=shaw",), "`model.positions` is shaw"),
     "one head of keys": (("model.attention.kv_heads=1",), "`model.attention.kv_heads` is 1"),
     "shared layers": (

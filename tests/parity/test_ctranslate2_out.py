@@ -13,7 +13,9 @@ from heedful.config.schema import RunConfig
 from heedful.errors import ExchangeError, ParityFailed, RunFolderError, SettingError
 from heedful.exchange.convert import export_model, import_model
 from heedful.exchange.ctranslate2 import write as ctranslate2
-from heedful.exchange.ctranslate2.read import read
+from heedful.exchange.ctranslate2.binary import read_model_file
+from heedful.exchange.ctranslate2.read import read, read_config
+from heedful.exchange.ctranslate2.settings import Variables
 from heedful.exchange.ctranslate2.translator import ExportedTranslator
 from heedful.exchange.ctranslate2.write import BOUNDS
 from heedful.exchange.formats import ReadOptions, WriteOptions, Writer
@@ -69,7 +71,23 @@ SHAPES = {
         "model.decoder_start": "end",
         "model.source_end": False,
     },
+    "rotary": {
+        "model.positions": "rotary",
+        "model.rotary.base": 500.0,
+        "model.d_k": 12,
+        "model.d_v": 12,
+    },
+    "rotary halves": {"model.positions": "rotary", "model.d_k": 6, "model.d_v": 4},
 }
+QUICK = ("paper", "uneven", "rotary", "rotary halves")
+
+
+def marks(shape):
+    is_rotary = SHAPES[shape].get("model.positions") == "rotary"
+    needed = [pytest.mark.family("rotary")] * is_rotary
+    return needed + [pytest.mark.soak] * (shape not in QUICK)
+
+
 LINES = random_lines(61, 7, 3)
 OPTIONS = WriteOptions("", 48)
 
@@ -97,13 +115,7 @@ def exported(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(
-    "shape",
-    [
-        pytest.param(shape, marks=[] if shape in ("paper", "uneven") else pytest.mark.soak)
-        for shape in SHAPES
-    ],
-)
+@pytest.mark.parametrize("shape", [pytest.param(shape, marks=marks(shape)) for shape in SHAPES])
 def test_a_model_goes_out_and_comes_back(tmp_path, shape):
     random_run(tmp_path / "run", SHAPES[shape])
     there, _ = export_model(
@@ -309,3 +321,44 @@ def test_a_model_that_is_not_ours_is_refused_with_all_reasons(exported, tmp_path
     spec.save(str(folder))
     with pytest.raises(ExchangeError, match=r"linear_0_noact"):
         read(folder, ReadOptions())
+
+
+@pytest.fixture(scope="module")
+def rotary(tmp_path_factory):
+    """The export of a model with rotary positions; it does not change."""
+    folder = tmp_path_factory.mktemp("rotary")
+    random_run(folder / "run", SHAPES["rotary"])
+    export_model(folder / "run", "ctranslate2", folder / "ct2", options=OPTIONS, sentences=LINES)
+    return folder / "ct2"
+
+
+@pytest.mark.family("rotary")
+@pytest.mark.parametrize(
+    ("layers", "name", "value", "said"),
+    [
+        ("1", "self_attention/rotary_base", 100.0, "its layers rotate in several ways"),
+        ("01", "self_attention/rotary_interleave", 1, "it rotates pairs of neighbors"),
+        ("01", "self_attention/rotary_dim", 6, "it rotates 6 numbers of each head, not all"),
+    ],
+)
+def test_another_rotation_is_refused(rotary, layers, name, value, said):
+    variables = Variables(read_model_file(rotary / "model.bin"), read_config(rotary))
+    variables.weights |= {
+        f"{side}/layer_{number}/{name}": np.array(value)
+        for side in ("encoder", "decoder")
+        for number in layers
+    }
+    variables.settings()
+    with pytest.raises(ExchangeError, match=said):
+        variables.reasons.refuse("no", "no")
+
+
+@pytest.mark.family("rotary")
+def test_a_table_of_positions_besides_a_rotation_is_refused(rotary):
+    variables = Variables(read_model_file(rotary / "model.bin"), read_config(rotary))
+    table = variables.weights["encoder/position_encodings/encodings"]
+    assert table.shape == (48, 16) and not table.any()
+    variables.weights["encoder/position_encodings/encodings"] = table + 1
+    variables.settings()
+    with pytest.raises(ExchangeError, match="both rotary positions and a table of positions"):
+        variables.reasons.refuse("no", "no")

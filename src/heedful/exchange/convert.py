@@ -379,7 +379,9 @@ def _refuse_other_parts(run: Run, kind: str) -> None:
     others += model.attention.changed()
     expressed = getattr(load_writer(kind), "EXPRESSES", ())
     reasons = [
-        f"`{name}` is {format_value(value)}" for name, value in others if name not in expressed
+        f"`{name}` is {format_value(value)}"
+        for name, value in others
+        if not {name, f"{name}={value}"} & {*expressed}
     ]
     if run.tokenizer.frame is not None and "languages of the tokenizer" not in expressed:
         reasons.append("its tokenizer puts language tokens around each text")

@@ -101,6 +101,14 @@ class Rotation(nn.Module, ABC):
         del positions
         return None
 
+    def rates(self) -> Float[Tensor, " half"] | None:
+        """
+        Return the radians per position of each pair of `circle`, in double precision, for exports.
+
+        Returns None if the rotation is of another kind; then no format can express it.
+        """
+        return None
+
 
 class Relation(nn.Module, ABC):
     """

@@ -29,6 +29,7 @@ from heedful.families.keymap import Change, Entry, KeyMap, Stacked
 SOURCE_TABLE = "encoder/embeddings_0/weight"
 TARGET_TABLE = "decoder/embeddings/weight"
 OUTPUT_TABLE, OUTPUT_BIAS = "decoder/projection/weight", "decoder/projection/bias"
+ROTARY = "rotary"  # the value of `model.positions`, and the table of its settings
 POSITIONS = {side: f"{side}/position_encodings/encodings" for side in ("encoder", "decoder")}
 
 

@@ -2,7 +2,7 @@
 Model settings inferred from CTranslate2's attributes and variable shapes.
 
 A model of an older revision has few attributes. The import refuses features that it does not
-support, such as rotary or relative positions, gated networks, and keys shared by heads. Unusual
+support, such as relative positions, gated networks, and keys shared by heads. Unusual
 scales are multiplied into the weights: a scale of queries other than 1 / sqrt(d_k), and a scale of
 embeddings other than sqrt(d_model) or 1.
 """
@@ -20,6 +20,7 @@ from heedful.exchange.ctranslate2.keys import (
     OUTPUT_BIAS,
     OUTPUT_TABLE,
     POSITIONS,
+    ROTARY,
     SOURCE_TABLE,
     TARGET_TABLE,
 )
@@ -30,6 +31,12 @@ from heedful.model.embedding import SINUSOIDS
 _HEADS = {"TransformerBase": 8, "TransformerBig": 16, "TransformerSpec": 8}
 _ACTIVATIONS = {0: "relu", 1: "gelu_tanh", 2: "silu", 3: "gelu"}
 _EPSILON = 1e-5
+_ROTATION: dict[str, float | int] = {
+    "rotary_dim": -1,
+    "rotary_interleave": 1,
+    "rotary_base": 10000.0,
+}
+"""Attributes of rotary positions, with the values of a layer without any."""
 _SIDES = ("encoder", "decoder")
 # Variables that matter only for alignments, several source tables, or the start of a text.
 _WITHOUT_MEANING = ("alignment_layer", "alignment_heads", "embeddings_merge")
@@ -95,7 +102,7 @@ class Variables:
             },
             **common,
             **self._embeddings(d_model),
-            **self._positions(d_model),
+            **(self._rotation(shape) or self._positions(d_model)),
             **self._ties(),
             **self._biases(),
         }
@@ -171,6 +178,37 @@ class Variables:
             if table in self.weights:
                 self.weights[table] = self.weights[table] * np.float32(factor)
         return {"scale_embeddings": False}
+
+    def _rotation(self, shape: Mapping[str, Any]) -> dict[str, Any]:
+        """Read rotary positions, which must be the same in all layers; empty without them."""
+        layers = [
+            {
+                name: self._attribute(f"{side}/layer_{number}/self_attention/{name}", default)
+                for name, default in _ROTATION.items()
+            }
+            for side in _SIDES
+            for number in range(shape[f"{side}_layers"])
+        ]
+        if all(layer == _ROTATION for layer in layers):
+            return {}
+        dim, interleaved, base = layers[0].values()
+        widths = {
+            self._size(f"{side}/layer_0/self_attention/linear_0/weight", 0)
+            // (3 * shape[f"{side}_heads"])
+            for side in _SIDES
+        }
+        for wrong, reason in (
+            (any(layer != layers[0] for layer in layers), "its layers rotate in several ways"),
+            (interleaved != 0, "it rotates pairs of neighbors instead of halves of heads"),
+            (dim != 0 and {dim} != widths, f"it rotates {dim:g} numbers of each head, not all"),
+        ):
+            self.reasons.add_if(wrong, reason)
+        tables = [self.weights.pop(name, None) for name in POSITIONS.values()]
+        self.reasons.add_if(
+            any(table is not None and table.any() for table in tables),
+            "it has both rotary positions and a table of positions",
+        )
+        return {"positions": ROTARY, ROTARY: {"base": base}}
 
     def _positions(self, d_model: int) -> dict[str, Any]:
         """Recognize sinusoids; treat other tables as learned, with one length on both sides."""

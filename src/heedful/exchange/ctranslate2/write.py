@@ -22,6 +22,7 @@ from heedful.exchange.ctranslate2.engine import Engine
 from heedful.exchange.ctranslate2.keys import (
     OUTPUT_TABLE,
     POSITIONS,
+    ROTARY,
     SOURCE_TABLE,
     TARGET_TABLE,
     head_widths,
@@ -41,6 +42,8 @@ from heedful.tokenization.tokenizer import END, PAD, START, UNKNOWN
 
 USES = ("quantization",)
 """Options of this format."""
+EXPRESSES = frozenset(("model.positions=rotary",))
+"""Settings beyond the paper's Transformer that the format can express."""
 _NEEDS = "`heedful export --format ctranslate2`"
 # Tolerances for rounded weights: a few times the differences measured for random weights. On a
 # machine without 16-bit integers, CTranslate2 rounds weights to 8 bits. Rounding to 8 bits changes
@@ -142,14 +145,15 @@ def _variables(model: ModelBundle, positions: int) -> dict[str, Array]:
     variables = {name: tensor.numpy() for name, tensor in names.to_theirs(weights).items()}
     variables.setdefault(TARGET_TABLE, variables[SOURCE_TABLE])
     variables.setdefault(OUTPUT_TABLE, variables[TARGET_TABLE])
-    for name in POSITIONS.values():
-        variables[name] = _positions(settings, variables.get(name), positions)
+    for side, name in POSITIONS.items():
+        if side == "encoder" or settings.positions != ROTARY:
+            variables[name] = _positions(settings, variables.get(name), positions)
     return variables
 
 
 def _positions(model: ModelConfig, learned: Array | None, rows: int) -> Array:
     """Build the table of positions; past the end of a learned table, its last row is repeated."""
-    if model.positions == "none":
+    if model.positions in ("none", ROTARY):
         return np.zeros((rows, model.d_model), dtype=np.float32)
     if learned is None:
         table: Array = SINUSOIDS[model.positions](
@@ -175,8 +179,16 @@ def _build_spec(specs: Any, model: ModelConfig, variables: Mapping[str, Array]) 
     ):
         heads, d_k, _ = head_widths(model, side)
         layers = getattr(model, f"{side}_layers")
+        rotation: dict[str, Any] = {}
+        if model.positions == ROTARY:
+            rotation = {"rotary_dim": d_k, "rotary_interleave": False}
+            rotation["rotary_base"] = model.model_dump()[ROTARY]["base"]
         side_spec = make(
-            layers, heads, pre_norm=norm_of(model, side) == "pre", activation=activation
+            layers,
+            heads,
+            pre_norm=norm_of(model, side) == "pre",
+            activation=activation,
+            **rotation,
         )
         side_spec.scale_embeddings = model.scale_embeddings
         for layer in side_spec.layer:

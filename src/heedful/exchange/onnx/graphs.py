@@ -18,6 +18,7 @@ export checks that the results are equal.
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from torch import Tensor, nn
@@ -35,6 +36,7 @@ from heedful.model.embedding import (
 )
 from heedful.model.feed_forward import FeedForward
 from heedful.model.layers import DecoderLayer, EncoderLayer
+from heedful.model.relations import Rotation
 from heedful.model.residual import PreNorm
 from heedful.model.transformer import Transformer
 
@@ -42,6 +44,15 @@ from heedful.model.transformer import Transformer
 _RATES = {"interleaved": paper_rates, "halves": code_rates, "grouped": paper_rates}
 
 _NEVER = np.array(-np.inf, dtype=np.float32)
+
+
+class _Circle(NamedTuple):
+    """Cosines and sines by which queries and keys are rotated: (time, d_k / 2) each."""
+
+    cosines: str
+    sines: str
+    half: int
+    """Number of pairs in a head."""
 
 
 def encoder_nodes(model: Transformer) -> Nodes:
@@ -55,9 +66,10 @@ def encoder_nodes(model: Transformer) -> Nodes:
     length = _size(nodes, "source", 1)
     zero = nodes.constant(np.int64(0))
     x = nodes.add("Add", x, _positions(nodes, model.source_positions, zero, length))
+    circle = _circle(nodes, model.encoder.layers[0], zero, length)
     for number, layer in enumerate(model.encoder.layers):
         nodes.place = f"encoder.layers.{number}"
-        x = _encoder_layer(nodes, layer, x, mask)
+        x = _encoder_layer(nodes, layer, x, mask, circle)
     nodes.place = "encoder"
     x = _norm(nodes, model.encoder.norm, x)
     offered = []
@@ -79,10 +91,11 @@ def step_nodes(model: Transformer) -> Nodes:
     here = _size(nodes, "past_keys", 3)
     after = nodes.add("Add", here, nodes.constant(np.int64(1)))
     x = nodes.add("Add", x, _positions(nodes, model.target_positions, here, after))
+    circle = _circle(nodes, model.decoder.layers[0], here, after)
     known: list[tuple[str, str]] = []
     for number, layer in enumerate(model.decoder.layers):
         nodes.place = f"decoder.layers.{number}"
-        x = _decoder_layer(nodes, layer, x, number, mask, known)
+        x = _decoder_layer(nodes, layer, x, number, mask, circle, known)
     nodes.place = "output"
     x = nodes.add("Squeeze", _norm(nodes, model.decoder.norm, x), nodes.constant([1]))
     table, bias = model.output.weight, model.output.bias
@@ -93,11 +106,14 @@ def step_nodes(model: Transformer) -> Nodes:
     return nodes
 
 
-def _encoder_layer(nodes: Nodes, layer: EncoderLayer, x: str, mask: str) -> str:
+def _encoder_layer(
+    nodes: Nodes, layer: EncoderLayer, x: str, mask: str, circle: _Circle | None
+) -> str:
     """Build an encoder layer: self-attention, then a feed-forward network."""
 
     def self_attend(states: str) -> str:
         query, keys, values = _project(nodes, layer.self_attention, states, 0, 3)
+        query, keys = _rotate(nodes, query, circle), _rotate(nodes, keys, circle)
         return _attend(nodes, layer.self_attention, query, keys, values, mask)
 
     x = _residual(nodes, layer.self_residual, x, self_attend)
@@ -110,20 +126,20 @@ def _decoder_layer(
     x: str,
     number: int,
     mask: str,
+    circle: _Circle | None,
     memory_names: list[tuple[str, str]],
 ) -> str:
-    """Build a decoder layer, which extends the cached keys and values."""
+    """Build a decoder layer, which extends the cached keys, rotated if at all, and values."""
     index = nodes.constant(np.int64(number))
 
     def of_layer(name: str) -> str:
         return nodes.add("Gather", name, index, axis=1)
 
     def self_attend(states: str) -> str:
-        query, *newest = _project(nodes, layer.self_attention, states, 0, 3)
-        past = of_layer("past_keys"), of_layer("past_values")
-        keys, values = (
-            nodes.add("Concat", *pair, axis=2) for pair in zip(past, newest, strict=True)
-        )
+        query, new_keys, new_values = _project(nodes, layer.self_attention, states, 0, 3)
+        query, new_keys = _rotate(nodes, query, circle), _rotate(nodes, new_keys, circle)
+        keys = nodes.add("Concat", of_layer("past_keys"), new_keys, axis=2)
+        values = nodes.add("Concat", of_layer("past_values"), new_values, axis=2)
         memory_names.append((keys, values))
         return _attend(nodes, layer.self_attention, query, keys, values, None)
 
@@ -159,11 +175,7 @@ def _positions(nodes: Nodes, positions: Positions, first: str, end: str) -> str:
         numbers = nodes.add("Min", numbers, last)
         return nodes.add("Gather", nodes.weight(positions.weight), numbers, axis=0)
     numbers = nodes.add("Add", numbers, nodes.constant(np.int64(positions.position_offset)))
-    rates = _RATES[positions.layout](positions.d_model).numpy()  # in double precision, as in torch
-    column = nodes.add(
-        "Unsqueeze", nodes.add("Cast", numbers, to=nodes.types.DOUBLE), nodes.constant([1])
-    )
-    angles = nodes.add("Mul", column, nodes.constant(rates))
+    angles = _angles(nodes, numbers, _RATES[positions.layout](positions.d_model))
     waves = [nodes.add(kind, angles) for kind in ("Sin", "Cos")]
     if positions.layout == "interleaved":
         waves = [nodes.add("Unsqueeze", wave, nodes.constant([2])) for wave in waves]
@@ -172,6 +184,46 @@ def _positions(nodes: Nodes, positions: Positions, first: str, end: str) -> str:
     else:
         table = nodes.add("Concat", *waves, axis=1)
     return nodes.add("Cast", table, to=nodes.types.FLOAT)
+
+
+def _angles(nodes: Nodes, numbers: str, rates: Tensor) -> str:
+    """Multiply positions by the rates of all angles, in double precision as in torch."""
+    column = nodes.add("Cast", numbers, to=nodes.types.DOUBLE)
+    column = nodes.add("Unsqueeze", column, nodes.constant([1]))
+    return nodes.add("Mul", column, nodes.constant(rates.numpy()))
+
+
+def _circle(nodes: Nodes, layer: nn.Module, first: str, end: str) -> _Circle | None:
+    """Compute the rotation of a range of positions, the same in all layers; None without one."""
+    attention: MultiHeadAttention = layer.self_attention  # type: ignore[assignment]
+    rotation: Rotation | None = attention.rotation
+    if rotation is None:
+        return None
+    rates = rotation.rates()
+    assert rates is not None  # other rotations were refused before
+    angles = _angles(nodes, nodes.add("Range", first, end, nodes.constant(np.int64(1))), rates)
+    cosines, sines = (
+        nodes.add("Cast", nodes.add(kind, angles), to=nodes.types.FLOAT) for kind in ("Cos", "Sin")
+    )
+    return _Circle(cosines, sines, len(rates))
+
+
+def _rotate(nodes: Nodes, x: str, circle: _Circle | None) -> str:
+    """Rotate numbers j and j + half of each head as a pair: (rows, heads, time, d_k)."""
+    if circle is None:
+        return x
+    axis, bounds = nodes.constant([3]), [nodes.constant([n * circle.half]) for n in range(3)]
+    low = nodes.add("Slice", x, bounds[0], bounds[1], axis)
+    high = nodes.add("Slice", x, bounds[1], bounds[2], axis)
+
+    def turn(kind: str, by_cosines: str, by_sines: str) -> str:
+        products = (
+            nodes.add("Mul", by_cosines, circle.cosines),
+            nodes.add("Mul", by_sines, circle.sines),
+        )
+        return nodes.add(kind, *products)
+
+    return nodes.add("Concat", turn("Sub", low, high), turn("Add", high, low), axis=3)
 
 
 def _project(

@@ -35,6 +35,8 @@ from heedful.runs.checkpoint import load_weights
 from heedful.runs.folder import write_json
 from heedful.tokenization.tokenizer import END, PAD, UNKNOWN
 
+EXPRESSES = frozenset(("model.positions=rotary",))
+"""Settings beyond the paper's Transformer that the graphs can express."""
 _FORMAT = 1
 
 _MEMORY = {

@@ -71,6 +71,9 @@ class RotaryPositions(Rotation):
     def circle(self, positions: int) -> tuple[Circle, Circle]:
         return _stored_circle(_table_size(positions), self.d_k, self.base, torch.float32)
 
+    def rates(self) -> Float[Tensor, " half"]:
+        return _rates(self.d_k, self.base)
+
     def _angles(self, x: Tensor, places: Places) -> tuple[Int[Tensor, "rows time"], Circle, Circle]:
         """Return the row of a table for each position, and the table's cosines and sines."""
         wide = torch.promote_types(x.dtype, torch.float32)
@@ -106,7 +109,11 @@ def _circle(
     numbers: Int[Tensor, " positions"], d_k: int, base: float, dtype: torch.dtype
 ) -> tuple[Circle, Circle]:
     """Compute cosine and sine of the angle of each pair at each position."""
-    half = d_k // 2
-    powers = torch.arange(half, device=numbers.device, dtype=torch.float64) / half
-    angles = numbers.double().unsqueeze(-1) * base**-powers
+    angles = numbers.double().unsqueeze(-1) * _rates(d_k, base, numbers.device)
     return angles.cos().to(dtype), angles.sin().to(dtype)
+
+
+def _rates(d_k: int, base: float, device: torch.device | None = None) -> Float[Tensor, " half"]:
+    """Compute the radians per position of each pair."""
+    half = d_k // 2
+    return base ** -(torch.arange(half, device=device, dtype=torch.float64) / half)

@@ -48,6 +48,15 @@ def hold_together(model, theirs, lengths, target, seed=3):
     torch.testing.assert_close(found, expected, atol=3e-5, rtol=1e-4)
 
 
+@pytest.mark.family("rotary")
+@pytest.mark.parametrize("base", [10000.0, 50.0])
+def test_rotary_queries_and_keys_are_rotated_at_their_positions(base, tmp_path):
+    widths = {"d_k": 6, "d_v": 10, "decoder_heads": 2}
+    config = ModelConfig(**SMALL, **widths, positions="rotary", rotary={"base": base}, dropout=0.0)
+    model = lively(config)
+    hold_together(model, in_onnxruntime(model, tmp_path), (9, 4, 1), 12)
+
+
 def shrunk(name):
     """The settings of a recipe at the sizes of a test."""
     config = recipes.recipe(name).model.model_dump()
