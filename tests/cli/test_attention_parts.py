@@ -52,6 +52,7 @@ PARTS = {
 }
 # What T5 has, too, so tests/unit/exchange/t5 export it.
 OF_T5 = ("gated networks", "norms without a mean", "buckets")
+IN_ONNX = ("gated networks", "norms without a mean", "one head of keys", "shared layers", "rotary")
 # What a processor's compiled layers compute.
 COMPILED = (*OF_T5, "shared layers", "attention dropout", "rotary")
 HERE = [name for name, (settings, _) in PARTS.items() if texts_are_here(settings)]
@@ -123,7 +124,10 @@ def test_a_format_refuses_a_part_or_computes_the_same(name, tmp_path):
     run = make_random_run(tmp_path / "run", load_config("tiny", settings), 60).folder.path
     layers = describe_run(run)["layers"]
     assert layers.startswith("compiled" if name in COMPILED else "plain on a CPU: ")
-    if name in OF_T5:
+    if name in IN_ONNX:
+        parity, _ = export_model(run, "onnx", tmp_path / "onnx", sentences=["w1 w2 w3"])
+        assert parity.difference < 1e-4
+    if named and name in (*OF_T5, *IN_ONNX):
         with pytest.raises(ExchangeError) as caught:
             export_model(run, "ctranslate2", tmp_path / "out")
         assert named in str(caught.value)

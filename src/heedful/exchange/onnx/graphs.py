@@ -212,9 +212,7 @@ def _rotate(nodes: Nodes, x: str, circle: _Circle | None) -> str:
     """Rotate numbers j and j + half of each head as a pair: (rows, heads, time, d_k)."""
     if circle is None:
         return x
-    axis, bounds = nodes.constant([3]), [nodes.constant([n * circle.half]) for n in range(3)]
-    low = nodes.add("Slice", x, bounds[0], bounds[1], axis)
-    high = nodes.add("Slice", x, bounds[1], bounds[2], axis)
+    low, high = _halves(nodes, x, 3, circle.half)
 
     def turn(kind: str, by_cosines: str, by_sines: str) -> str:
         products = (
@@ -226,13 +224,25 @@ def _rotate(nodes: Nodes, x: str, circle: _Circle | None) -> str:
     return nodes.add("Concat", turn("Sub", low, high), turn("Add", high, low), axis=3)
 
 
+def _halves(nodes: Nodes, x: str, axis: int, half: int) -> tuple[str, str]:
+    """Split an axis into halves."""
+    axes, bounds = nodes.constant([axis]), [nodes.constant([n * half]) for n in range(3)]
+    low, high = (nodes.add("Slice", x, bounds[n], bounds[n + 1], axes) for n in range(2))
+    return low, high
+
+
 def _project(
     nodes: Nodes, attention: MultiHeadAttention, x: str, first: int, last: int
 ) -> list[str]:
-    """Multiply by some of W^Q, W^K and W^V and split into heads: (rows, heads, time, d) each."""
+    """
+    Multiply by some of W^Q, W^K and W^V and split into heads: (rows, heads, time, d) each.
+
+    Keys and values have `kv_heads` heads.
+    """
     parts = []
-    shape = nodes.constant([0, 0, attention.heads, -1])
     for number in range(first, last):
+        heads = attention.kv_heads if number else attention.heads
+        shape = nodes.constant([0, 0, heads, -1])
         start = sum(attention.widths[:number])
         part = slice(start, start + attention.widths[number])
         bias = attention.qkv_proj.bias
@@ -253,12 +263,21 @@ def _attend(
     mask: str | None,
 ) -> str:
     """Build equation 1 of the paper, softmax(Q K^T / sqrt(d_k)) V, for all heads, and W^O."""
-    scale = nodes.constant(np.float32(1.0 / math.sqrt(attention.d_k)))
+    if attention.score == "scaled":
+        scale = nodes.constant(np.float32(1.0 / math.sqrt(attention.d_k)))
+        query = nodes.add("Mul", query, scale)
+    is_grouped = attention.kv_heads != attention.heads
+    if is_grouped:  # the queries of a group are rows of one head
+        shape = nodes.constant([0, attention.kv_heads, -1, attention.d_k])
+        query = nodes.add("Reshape", query, shape)
     transposed = nodes.add("Transpose", keys, perm=[0, 1, 3, 2])
-    scores = nodes.add("MatMul", nodes.add("Mul", query, scale), transposed)
+    scores = nodes.add("MatMul", query, transposed)
     if mask is not None:
         scores = nodes.add("Where", mask, scores, nodes.constant(_NEVER))
     context = nodes.add("MatMul", nodes.add("Softmax", scores, axis=-1), values)
+    if is_grouped:
+        shape = nodes.constant([0, attention.heads, -1, attention.d_v])
+        context = nodes.add("Reshape", context, shape)
     # The heads are concatenated.
     together = nodes.add("Transpose", context, perm=[0, 2, 1, 3])
     width = attention.heads * attention.d_v
@@ -268,14 +287,19 @@ def _attend(
 
 
 def _feed_forward(nodes: Nodes, layer: EncoderLayer | DecoderLayer, x: str) -> str:
-    """Build equation 2 of the paper, with the model's activation, and its residual connection."""
+    """Build equation 2 of the paper, perhaps gated, and its residual connection."""
     network = layer.feed_forward
     assert isinstance(network, FeedForward)  # other networks were refused before
     first, second = network.linear1, network.linear2
     activate = _ACTIVATIONS[activation_name(network.activation) or ""]
 
     def transform(states: str) -> str:
-        inner = activate(nodes, _linear(nodes, states, first.weight, first.bias))
+        inner = _linear(nodes, states, first.weight, first.bias)
+        if network.gated:
+            gate, value = _halves(nodes, inner, 2, second.in_features)
+            inner = nodes.add("Mul", activate(nodes, gate), value)
+        else:
+            inner = activate(nodes, inner)
         return _linear(nodes, inner, second.weight, second.bias)
 
     return _residual(nodes, layer.feed_forward_residual, x, transform)
@@ -290,7 +314,12 @@ def _residual(nodes: Nodes, wiring: nn.Module, x: str, sublayer: Callable[[str],
 
 
 def _norm(nodes: Nodes, norm: nn.Module, x: str) -> str:
-    """Build a layer norm; an identity stays an identity."""
+    """Build a layer norm, or a norm by root mean squares; an identity stays an identity."""
+    if isinstance(norm, nn.RMSNorm):  # this operator set has no such norm
+        assert norm.eps is not None
+        mean = nodes.add("ReduceMean", nodes.add("Mul", x, x), nodes.constant([-1]))
+        root = nodes.add("Sqrt", nodes.add("Add", mean, nodes.constant(np.float32(norm.eps))))
+        return nodes.add("Mul", nodes.add("Div", x, root), nodes.weight(norm.weight))
     if not isinstance(norm, nn.LayerNorm):
         return x
     parts = [nodes.weight(part) for part in (norm.weight, norm.bias) if part is not None]

@@ -35,7 +35,13 @@ from heedful.runs.checkpoint import load_weights
 from heedful.runs.folder import write_json
 from heedful.tokenization.tokenizer import END, PAD, UNKNOWN
 
-EXPRESSES = frozenset(("model.positions=rotary",))
+EXPRESSES = frozenset(
+    (
+        *("model.positions=rotary", "model.norm_kind=rms", "model.attention.score=unscaled"),
+        *("model.attention.kv_heads", "model.gated", "model.feed_forward_bias"),
+        *("model.encoder_sharing", "model.decoder_sharing", "model.tie_embeddings"),
+    )
+)
 """Settings beyond the paper's Transformer that the graphs can express."""
 _FORMAT = 1
 
@@ -128,7 +134,7 @@ def _sizes(model: Transformer) -> dict[str, int]:
     attention: Any = model.decoder.layers[0].cross_attention
     return {
         "layers": len(model.decoder.layers),
-        "heads": attention.heads,
+        "heads": attention.kv_heads,  # of the stored keys and values
         "d_k": attention.d_k,
         "d_v": attention.d_v,
         "vocabulary": model.output.weight.size(0),

@@ -57,6 +57,39 @@ def test_rotary_queries_and_keys_are_rotated_at_their_positions(base, tmp_path):
     hold_together(model, in_onnxruntime(model, tmp_path), (9, 4, 1), 12)
 
 
+PARTS = {
+    "groups": {"attention": {"kv_heads": 2}, "d_k": 6, "d_v": 10},
+    "one head of keys": {"attention": {"kv_heads": 1, "score": "unscaled"}},
+    "gated": {"gated": True, "activation": "silu", "feed_forward_bias": False},
+    "gated relu": {"gated": True, "encoder_d_ff": 14},
+    "shared layers": {
+        "encoder_layers": 3,
+        "encoder_sharing": [1, 2, 1],
+        "decoder_sharing": [1, 1],
+    },
+    "embeddings alone": {"tie_embeddings": "embeddings"},
+    "root mean squares": {"norm_kind": "rms", "norm": "pre", "norm_epsilon": 1e-2},
+    "Llama's": {
+        "attention": {"kv_heads": 2},
+        **{"positions": "rotary", "norm_kind": "rms", "norm": "pre", "gated": True},
+        **{"activation": "silu", "projection_bias": False, "feed_forward_bias": False},
+    },
+}
+NEEDED = {"root mean squares": ("rms_norm",), "Llama's": ("rms_norm", "rotary")}
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        pytest.param(part, marks=[pytest.mark.family(*NEEDED[part])] if part in NEEDED else [])
+        for part in PARTS
+    ],
+)
+def test_later_parts_are_those_of_the_model(part, tmp_path):
+    model = lively(ModelConfig(**SMALL | PARTS[part], dropout=0.0))
+    hold_together(model, in_onnxruntime(model, tmp_path), (9, 4, 1), 8)
+
+
 def shrunk(name):
     """The settings of a recipe at the sizes of a test."""
     config = recipes.recipe(name).model.model_dump()
